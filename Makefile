@@ -1,0 +1,72 @@
+# Everything runs in .venv, which each target sets up first (tools/setup). A second time that
+# takes no time. Needed beforehand: make and Python 3.11 or newer.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+# Only what is installed in .venv counts.
+unexport PYTHONPATH PYTHONHOME
+.PHONY: help demo test test-deep lint bench docs lock clean setup check-style check-types check-layers doctest
+
+BIN := .venv/bin
+# Two workers are enough to halve the time; more than four mostly start up.
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: setup  ## See it work: a stream, its windows, a late tuple and what it changes
+	@echo '==> Running the demonstration'
+	@$(BIN)/muntin demo
+
+test: lint doctest  ## Everything that must hold: style, types, layers, doctests, tests
+	@echo '==> Tests'
+	@$(PYTEST) -q $(PARALLEL) --ignore tests/project
+
+test-deep: lint doctest  ## The same with at least 100,000 random scenarios and the long tests (an hour)
+	@echo '==> Tests, deep'
+	@$(PYTEST) -q $(PARALLEL) --ignore tests/project -m 'deep or not deep' --hypothesis-profile deep
+
+lint: check-style check-types check-layers  ## Style, types and the direction of imports
+
+check-style: setup
+	@echo '==> Style: ruff'
+	@$(BIN)/ruff check --quiet --output-format concise .
+	@$(BIN)/ruff format --quiet --check . || { echo 'ruff format would change the files that it lists: run $(BIN)/ruff format'; $(BIN)/ruff format --check .; exit 1; }
+
+check-types: setup
+	@echo '==> Types: mypy --strict'
+	@$(BIN)/mypy --no-error-summary
+
+check-layers: setup
+	@echo '==> Imports point one way: import-linter'
+	@$(BIN)/lint-imports --no-logo >build/import-linter.txt 2>&1 || { cat build/import-linter.txt; exit 1; }
+
+# In one process, and before the tests: what the examples compile stands in Numba's cache on disk
+# when the parallel workers of the tests start, so that none compiles what another does.
+doctest: setup
+	@echo '==> Doctests of the sources and the examples of the documentation'
+	@$(PYTEST) -q --doctest-modules src tests/project
+
+bench: setup  ## Measure the core beside the limits of the machine
+	@echo '==> Benchmark of the core'
+	@$(BIN)/muntin bench core
+
+docs: setup  ## Build the documentation into build/docs
+	@echo '==> Documentation'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo 'Open build/docs/index.html'
+
+lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock files
+	@echo '==> Resolving versions'
+	@tools/lock
+
+clean:  ## Remove the environment, caches and what was built
+	@echo '==> Removing .venv, build and caches'
+	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup:
+	@tools/setup
+	@mkdir -p build

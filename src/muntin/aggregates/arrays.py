@@ -1,0 +1,229 @@
+"""Arrow arrays as NumPy arrays and back, without copying where the memory allows it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types
+
+__all__ = [
+    "Bools",
+    "Floats",
+    "Ints",
+    "floats",
+    "from_decimal_words",
+    "from_fixed",
+    "from_keys",
+    "from_lists",
+    "has_keys",
+    "integers",
+    "is_decimal",
+    "list_items",
+    "order_keys",
+    "plain",
+    "plain_type",
+    "take_or_null",
+    "to_lists",
+    "valid",
+    "words",
+]
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+_TOP = np.int64(-(2**63))
+_NARROW_DECIMAL = 18
+"""Decimals of so many digits fit into 64 bits."""
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type without its encoding: of a dictionary the type of its values, of a view the string."""
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return plain_type(type_.value_type)
+    if types.is_string_view(type_):
+        return pa.string()
+    return pa.binary() if types.is_binary_view(type_) else type_
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The same values without an encoding, so that arrays can be joined and taken from."""
+    wanted = plain_type(array.type)
+    if array.type == wanted:
+        return array
+    if types.is_dictionary(array.type):
+        return plain(array.dictionary_decode())
+    if types.is_run_end_encoded(array.type):
+        import pyarrow.compute as pc
+
+        return plain(pc.run_end_decode(array))
+    return array.cast(wanted)
+
+
+def is_decimal(type_: pa.DataType) -> bool:
+    """Decimals of up to 38 digits."""
+    return bool(types.is_decimal(type_) and not types.is_decimal256(type_))
+
+
+def has_keys(type_: pa.DataType) -> bool:
+    """Whether `order_keys` knows the type: an order that fits into 64 bits."""
+    if is_decimal(type_):
+        return bool(type_.precision <= _NARROW_DECIMAL)
+    return bool(
+        types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_boolean(type_)
+        or types.is_date(type_)
+        or types.is_time(type_)
+        or types.is_timestamp(type_)
+        or types.is_duration(type_)
+    )
+
+
+def valid(array: pa.Array) -> Bools | None:
+    """Which entries are not null; None when all are."""
+    if array.null_count == 0:
+        return None
+    if types.is_null(array.type) or array.buffers()[0] is None:
+        import pyarrow.compute as pc
+
+        return _bits(pc.is_valid(array).buffers()[1], 0, len(array))
+    return _bits(array.buffers()[0], array.offset, len(array))
+
+
+def integers(array: pa.Array) -> Ints:
+    """Integers, and what is stored as such, as int64; unscaled for decimals."""
+    if types.is_boolean(array.type):
+        return _bits(array.buffers()[1], array.offset, len(array)).astype(np.int64)
+    if types.is_decimal128(array.type):
+        return np.ascontiguousarray(words(array)[:, 0])
+    assert not types.is_uint64(array.type), "does not fit into int64; there are words for it"
+    signed = "u" if types.is_unsigned_integer(array.type) else "i"
+    return _fixed(array, np.dtype(f"{signed}{array.type.bit_width // 8}")).astype(np.int64, copy=False)
+
+
+def floats(array: pa.Array) -> Floats:
+    """Numbers as float64."""
+    if types.is_floating(array.type):
+        return _fixed(array, np.dtype(f"f{array.type.bit_width // 8}")).astype(np.float64, copy=False)
+    if types.is_decimal(array.type):
+        return _fixed(array.cast(pa.float64()), np.dtype(np.float64))
+    if types.is_uint64(array.type):
+        return _fixed(array, np.dtype(np.uint64)).astype(np.float64)
+    return integers(array).astype(np.float64)
+
+
+def order_keys(array: pa.Array) -> Ints:
+    """Integers that compare as the values do.
+
+    Floats in Spark's order: -0.0 equals 0.0, and NaN equals NaN and is above all numbers.
+
+    >>> order_keys(pa.array([-1.5, -0.0, 0.0, 2.5, float("inf"), float("nan")])).tolist() == sorted(
+    ...     order_keys(pa.array([-1.5, -0.0, 0.0, 2.5, float("inf"), float("nan")])).tolist()
+    ... )
+    True
+    """
+    if types.is_floating(array.type):
+        from muntin.aggregates.array_kernels import float_keys
+
+        found: Ints = float_keys(floats(array).view(np.int64))
+        return found
+    if types.is_uint64(array.type):
+        return _fixed(array, np.dtype(np.uint64)).view(np.int64) ^ _TOP
+    return integers(array)
+
+
+def from_keys(keys: Ints, ok: Bools | None, type_: pa.DataType) -> pa.Array:
+    """The values of these order keys; null where not `ok`."""
+    if types.is_floating(type_):
+        bits = np.where(keys < 0, -keys | _TOP, keys)
+        # A NaN made narrower warns; so does a key that stands for no value.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return from_fixed(bits.view(np.float64).astype(f"f{type_.bit_width // 8}"), ok, type_)
+    if types.is_uint64(type_):
+        return from_fixed(keys ^ _TOP, ok, type_)
+    if types.is_boolean(type_):
+        return pa.array(keys > 0, type_, mask=None if ok is None else ~ok)
+    if types.is_decimal128(type_):
+        return from_decimal_words(np.column_stack([keys, keys >> 63]), ok, type_)
+    return from_fixed(keys.astype(f"i{type_.bit_width // 8}", copy=False), ok, type_)
+
+
+def words(array: pa.Array) -> Ints:
+    """The two 64-bit words of each decimal or unsigned integer, the low one first."""
+    if types.is_uint64(array.type):
+        low = _fixed(array, np.dtype(np.uint64)).view(np.int64)
+        return np.column_stack([low, np.zeros_like(low)])
+    if array.type.bit_width != 128:
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    both = np.frombuffer(buffer, dtype=np.int64, count=2 * (array.offset + len(array)))
+    return both.reshape(-1, 2)[array.offset :]
+
+
+def from_decimal_words(pairs: Ints, ok: Bools | None, type_: pa.DataType) -> pa.Array:
+    """Decimals from their two words."""
+    return from_fixed(np.ascontiguousarray(pairs).reshape(-1), ok, type_, length=len(pairs))
+
+
+def from_fixed(
+    values: npt.NDArray[Any],
+    ok: Bools | None,
+    type_: pa.DataType,
+    length: int | None = None,
+) -> pa.Array:
+    """An array of a type of fixed width from the bits of its values; null where not `ok`."""
+    bitmap = None if ok is None else pa.py_buffer(np.packbits(ok, bitorder="little"))
+    data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(type_, len(values) if length is None else length, [bitmap, data])
+
+
+def take_or_null(array: pa.Array, index: Ints) -> pa.Array:
+    """The values at these places; null at -1."""
+    absent = index < 0
+    return array.take(pa.array(index, mask=absent) if absent.any() else pa.array(index))
+
+
+def to_lists(offsets: Ints, items: npt.NDArray[Any] | pa.Array) -> pa.Array:
+    """Rows of items as one list array, for a snapshot."""
+    flat = items if isinstance(items, pa.Array) else pa.array(items)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), flat)
+
+
+def from_lists(lists: pa.Array) -> Ints:
+    """The offsets of a list array that `to_lists` wrote, from 0."""
+    if not len(lists):
+        return np.zeros(1, dtype=np.int64)
+    offsets: Ints = np.array(lists.offsets, dtype=np.int64)
+    offsets -= offsets[0]
+    return offsets
+
+
+def list_items(lists: pa.Array) -> pa.Array:
+    """The items of a list array that `to_lists` wrote."""
+    if not len(lists):
+        return lists.values.slice(0, 0)
+    offsets = lists.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    return lists.values.slice(first, last - first)
+
+
+def _fixed(array: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.empty(0, dtype=dtype)
+    return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array))[array.offset :]
+
+
+def _bits(buffer: pa.Buffer | None, offset: int, length: int) -> Bools:
+    if buffer is None or length == 0:
+        return np.empty(0, dtype=np.bool_)
+    first = offset // 8
+    packed = np.frombuffer(buffer, dtype=np.uint8)[first : (offset + length + 7) // 8]
+    skipped = offset - 8 * first
+    return np.unpackbits(packed, bitorder="little", count=skipped + length)[skipped:].view(np.bool_)

@@ -1,0 +1,252 @@
+"""What an aggregate is: lift, combine, lower, invert, and the traits that the planner reads.
+
+Three layers, from what the user writes to what runs:
+
+* `Aggregate` is a frozen description, `Sum("amount")`. Its `lift`, `combine`, `lower` work on
+  single Python values: they are the definition that documentation, laws and the oracle use.
+* `Bound` is the same aggregate once the types of its inputs are known: the type of its result,
+  the partials that it needs, and how the result is read off them.
+* `Partial` is one column (or a few) of partial aggregates, one row per slice, with compiled lift
+  and reduce. Equal partials are computed once: mean and variance share the count and the sum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Literal, TypeAlias, cast
+
+import pyarrow as pa
+
+from muntin.aggregates.arrays import Ints
+from muntin.aggregates.groups import Groups
+from muntin.errors import DataError, QueryError
+from muntin.expressions import ColumnLike, Expr, as_expr
+
+__all__ = [
+    "ORIGIN",
+    "Aggregate",
+    "Bound",
+    "ColumnLike",
+    "Groups",
+    "Ints",
+    "Kind",
+    "Order",
+    "Partial",
+    "State",
+    "joined",
+    "refuse",
+    "with_needs",
+]
+
+Kind: TypeAlias = Literal["distributive", "algebraic", "holistic"]
+"""Gray's classes: the partial is of the result's size, of bounded size, of unbounded size. [scotty §4.2]"""
+
+Order: TypeAlias = tuple[int, int]
+"""A tuple's place in the stream: (event time, arrival)."""
+
+ORIGIN: Order = (0, 0)
+
+State: TypeAlias = Any
+"""The rows of one partial: an array, or a small dataclass of arrays. Only its partial looks inside."""
+
+
+class Aggregate(ABC):
+    """What the user writes; subclasses are frozen dataclasses.
+
+    A subclass names its constructor, lists in `column_fields` which of its fields are columns, and
+    sets the traits where they differ from the ones below. The scalar functions obey the laws of a
+    monoid: `combine` is associative, `identity()` is neutral.
+    """
+
+    __slots__ = ()
+
+    constructor: str
+    column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    commutative: bool = True
+    invertible: bool = False
+    kind: Kind = "algebraic"
+
+    def __post_init__(self) -> None:
+        for name in self.column_fields:
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_expr(value, name))
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        """The columns that it reads; none for `count()`."""
+        values = (getattr(self, name) for name in self.column_fields)
+        return tuple(value for value in values if value is not None)
+
+    @abstractmethod
+    def lift(self, *args: Any, **kwargs: Any) -> Any:
+        """The partial aggregate of one tuple, from one value per input.
+
+        `at` is the tuple's (time, arrival); aggregates that know no order ignore it.
+        """
+
+    @abstractmethod
+    def combine(self, p: Any, q: Any) -> Any:
+        """The partial aggregate of the tuples of both."""
+
+    @abstractmethod
+    def lower(self, p: Any) -> Any:
+        """The result."""
+
+    def identity(self) -> Any:
+        """The partial aggregate of no tuple."""
+        return None
+
+    def invert(self, whole: Any, part: Any) -> Any:
+        """What remains of `whole` without `part`; only where `invertible`."""
+        raise QueryError(f"{self.constructor} is not invertible")
+
+    @abstractmethod
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        """The aggregate over inputs of these types; a DataError if it has no meaning for them."""
+
+    def parameters(self) -> dict[str, object]:
+        """Plain values that recreate it through its constructor.
+
+        A column is given by name; a computed one as text under "expression" (the first column) or
+        "..._expression" (any other). What has its default value is left out.
+        """
+        result: dict[str, object] = {}
+        for field in fields(cast(Any, self)):
+            value = getattr(self, field.name)
+            if field.default is not MISSING and value == field.default:
+                continue
+            if not isinstance(value, Expr):
+                result[field.name] = value
+            elif value.column is not None:
+                result[field.name] = value.column
+            else:
+                first = field.name == self.column_fields[0]
+                result["expression" if first else f"{field.name}_expression"] = value.to_text()
+        return result
+
+    def describe(self) -> str:
+        """The call that makes it, for people: `arg_max(customer, by=amount)`."""
+        shown = []
+        for position, field in enumerate(fields(cast(Any, self))):
+            value = getattr(self, field.name)
+            if field.default is not MISSING and value == field.default:
+                continue
+            text = str(value) if isinstance(value, Expr) else repr(value)
+            shown.append(text if position == 0 else f"{field.name}={text}")
+        return f"{self.constructor}({', '.join(shown)})"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An aggregate over inputs of known types."""
+
+    type: pa.DataType
+    """Of the result."""
+    partials: tuple[Partial, ...]
+    lower: Callable[[tuple[State, ...]], pa.Array]
+    """From the states of `partials`, in that order and of equal length, to the results."""
+
+    @property
+    def invertible(self) -> bool:
+        """Whether every partial can be inverted without loss over these types."""
+        return all(partial.invertible for partial in self.partials)
+
+
+class Partial(ABC):
+    """A column of partial aggregates; frozen and hashable, so that equal ones are shared.
+
+    Nothing here changes a state in place: every function returns a new one.
+    """
+
+    __slots__ = ()
+
+    @property
+    def needs(self) -> tuple[Partial, ...]:
+        """Other partials whose states `lift` and `reduce` read."""
+        return ()
+
+    @property
+    def invertible(self) -> bool:
+        """Whether `invert` is exact."""
+        return False
+
+    @abstractmethod
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
+        """One row per group of tuples; `needs` are the lifted states of `self.needs`."""
+
+    @abstractmethod
+    def reduce(
+        self,
+        state: State,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> State:
+        """Row j combines the rows `rows[lo[j]:hi[j]]` of `state`; without `rows`, `lo[j]:hi[j]`.
+
+        An empty range gives the identity. `before` are the states of `needs` over the same rows,
+        `after` the reduced ones.
+        """
+
+    def invert(self, whole: State, part: State) -> State:
+        """Row by row what remains of `whole` without `part`; only where `invertible`."""
+        raise NotImplementedError(f"{type(self).__name__} is not invertible")
+
+    @abstractmethod
+    def concat(self, states: list[State]) -> State:
+        """The rows of at least one state, one after the other."""
+
+    @abstractmethod
+    def take(self, state: State, index: Ints) -> State:
+        """The rows at these places; each may occur any number of times."""
+
+    @abstractmethod
+    def size(self, state: State) -> int:
+        """How many rows."""
+
+    @abstractmethod
+    def nbytes(self, state: State) -> int:
+        """Memory that the rows occupy."""
+
+    def weights(self, state: State) -> Ints | None:
+        """Items held by each row, where rows differ in size: to reduce big states in portions."""
+        return None
+
+    @abstractmethod
+    def to_arrow(self, state: State) -> dict[str, pa.Array]:
+        """Columns for a snapshot, each with one entry per row."""
+
+    @abstractmethod
+    def from_arrow(self, columns: dict[str, pa.Array]) -> State:
+        """The state that `to_arrow` wrote."""
+
+
+def with_needs(partials: Iterable[Partial]) -> tuple[Partial, ...]:
+    """These partials and all that they need, each once, after what it needs itself."""
+    ordered: dict[Partial, None] = {}
+    for partial in partials:
+        ordered.update(dict.fromkeys(with_needs(partial.needs)))
+        ordered[partial] = None
+    return tuple(ordered)
+
+
+def joined(p: Any, q: Any, join: Callable[[Any, Any], Any]) -> Any:
+    """`join(p, q)`, where None is no value: the neutral element that any semigroup can be given."""
+    if p is None:
+        return q
+    return p if q is None else join(p, q)
+
+
+def refuse(aggregate: Aggregate, expr: Expr, type_: pa.DataType, wanted: str) -> DataError:
+    """The error for an input whose type makes no sense."""
+    hint = (
+        "; it holds nothing but nulls, cast it to the type that it should have" if type_ == pa.null() else ""
+    )
+    return DataError(f'{aggregate.constructor} needs {wanted}: "{expr}" is {type_}{hint}')

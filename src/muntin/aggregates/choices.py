@@ -1,0 +1,122 @@
+"""first, last, arg_min and arg_max: one tuple of the window speaks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined
+from muntin.aggregates.extremes import rank, require_order
+from muntin.aggregates.partials.selection import Choice
+
+__all__ = ["ArgMax", "ArgMin", "First", "Last"]
+
+
+@dataclass(frozen=True, slots=True)
+class _End(Aggregate):
+    column: ColumnLike
+    ignore_nulls: bool = False
+
+    kind = "algebraic"
+    latest = False
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Order, Any] | None:
+        return None if value is None and self.ignore_nulls else (at, value)
+
+    def combine(self, p: Any, q: Any) -> Any:
+        # On equal places, which one stream never has, the order of the arguments decides.
+        return joined(p, q, lambda p, q: q if (q[0] >= p[0] if self.latest else q[0] < p[0]) else p)
+
+    def lower(self, p: tuple[Order, Any] | None) -> Any:
+        return None if p is None else p[1]
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        choice = Choice(self.inputs[0], latest=self.latest, skip_nulls=self.ignore_nulls)
+        return Bound(arrays.plain_type(types[0]), (choice,), lambda s: s[0].payload)
+
+
+@dataclass(frozen=True, slots=True)
+class First(_End):
+    """The value of the first tuple in event-time order, whatever the order of arrival.
+
+    A null is a value, unless `ignore_nulls` is set.
+
+    >>> first = First("price")
+    >>> first.lower(first.combine(first.lift(7, at=(20, 0)), first.lift(5, at=(10, 1))))
+    5
+    """
+
+    constructor = "first"
+
+
+@dataclass(frozen=True, slots=True)
+class Last(_End):
+    """The value of the last tuple in event-time order, whatever the order of arrival.
+
+    A null is a value, unless `ignore_nulls` is set.
+
+    >>> last = Last("price")
+    >>> last.lower(last.combine(last.lift(7, at=(20, 0)), last.lift(5, at=(10, 1))))
+    7
+    """
+
+    constructor = "last"
+    latest = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Arg(Aggregate):
+    column: ColumnLike
+    by: ColumnLike
+
+    column_fields: ClassVar[tuple[str, ...]] = ("column", "by")
+    largest = False
+
+    def lift(self, value: Any, by: Any, at: Order = ORIGIN) -> tuple[Any, Order, Any] | None:
+        return None if by is None else (by, at, value)
+
+    def combine(self, p: Any, q: Any) -> Any:
+        return joined(p, q, self._choose)
+
+    def _choose(self, p: Any, q: Any) -> Any:
+        p_rank, q_rank = rank(p[0]), rank(q[0])
+        if p_rank == q_rank:
+            return q if q[1] < p[1] else p
+        return q if (q_rank > p_rank) == self.largest else p
+
+    def lower(self, p: tuple[Any, Order, Any] | None) -> Any:
+        return None if p is None else p[2]
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        column, by = self.inputs
+        require_order(self, 1, types)
+        choice = Choice(column, by, largest=self.largest)
+        return Bound(arrays.plain_type(types[0]), (choice,), lambda s: s[0].payload)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMin(_Arg):
+    """The value of the tuple where `by` is smallest; of several, the first in event-time order.
+
+    >>> cheapest = ArgMin("shop", by="price")
+    >>> cheapest.lower(cheapest.combine(cheapest.lift("a", 3), cheapest.lift("b", 2)))
+    'b'
+    """
+
+    constructor = "arg_min"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMax(_Arg):
+    """The value of the tuple where `by` is largest; of several, the first in event-time order.
+
+    >>> top = ArgMax("customer", by="amount")
+    >>> top.lower(top.combine(top.lift("ann", 3, at=(9, 0)), top.lift("bob", 3, at=(8, 1))))
+    'bob'
+    """
+
+    constructor = "arg_max"
+    largest = True

@@ -1,0 +1,84 @@
+"""min and max, over every type that has an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined, refuse
+from muntin.aggregates.partials.counts import Values
+from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum, has_arrow_order
+
+__all__ = ["Max", "Min", "rank", "require_order"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Extreme(Aggregate):
+    column: ColumnLike
+
+    kind = "distributive"
+    largest = False
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> Any:
+        return value
+
+    def combine(self, p: Any, q: Any) -> Any:
+        return joined(p, q, lambda p, q: q if (rank(q) > rank(p)) == self.largest else p)
+
+    def lower(self, p: Any) -> Any:
+        return p
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
+        require_order(self, 0, types)
+        if not arrays.has_keys(type_):
+            return Bound(type_, (ArrowExtremum(expr, self.largest),), lambda s: s[0])
+        return Bound(
+            type_,
+            (Values(expr), KeyExtremum(expr, self.largest)),
+            lambda s: arrays.from_keys(s[1], s[0] > 0, type_),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Min(_Extreme):
+    """The smallest value; null over none. NaN is larger than every number, as in Spark.
+
+    >>> smallest = Min("price")
+    >>> smallest.lower(smallest.combine(smallest.lift(3), smallest.lift(-2)))
+    -2
+    """
+
+    constructor = "min"
+
+
+@dataclass(frozen=True, slots=True)
+class Max(_Extreme):
+    """The largest value; null over none. NaN is larger than every number, as in Spark.
+
+    >>> largest = Max("price")
+    >>> largest.lower(largest.combine(largest.lift(-3), largest.lift(-2)))
+    -2
+    """
+
+    constructor = "max"
+    largest = True
+
+
+def rank(value: Any) -> tuple[bool, Any]:
+    """Orders Python values as columns are ordered: NaN last, and equal to itself.
+
+    >>> rank(float("nan")) > rank(float("inf")), rank(float("nan")) == rank(float("nan"))
+    (True, True)
+    """
+    return (True, 0) if value != value else (False, value)  # only NaN differs from itself
+
+
+def require_order(aggregate: Aggregate, which: int, types: tuple[pa.DataType, ...]) -> None:
+    """A DataError if the type of this input has no order."""
+    type_ = arrays.plain_type(types[which])
+    if not arrays.has_keys(type_) and not has_arrow_order(type_):
+        raise refuse(aggregate, aggregate.inputs[which], types[which], "values with an order")

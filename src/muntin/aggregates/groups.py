@@ -1,0 +1,139 @@
+"""Tuples that are to be aggregated into groups, with views of their columns that all partials share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.expressions import Expr
+
+__all__ = ["Groups"]
+
+_T = TypeVar("_T")
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
+
+
+@dataclass(slots=True)
+class Groups:
+    """A batch of m tuples, each in one of n groups (slices).
+
+    Where a group is a range of tuples, `offsets` says so without a number per tuple: group i is
+    `offsets[i]:offsets[i + 1]`; `group` may then be None, and `ordered` must hold.
+
+    >>> import numpy as np, pyarrow as pa
+    >>> from muntin.expressions import as_expr
+    >>> x = as_expr("x")
+    >>> g = Groups(
+    ...     2, None, True, np.arange(3), np.arange(3), {x: pa.array([1, None, 3])}, np.array([0, 2, 3])
+    ... )
+    >>> g.sizes().tolist(), g.valid(x).tolist()
+    ([2, 1], [True, False, True])
+    """
+
+    n: int
+    """Number of groups."""
+    group: Ints | None
+    """The group of each tuple, -1 for a tuple to leave out."""
+    ordered: bool
+    """Whether the tuples are sorted by group, then by (time, seq)."""
+    time: Ints
+    seq: Ints
+    values: dict[Expr, pa.Array]
+    offsets: Ints | None = None
+    _views: dict[tuple[str, Expr | None], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Numba compiles once for read-only and once for writable arrays. Columns that are views of
+        # Arrow's memory are read-only, so here everything is.
+        self.time, self.seq = _frozen(self.time), _frozen(self.seq)
+        if self.group is not None:
+            self.group = _frozen(self.group)
+
+    def array(self, expr: Expr) -> pa.Array:
+        """The values as a plain Arrow array: dictionaries and views are resolved."""
+        return self._view("array", expr, lambda: arrays.plain(self.values[expr]))
+
+    def valid(self, expr: Expr) -> Bools | None:
+        """Which values are not null; None where all are."""
+        return self._view("valid", expr, lambda: self._valid(expr))
+
+    def valid_in_all(self, exprs: tuple[Expr, ...]) -> Bools | None:
+        """Which tuples have no null in any of these columns; None where none has."""
+        masks = [mask for expr in exprs if (mask := self.valid(expr)) is not None]
+        return _frozen(np.logical_and.reduce(masks)) if masks else None
+
+    def integers(self, expr: Expr) -> Ints:
+        """The values as 64-bit integers (unscaled, for decimals); anything where null."""
+        return self._view("integers", expr, lambda: _frozen(arrays.integers(self.array(expr))))
+
+    def floats(self, expr: Expr) -> Floats:
+        """The values as 64-bit floats; anything where null."""
+        return self._view("floats", expr, lambda: _frozen(arrays.floats(self.array(expr))))
+
+    def keys(self, expr: Expr) -> Ints:
+        """Integers in the order of the values, see `arrays.order_keys`; anything where null."""
+        return self._view("keys", expr, lambda: _frozen(arrays.order_keys(self.array(expr))))
+
+    def runs(self) -> tuple[Ints, Ints, Ints]:
+        """Begin, end and group of each run of tuples of one group, where the tuples are ordered."""
+        return self._view("runs", None, self._runs)
+
+    def ids(self) -> Ints:
+        """The group of each tuple."""
+        return self.group if self.group is not None else self._view("ids", None, self._ids)
+
+    def sizes(self) -> Ints:
+        """How many tuples each group has."""
+        return self._view("sizes", None, self._sizes)
+
+    def _view(self, kind: str, expr: Expr | None, make: Callable[[], _T]) -> _T:
+        key = (kind, expr)
+        if key not in self._views:
+            self._views[key] = make()
+        found: _T = self._views[key]
+        return found
+
+    def _valid(self, expr: Expr) -> Bools | None:
+        valid = arrays.valid(self.array(expr))
+        return None if valid is None else _frozen(valid)
+
+    def _runs(self) -> tuple[Ints, Ints, Ints]:
+        if self.offsets is not None:
+            return self.offsets[:-1], self.offsets[1:], np.arange(self.n, dtype=np.int64)
+        from muntin.aggregates.array_kernels import find_runs
+
+        begin, end, group = find_runs(self.ids())
+        return begin, end, group
+
+    def _ids(self) -> Ints:
+        assert self.offsets is not None, "Groups need group or offsets"
+        ids = np.full(len(self.time), -1, dtype=np.int64)
+        ids[self.offsets[0] : self.offsets[-1]] = np.repeat(
+            np.arange(self.n, dtype=np.int64), np.diff(self.offsets)
+        )
+        return _frozen(ids)
+
+    def _sizes(self) -> Ints:
+        if self.offsets is not None:
+            return np.diff(self.offsets)
+        if self.ordered:
+            begin, end, group = self.runs()
+            sizes = np.zeros(self.n, dtype=np.int64)
+            np.add.at(sizes, group, end - begin)
+            return sizes
+        from muntin.aggregates.array_kernels import group_sizes
+
+        return group_sizes(self.ids(), self.n)
+
+
+def _frozen(array: _Array) -> _Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view

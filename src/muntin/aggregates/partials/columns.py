@@ -1,0 +1,49 @@
+"""Base of the partials whose state is one NumPy array: a row per slice, one or a few numbers wide."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates.base import Ints, Partial
+
+__all__ = ["NumericPartial"]
+
+
+class NumericPartial(Partial):
+    """State: an array of shape (rows,), or (rows, width) where `width` is not 1."""
+
+    __slots__ = ()
+
+    dtype: ClassVar[Any] = np.int64
+    width: int = 1
+
+    def concat(self, states: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        return np.concatenate(states)
+
+    def take(self, state: npt.NDArray[Any], index: Ints) -> npt.NDArray[Any]:
+        return state[index]
+
+    def size(self, state: npt.NDArray[Any]) -> int:
+        return len(state)
+
+    def nbytes(self, state: npt.NDArray[Any]) -> int:
+        return state.nbytes
+
+    def to_arrow(self, state: npt.NDArray[Any]) -> dict[str, pa.Array]:
+        if self.width == 1:
+            return {"0": pa.array(state)}
+        return {str(k): pa.array(np.ascontiguousarray(state[:, k])) for k in range(self.width)}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> npt.NDArray[Any]:
+        arrays = [columns[str(k)].to_numpy(zero_copy_only=False) for k in range(self.width)]
+        # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
+        found: npt.NDArray[Any] = np.array(arrays[0]) if self.width == 1 else np.column_stack(arrays)
+        return found.astype(self.dtype, copy=False)
+
+    def zeros(self, rows: int) -> npt.NDArray[Any]:
+        """The identity of the sums, for that many rows."""
+        return np.zeros(rows if self.width == 1 else (rows, self.width), dtype=self.dtype)

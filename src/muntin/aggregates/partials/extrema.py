@@ -1,0 +1,129 @@
+"""Minimum and maximum: of order keys, compiled, and of strings and the like, by Arrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.partials.ranges import spread
+from muntin.expressions import Expr
+
+__all__ = ["ArrowExtremum", "KeyExtremum", "extreme_per_group", "has_arrow_order"]
+
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyExtremum(NumericPartial):
+    """The smallest or largest order key; where there is none, the identity."""
+
+    expr: Expr
+    largest: bool
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
+        from muntin.aggregates.partials.extremum_kernels import extreme_runs, extreme_scatter
+
+        out = self._identity(g.n)
+        keys, valid = g.keys(self.expr), g.valid(self.expr)
+        if g.ordered:
+            extreme_runs(keys, valid, *g.runs(), self.largest, out)
+        else:
+            extreme_scatter(keys, valid, g.ids(), self.largest, out)
+        return out
+
+    def reduce(
+        self,
+        state: Ints,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Ints:
+        from muntin.aggregates.partials.extremum_kernels import extreme_rows
+
+        out = self._identity(len(lo))
+        extreme_rows(state, rows, lo, hi, self.largest, out)
+        return out
+
+    def _identity(self, rows: int) -> Ints:
+        return np.full(rows, _INT64.min if self.largest else _INT64.max, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowExtremum(Partial):
+    """The smallest or largest value of a type whose order needs more than 64 bits.
+
+    State: an Arrow array, null where there is no value. Strings compare by code point, as in Spark.
+    """
+
+    expr: Expr
+    largest: bool
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> pa.Array:
+        return extreme_per_group(g.array(self.expr), g.ids(), g.n, self.largest)
+
+    def reduce(
+        self,
+        state: pa.Array,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> pa.Array:
+        index, group = spread(rows, lo, hi)
+        return extreme_per_group(state.take(pa.array(index)), group, len(lo), self.largest)
+
+    def concat(self, states: list[pa.Array]) -> pa.Array:
+        return pa.concat_arrays(states)
+
+    def take(self, state: pa.Array, index: Ints) -> pa.Array:
+        return state.take(pa.array(index))
+
+    def size(self, state: pa.Array) -> int:
+        return len(state)
+
+    def nbytes(self, state: pa.Array) -> int:
+        return int(state.nbytes)
+
+    def to_arrow(self, state: pa.Array) -> dict[str, pa.Array]:
+        return {"value": state}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> pa.Array:
+        return columns["value"]
+
+
+def has_arrow_order(type_: pa.DataType) -> bool:
+    """Types that Arrow itself orders, in groups: strings, bytes, long decimals."""
+    return (
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_binary(type_)
+        or types.is_large_binary(type_)
+        or types.is_fixed_size_binary(type_)
+        or arrays.is_decimal(type_)
+    )
+
+
+def extreme_per_group(values: pa.Array, group: Ints, n: int, largest: bool) -> pa.Array:
+    """The smallest or largest value of each of n groups; null for a group without one."""
+    name = "max" if largest else "min"
+    found = (
+        pa.table({"group": group, "value": values})
+        .group_by("group", use_threads=False)
+        .aggregate([("value", name)])
+        .combine_chunks()
+    )
+    which = found["group"].to_numpy()
+    index = np.full(n + 1, -1, dtype=np.int64)  # one more, at the end, for the group -1
+    index[which] = np.arange(len(which))
+    column = found[f"value_{name}"]
+    winners = column.chunk(0) if column.num_chunks else pa.array([], values.type)
+    return arrays.take_or_null(winners, index[:n])

@@ -1,0 +1,146 @@
+"""Compiled exact sums: limbs of 32 bits in 64-bit accumulators.
+
+The limbs of up to 2**31 values can be added without a carry; `carry` then leaves every limb but the
+last in [0, 2**32). Sums therefore never wrap, in whatever order and grouping they are added.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from muntin.aggregates.arrays import Bools, Ints
+
+_LIMB = 32
+_MASK = 0xFFFFFFFF
+
+
+@njit(cache=True, nogil=True)
+def limbs_runs(values: Ints, valid: Bools | None, begin: Ints, end: Ints, group: Ints, out: Ints) -> None:
+    """Add the integers of each run to its group's two limbs."""
+    for r in range(begin.size):
+        low = 0
+        high = 0
+        run = values[begin[r] : end[r]]
+        if valid is None:
+            for i in range(run.size):
+                low += run[i] & _MASK
+                high += run[i] >> _LIMB
+        else:
+            ok = valid[begin[r] : end[r]]
+            for i in range(run.size):
+                x = run[i] if ok[i] else 0
+                low += x & _MASK
+                high += x >> _LIMB
+        out[group[r], 0] += low
+        out[group[r], 1] += high
+
+
+@njit(cache=True, nogil=True)
+def limbs_scatter(values: Ints, valid: Bools | None, group: Ints, out: Ints) -> None:
+    """Add integers to their groups' two limbs."""
+    for i in range(group.size):
+        g = group[i]
+        if g < 0:
+            continue
+        if valid is not None and not valid[i]:
+            continue
+        out[g, 0] += values[i] & _MASK
+        out[g, 1] += values[i] >> _LIMB
+
+
+@njit(cache=True, nogil=True)
+def wide_scatter(words: Ints, valid: Bools | None, group: Ints, out: Ints) -> None:
+    """Add 128-bit integers, given as two words, to their groups' four limbs."""
+    for i in range(group.size):
+        g = group[i]
+        if g < 0:
+            continue
+        if valid is not None and not valid[i]:
+            continue
+        low = words[i, 0]
+        high = words[i, 1]
+        out[g, 0] += low & _MASK
+        out[g, 1] += (low >> _LIMB) & _MASK
+        out[g, 2] += high & _MASK
+        out[g, 3] += high >> _LIMB
+
+
+@njit(cache=True, nogil=True)
+def carry(out: Ints) -> None:
+    """Carry between the limbs of each row."""
+    for j in range(out.shape[0]):
+        for k in range(out.shape[1] - 1):
+            out[j, k + 1] += out[j, k] >> _LIMB
+            out[j, k] &= _MASK
+
+
+@njit(cache=True, nogil=True)
+def add_limb_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> bool:
+    """Sum of a range of rows with carried limbs; False if one does not fit."""
+    width = state.shape[1]
+    fits = True
+    for j in range(lo.size):
+        beyond = 0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            for k in range(width - 1):
+                out[j, k] += state[r, k]
+            # The last limb may be anything, so it is added in halves.
+            out[j, width - 1] += state[r, width - 1] & _MASK
+            beyond += state[r, width - 1] >> _LIMB
+        for k in range(width - 1):
+            out[j, k + 1] += out[j, k] >> _LIMB
+            out[j, k] &= _MASK
+        beyond += out[j, width - 1] >> _LIMB
+        if beyond < -(2**30) or beyond >= 2**30:
+            fits = False
+        out[j, width - 1] = (beyond << _LIMB) | (out[j, width - 1] & _MASK)
+    return fits
+
+
+@njit(cache=True, nogil=True)
+def divide_limb_rows(state: Ints, divisor: Ints, factor: int, out: Ints) -> bool:
+    """(row * factor / divisor), rounded half up, as two words; False if one does not fit.
+
+    Bit by bit: exact for any divisor, and there are only as many rows as results.
+    """
+    width = state.shape[1]
+    fits = True
+    limbs = np.empty(width + 2, np.int64)
+    for j in range(state.shape[0]):
+        if divisor[j] == 0:
+            continue
+        negative = state[j, width - 1] < 0
+        over = 0
+        for k in range(width + 1):
+            # The last limb is wider than the others: two of them.
+            limb = state[j, k] & _MASK if k < width else state[j, width - 1] >> _LIMB
+            over += (-limb if negative else limb) * factor
+            limbs[k] = over & _MASK
+            over >>= _LIMB
+        limbs[width + 1] = over
+        low = np.uint64(0)
+        high = np.uint64(0)
+        rest = 0
+        for k in range(width + 1, -1, -1):
+            for b in range(_LIMB - 1, -1, -1):
+                rest = 2 * rest + ((limbs[k] >> b) & 1)
+                if high >> np.uint64(62):
+                    fits = False
+                high = (high << np.uint64(1)) | (low >> np.uint64(63))
+                low = low << np.uint64(1)
+                if rest >= divisor[j]:
+                    rest -= divisor[j]
+                    low |= np.uint64(1)
+        if 2 * rest >= divisor[j]:
+            low += np.uint64(1)
+            high += np.uint64(low == 0)
+        if negative:
+            low = ~low + np.uint64(1)
+            high = ~high + np.uint64(low == 0)
+        out[j, 0] = np.int64(low)
+        out[j, 1] = np.int64(high)
+    return fits

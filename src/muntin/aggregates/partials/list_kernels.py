@@ -1,0 +1,104 @@
+"""Compiled work on rows of items in compressed form: row j is `offsets[j]:offsets[j + 1]`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from muntin.aggregates.arrays import Bools, Ints
+
+
+@njit(cache=True, nogil=True)
+def arrange(group: Ints, valid: Bools | None, n: int) -> tuple[Ints, Ints]:
+    """Offsets of n groups, and the places of their valid tuples, in the order of the batch."""
+    offsets = np.zeros(n + 1, np.int64)
+    for i in range(group.size):
+        if group[i] >= 0 and (valid is None or valid[i]):
+            offsets[group[i] + 1] += 1
+    for k in range(n):
+        offsets[k + 1] += offsets[k]
+    index = np.empty(offsets[n], np.int64)
+    cursor = offsets[:n].copy()
+    for i in range(group.size):
+        g = group[i]
+        if g >= 0 and (valid is None or valid[i]):
+            index[cursor[g]] = i
+            cursor[g] += 1
+    return offsets, index
+
+
+@njit(cache=True, nogil=True)
+def gather(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """Offsets of the joined rows of each range, and the places of their items, row after row."""
+    joined = np.zeros(lo.size + 1, np.int64)
+    for j in range(lo.size):
+        size = 0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            size += offsets[r + 1] - offsets[r]
+        joined[j + 1] = joined[j] + size
+    index = np.empty(joined[lo.size], np.int64)
+    k = 0
+    for j in range(lo.size):
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            for item in range(offsets[r], offsets[r + 1]):
+                index[k] = item
+                k += 1
+    return joined, index
+
+
+@njit(cache=True, nogil=True)
+def _before(time: Ints, seq: Ints, p: int, q: int) -> bool:
+    return bool(time[p] < time[q] or (time[p] == time[q] and seq[p] < seq[q]))
+
+
+@njit(cache=True, nogil=True)
+def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints) -> None:
+    """Merge the sorted places a:b and b:c of the row into the same places."""
+    i = a
+    j = b
+    for k in range(a, c):
+        if j == c or (i < b and not _before(time, seq, row[j], row[i])):
+            into[k] = row[i]
+            i += 1
+        else:
+            into[k] = row[j]
+            j += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
+    """Sort the items of each row by (time, seq), in place.
+
+    A natural merge sort: joined rows are runs that are sorted already, and one run costs one look.
+    """
+    longest = 0
+    for j in range(offsets.size - 1):
+        longest = max(longest, offsets[j + 1] - offsets[j])
+    starts = np.empty(longest + 1, np.int64)
+    buffer = np.empty(longest, np.int64)
+    for j in range(offsets.size - 1):
+        row = index[offsets[j] : offsets[j + 1]]
+        runs = 0
+        for i in range(row.size):
+            if i == 0 or _before(time, seq, row[i], row[i - 1]):
+                starts[runs] = i
+                runs += 1
+        starts[runs] = row.size
+        while runs > 1:
+            merged = 0
+            for r in range(0, runs, 2):
+                middle = starts[r + 1]
+                last = starts[min(r + 2, runs)]
+                _merge(row, buffer, starts[r], middle, last, time, seq)
+                starts[merged] = starts[r]
+                merged += 1
+            for i in range(row.size):
+                row[i] = buffer[i]
+            starts[merged] = row.size
+            runs = merged

@@ -1,0 +1,117 @@
+"""Rows of any number of items in event-time order, whatever the order of arrival."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.expressions import Expr
+
+__all__ = ["Collected", "Items", "join_rows", "ordered_tuples"]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Row j holds the items `offsets[j]:offsets[j + 1]`, sorted by (time, seq)."""
+
+    offsets: Ints
+    time: Ints
+    seq: Ints
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Collected(Partial):
+    """All values that are not null, each with its (time, arrival)."""
+
+    expr: Expr
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Items:
+        offsets, index = ordered_tuples(g, (self.expr,))
+        return Items(offsets, g.time[index], g.seq[index], g.array(self.expr).take(pa.array(index)))
+
+    def reduce(
+        self,
+        state: Items,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Items:
+        offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
+        return Items(offsets, state.time[index], state.seq[index], state.values.take(pa.array(index)))
+
+    def concat(self, states: list[Items]) -> Items:
+        return Items(
+            stacked([s.offsets for s in states]),
+            np.concatenate([s.time for s in states]),
+            np.concatenate([s.seq for s in states]),
+            pa.concat_arrays([s.values for s in states]),
+        )
+
+    def take(self, state: Items, index: Ints) -> Items:
+        return self.reduce(state, None, index, index + 1, (), ())
+
+    def size(self, state: Items) -> int:
+        return len(state.offsets) - 1
+
+    def nbytes(self, state: Items) -> int:
+        parts = (state.offsets, state.time, state.seq, state.values)
+        return sum(part.nbytes for part in parts)
+
+    def weights(self, state: Items) -> Ints:
+        return np.diff(state.offsets)
+
+    def to_arrow(self, state: Items) -> dict[str, pa.Array]:
+        parts = {"time": state.time, "seq": state.seq, "values": state.values}
+        return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> Items:
+        time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
+        return Items(arrays.from_lists(columns["time"]), time, seq, arrays.list_items(columns["values"]))
+
+
+def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:
+    """Offsets of the groups, and their tuples without nulls in these columns, by (time, seq)."""
+    from muntin.aggregates.partials.list_kernels import arrange, sort_by_order
+
+    valid = g.valid_in_all(exprs)
+    if g.offsets is not None and valid is None:
+        first, last = g.offsets[0], g.offsets[-1]
+        return g.offsets - first, np.arange(first, last, dtype=np.int64)
+    offsets: Ints
+    index: Ints
+    offsets, index = arrange(g.ids(), valid, g.n)
+    if not g.ordered:
+        sort_by_order(offsets, index, g.time, g.seq)
+    return offsets, index
+
+
+def join_rows(
+    offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
+) -> tuple[Ints, Ints]:
+    """Offsets of the joined rows, and their items by (time, seq)."""
+    from muntin.aggregates.partials.list_kernels import gather, sort_by_order
+
+    joined: Ints
+    index: Ints
+    joined, index = gather(offsets, rows, lo, hi)
+    sort_by_order(joined, index, time, seq)
+    return joined, index
+
+
+def stacked(offsets: list[Ints]) -> Ints:
+    """The offsets of rows one after the other.
+
+    >>> stacked([np.array([0, 2, 3]), np.array([0, 4])]).tolist()
+    [0, 2, 3, 7]
+    """
+    ends = np.cumsum([0] + [int(o[-1]) for o in offsets])
+    parts = [np.zeros(1, dtype=np.int64)]
+    parts += [o[1:] + end for o, end in zip(offsets, ends, strict=False)]
+    return np.concatenate(parts)

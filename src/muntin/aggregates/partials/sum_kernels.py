@@ -1,0 +1,128 @@
+"""Compiled counts and float sums.
+
+`valid` and `rows` may be None: Numba then compiles a variant without the test. Loops over ranges go
+through slices, which cannot wrap around, so that LLVM may vectorise them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from muntin.aggregates.arrays import Bools, Floats, Ints
+
+_LANES = 32
+
+
+@njit(cache=True, nogil=True)
+def count_runs(valid: Bools, begin: Ints, end: Ints, group: Ints, out: Ints) -> None:
+    """Add the number of valid tuples of each run to its group."""
+    for r in range(begin.size):
+        count = 0
+        for ok in valid[begin[r] : end[r]]:
+            count += ok
+        out[group[r]] += count
+
+
+@njit(cache=True, nogil=True)
+def count_scatter(valid: Bools, group: Ints, out: Ints) -> None:
+    """Add the number of valid tuples to their groups."""
+    for i in range(group.size):
+        if group[i] >= 0:
+            out[group[i]] += valid[i]
+
+
+@njit(cache=True, nogil=True)
+def add_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> None:
+    """Sum of a range of rows, for each output row."""
+    for j in range(lo.size):
+        total = 0
+        if rows is None:
+            for x in state[lo[j] : hi[j]]:
+                total += x
+        else:
+            for r in rows[lo[j] : hi[j]]:
+                total += state[r]
+        out[j] = total
+
+
+# Of floats: the sum and the sum of what rounding lost.
+
+
+@njit(cache=True, nogil=True)
+def _two_sum(a: float, b: float) -> tuple[float, float]:
+    """a + b and its rounding error, exactly (Knuth)."""
+    s = a + b
+    z = s - a
+    return s, (a - (s - z)) + (b - z)
+
+
+@njit(cache=True, nogil=True)
+def float_runs(values: Floats, valid: Bools | None, begin: Ints, end: Ints, group: Ints, out: Floats) -> None:
+    """Add the floats of each run to its group; many lanes, so that additions do not wait."""
+    sums = np.empty(_LANES)
+    lost = np.empty(_LANES)
+    for r in range(begin.size):
+        a = begin[r]
+        b = end[r]
+        total = out[group[r], 0]
+        error = out[group[r], 1]
+        if b - a >= 2 * _LANES:
+            sums[:] = 0.0
+            lost[:] = 0.0
+            while b - a >= _LANES:
+                block = values[a : a + _LANES]
+                if valid is None:
+                    for k in range(_LANES):
+                        s = sums[k] + block[k]
+                        z = s - sums[k]
+                        lost[k] += (sums[k] - (s - z)) + (block[k] - z)
+                        sums[k] = s
+                else:
+                    ok = valid[a : a + _LANES]
+                    for k in range(_LANES):
+                        x = block[k] if ok[k] else 0.0
+                        s = sums[k] + x
+                        z = s - sums[k]
+                        lost[k] += (sums[k] - (s - z)) + (x - z)
+                        sums[k] = s
+                a += _LANES
+            for k in range(_LANES):
+                total, e = _two_sum(total, sums[k])
+                error += e + lost[k]
+        for i in range(a, b):
+            if valid is None or valid[i]:
+                total, e = _two_sum(total, values[i])
+                error += e
+        out[group[r], 0] = total
+        out[group[r], 1] = error
+
+
+@njit(cache=True, nogil=True)
+def float_scatter(values: Floats, valid: Bools | None, group: Ints, out: Floats) -> None:
+    """Add floats to their groups."""
+    for i in range(group.size):
+        g = group[i]
+        if g < 0:
+            continue
+        if valid is not None and not valid[i]:
+            continue
+        total, e = _two_sum(out[g, 0], values[i])
+        out[g, 0] = total
+        out[g, 1] += e
+
+
+@njit(cache=True, nogil=True)
+def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Floats) -> None:
+    """Sum of a range of rows, for each output row."""
+    for j in range(lo.size):
+        total = 0.0
+        error = 0.0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            total, e = _two_sum(total, state[r, 0])
+            error += e + state[r, 1]
+        out[j, 0] = total
+        out[j, 1] = error

@@ -1,0 +1,166 @@
+"""Sums: exact ones of integers and decimals, compensated ones of floats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates import arrays
+from muntin.aggregates.arrays import Bools, Floats
+from muntin.aggregates.base import Groups, Ints, State
+from muntin.aggregates.partials.columns import NumericPartial
+from muntin.errors import DataError
+from muntin.expressions import Expr
+
+__all__ = ["ExactSum", "FloatSum", "exact_sum"]
+
+_LIMB = 2.0**32
+_INT_LIMBS, _WIDE_LIMBS = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSum(NumericPartial):
+    """The sum of integers, or of the unscaled integers of decimals, that no intermediate overflows.
+
+    A sum is judged when it is a result, not before: whether `2**63 - 1 + 1 - 1` fits must not depend
+    on which slices or tree nodes added it. State: limbs of 32 bits, the last one signed; two limbs
+    hold 95 bits, four (for decimals of more than 18 digits and uint64) 159.
+    """
+
+    expr: Expr
+    width: int = _INT_LIMBS
+
+    @property
+    def invertible(self) -> bool:
+        return True
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
+        from muntin.aggregates.partials.limb_kernels import carry, limbs_runs, limbs_scatter, wide_scatter
+
+        out: Ints = self.zeros(g.n)
+        valid = g.valid(self.expr)
+        if self.width == _WIDE_LIMBS:
+            wide_scatter(arrays.words(g.array(self.expr)), valid, g.ids(), out)
+        elif g.ordered:
+            limbs_runs(g.integers(self.expr), valid, *g.runs(), out)
+        else:
+            limbs_scatter(g.integers(self.expr), valid, g.ids(), out)
+        carry(out)
+        return out
+
+    def reduce(
+        self,
+        state: Ints,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Ints:
+        from muntin.aggregates.partials.limb_kernels import add_limb_rows
+
+        out: Ints = self.zeros(len(lo))
+        if not add_limb_rows(state, rows, lo, hi, out):
+            raise self._overflow(f"{32 * self.width + 30} bits")
+        return out
+
+    def invert(self, whole: Ints, part: Ints) -> Ints:
+        from muntin.aggregates.partials.limb_kernels import carry
+
+        out = whole - part
+        carry(out)
+        return out
+
+    def floats(self, state: Ints) -> Floats:
+        """The sums as floats."""
+        total = state[:, -1].astype(np.float64)
+        for k in range(self.width - 2, -1, -1):
+            total = total * _LIMB + state[:, k]
+        return total
+
+    def integers(self, state: Ints) -> Ints:
+        """The sums as int64; a DataError where one does not fit."""
+        low: Ints = (state[:, 1] << 32) | state[:, 0]
+        if self.width == _INT_LIMBS:
+            fits = state[:, 1] == low >> 32
+        else:
+            fits = (state[:, 2] == (low >> 63) & (2**32 - 1)) & (state[:, 3] == low >> 63)
+        if not fits.all():
+            raise self._overflow("64 bits")
+        return low
+
+    def decimals(self, state: Ints, valid: Bools, type_: pa.DataType) -> pa.Array:
+        """The sums as decimals; a DataError where one has too many digits."""
+        return self.quotients(state, valid.astype(np.int64), 1, type_)
+
+    def quotients(self, state: Ints, counts: Ints, factor: int, type_: pa.DataType) -> pa.Array:
+        """sum * factor / count as decimals, rounded half up; null where the count is 0."""
+        from muntin.aggregates.partials.limb_kernels import divide_limb_rows
+
+        pairs = np.zeros((len(state), 2), dtype=np.int64)
+        fits = divide_limb_rows(state, counts, factor, pairs)
+        found = arrays.from_decimal_words(pairs, counts > 0, type_)
+        try:
+            found.validate(full=True)  # the one place where Arrow counts the digits
+        except pa.ArrowInvalid:
+            fits = False
+        if not fits:
+            raise self._overflow(str(type_))
+        return found
+
+    def _overflow(self, room: str) -> DataError:
+        return DataError(f'a sum over "{self.expr}" overflows: it does not fit into {room}; cast the column')
+
+
+def exact_sum(expr: Expr, type_: pa.DataType) -> ExactSum:
+    """The exact sum over a column of integers, durations or decimals."""
+    narrow = arrays.has_keys(type_) and not t.is_uint64(type_)
+    return ExactSum(expr, _INT_LIMBS if narrow else _WIDE_LIMBS)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatSum(NumericPartial):
+    """The sum of floats with its rounding errors summed beside it.
+
+    So 1e16 + 1 - 1e16 is 1 in whatever order slices are combined: results do not depend on batches
+    and stores. Not invertible: subtracting would still lose what an infinity swallowed.
+    """
+
+    expr: Expr
+
+    dtype = np.float64
+    width = 2
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
+        from muntin.aggregates.partials.sum_kernels import float_runs, float_scatter
+
+        out: Floats = self.zeros(g.n)
+        if g.ordered:
+            float_runs(g.floats(self.expr), g.valid(self.expr), *g.runs(), out)
+        else:
+            float_scatter(g.floats(self.expr), g.valid(self.expr), g.ids(), out)
+        return out
+
+    def reduce(
+        self,
+        state: Floats,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Floats:
+        from muntin.aggregates.partials.sum_kernels import add_float_rows
+
+        out: Floats = self.zeros(len(lo))
+        add_float_rows(state, rows, lo, hi, out)
+        return out
+
+    def floats(self, state: Floats) -> Floats:
+        """The sums; infinities and NaN are in the plain sum alone."""
+        total, lost = state[:, 0], state[:, 1]
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(total), total + lost, total)

@@ -1,0 +1,32 @@
+"""The classic augmented B-tree: any order, O(log n) for every insert and evict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from muntin.baselines import classic_btree_kernels
+from muntin.stores import fiba_kernels, fiba_range_kernels, queue_kernels
+from muntin.stores.base import Store
+from muntin.stores.fiba import FiBA
+
+
+class ClassicBTree(FiBA):
+    """FiBA without fingers and spines.
+
+    >>> window = ClassicBTree("max", arity=4)
+    >>> window.insert_many([3, 1, 2], [5.0, 7.0, 6.0])
+    >>> window.evict()
+    >>> window.query()
+    6.0
+    """
+
+    kernels = (queue_kernels, fiba_kernels, fiba_range_kernels, classic_btree_kernels)
+
+    def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+        Store.insert_many(self, ts, vs)
+
+    def check_invariants(self) -> None:
+        times = self.times()
+        assert times == sorted(set(times)), "times strictly in order"
+        assert len(times) == len(self), "entries are counted"

@@ -1,0 +1,67 @@
+"""Subtract-on-evict: one running total, from which the oldest entry is taken when it leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muntin.stores.lazy_kernels import query_positions
+from muntin.stores.placeholders import ONE, combine, get, invert, lift, put
+from muntin.stores.queue_kernels import (
+    COMBINES,
+    DISORDER,
+    EMPTY,
+    END,
+    FRONT,
+    FULL,
+    MASK,
+    OK,
+    lower_bound,
+)
+
+
+def insert(D: Any, t: int, v: Any) -> int:
+    """One combine."""
+    S, T, V = D
+    front, end, mask = S[FRONT], S[END], S[MASK]
+    if end - front > mask:
+        return FULL
+    if end > front and t < T[(end - 1) & mask]:
+        return DISORDER
+    p = lift(v)
+    T[end & mask] = t
+    put(V, end & mask, p)
+    put(V, mask + 1, combine(get(V, mask + 1), p))
+    S[END] = end + 1
+    S[COMBINES] += 1
+    return OK
+
+
+def evict(D: Any) -> int:
+    """One invert."""
+    S, _, V = D
+    front, mask = S[FRONT], S[MASK]
+    if front == S[END]:
+        return EMPTY
+    put(V, mask + 1, invert(get(V, mask + 1), get(V, front & mask)))
+    put(V, front & mask, ONE)
+    S[FRONT] = front + 1
+    S[COMBINES] += 1
+    return OK
+
+
+def evict_before(D: Any, t: int) -> int:
+    """One invert each."""
+    count: int = lower_bound(D, t) - D[0][FRONT]
+    for _ in range(count):
+        evict(D)
+    return count
+
+
+def query(D: Any) -> Any:
+    """No combine."""
+    return get(D[2], D[0][MASK] + 1)
+
+
+def query_range(D: Any, i: int, j: int) -> Any:
+    """As a lazy list."""
+    return query_positions(D, i, j)

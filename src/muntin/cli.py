@@ -1,0 +1,87 @@
+"""The command line: `muntin demo`, `muntin bench`, `muntin run`, `muntin explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from muntin.errors import MuntinError
+
+app = typer.Typer(
+    help="Many window aggregates in one pass over a stream.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+bench = typer.Typer(help="Measure Muntin on this machine.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+QueryFile = Annotated[Path, typer.Argument(help="The query as a TOML file.", exists=True, dir_okay=False)]
+
+
+@app.command()
+def demo() -> None:
+    """Show a stream, its windows, a late tuple and what it changes."""
+    from muntin.demo import show
+
+    show(Console())
+
+
+@app.command()
+def run(
+    query: QueryFile,
+    data: Annotated[
+        Path, typer.Argument(help="A CSV, Parquet or Arrow IPC file.", exists=True, dir_okay=False)
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="Write the results here (.csv, .parquet, .arrow).")
+    ] = None,
+) -> None:
+    """Run the query of a file over the tuples of another."""
+    from muntin.connectors.files import read_table, write_table
+    from muntin.query_file import load
+    from muntin.result_view import show_table
+
+    console = Console()
+    try:
+        results = load(query).run(read_table(data))
+        if output is None:
+            show_table(results, console)
+        else:
+            write_table(results, output)
+            console.print(f"{results.num_rows:,} windows written to {output}")
+    except MuntinError as error:
+        _fail(error)
+
+
+@app.command()
+def explain(
+    query: QueryFile,
+    in_order: Annotated[bool, typer.Option(help="The stream is ordered by time.")] = False,
+) -> None:
+    """Print the plan of a query and the reason for each decision."""
+    from muntin.query_file import load
+
+    try:
+        Console().print(str(load(query).explain(in_order=in_order)), highlight=False, markup=False)
+    except MuntinError as error:
+        _fail(error)
+
+
+@bench.command("core")
+def bench_core(
+    tuples: Annotated[int, typer.Option(help="How many tuples each workload has.", min=100_000)] = 4_000_000,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Throughput of the core, beside `np.add.reduceat` in the same run."""
+    from muntin.bench.core import run_core
+
+    run_core(tuples, json, Console())
+
+
+def _fail(error: MuntinError) -> None:
+    Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False)
+    raise typer.Exit(2)

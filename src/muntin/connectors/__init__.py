@@ -1,0 +1,1 @@
+"""What drives the core: the embedded engine, and where its tuples come from."""

@@ -1,0 +1,219 @@
+"""Muntin in one process: tables in, tables out; or an operator to push batches and records into."""
+
+from __future__ import annotations
+
+import time as clocks
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.connectors.tables import is_record, to_batch
+from muntin.errors import DataError, QueryError
+from muntin.query import EachBatch, QuerySpec
+from muntin.query.files import loads, to_toml
+from muntin.slicing import snapshot as snapshots
+from muntin.slicing.operator import Added, SlicingOperator
+from muntin.slicing.stats import Stats
+from muntin.timeline import span
+from muntin.windows.base import Window
+
+BUFFER = 4096
+"""Records that are gathered before they are sliced; results do not depend on it."""
+
+
+def run(query: QuerySpec, data: object, *, threads: int = 1) -> pa.Table:
+    """All windows of a table; its end closes every window."""
+    operator = Operator(query)
+    parts = [operator.process(data), operator.finish()]
+    return pa.concat_tables([p for p in parts if p.num_rows] or parts[-1:])
+
+
+def make_operator(
+    query: QuerySpec,
+    *,
+    watermark_lag: object = None,
+    in_order: bool = False,
+    clock: Callable[[], float] | None = None,
+    store: str | None = None,
+) -> Operator:
+    """An operator for the query."""
+    return Operator(query, watermark_lag=watermark_lag, in_order=in_order, clock=clock)
+
+
+class Operator:
+    """Takes tuples and watermarks, gives window results.
+
+    >>> import muntin as mt
+    >>> from muntin import windows as w, aggregates as a
+    >>> op = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).on("t").operator()
+    >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}, {"t": 8, "v": 2}])
+    >>> op.advance(10).to_pylist()
+    [{'query': 'ten', 'window': {'start': 0, 'end': 10}, 'total': 3, 'kind': 'final', 'revision': 0}]
+    """
+
+    def __init__(
+        self,
+        query: QuerySpec,
+        *,
+        watermark_lag: object = None,
+        in_order: bool = False,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        if in_order and watermark_lag is not None:
+            raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
+        self._engine = SlicingOperator(query.validated(), in_order)
+        self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
+        self._clock = clocks.monotonic if clock is None else clock
+        self._heard = self._clock()
+        self._records: list[dict[str, Any]] = []
+
+    # Input. -----------------------------------------------------------------------------------------
+
+    def process(self, data: object) -> pa.Table:
+        """Take tuples in: a table, a batch, a DataFrame, a dict of columns, a list of dicts, or one record.
+
+        Returns the results that this makes due: none as long as `advance` sets the watermark, unless
+        early results after each batch are asked for.
+        """
+        self._heard = self._clock()
+        if is_record(data):
+            self._records.append(data)  # type: ignore[arg-type]  # is_record tells that it is a mapping
+            if len(self._records) < BUFFER and not self._prompt():
+                return self._nothing()
+            return self.flush()
+        parts = [self.flush()] if self._records else []
+        return _joined([*parts, self._take(data)])
+
+    def flush(self) -> pa.Table:
+        """Slice the records that are buffered; `advance` and `finish` do it by themselves."""
+        if not self._records:
+            return self._nothing()
+        records, self._records = self._records, []
+        try:
+            return self._take(records)
+        except DataError:
+            if len(records) == 1:
+                raise
+        # One of them is bad: the ones before it count, the ones behind it wait.
+        parts = []
+        for i, record in enumerate(records):
+            self._records = records[i + 1 :]
+            parts.append(self._take([record]))
+        return _joined(parts)
+
+    def _take(self, data: object) -> pa.Table:
+        binding = self._engine.binding
+        batch = to_batch(data, None if binding is None else binding.schema)
+        results = self._engine.process(batch)
+        if self._lag is None or self._engine.binding is None or not batch.num_rows:
+            return results
+        return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
+
+    def _prompt(self) -> bool:
+        """Whether a record may complete a window at once, so that it must not wait in the buffer."""
+        return (
+            self._lag is not None or self._engine.in_order or isinstance(self._engine.spec.early, EachBatch)
+        )
+
+    def _nothing(self) -> pa.Table:
+        return self._engine.nothing()
+
+    # Watermarks. ------------------------------------------------------------------------------------
+
+    def advance(self, watermark: object) -> pa.Table:
+        """Promise that every tuple before `watermark` has come; returns the windows that this completes.
+
+        A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
+        A watermark lower than the last one is ignored.
+        """
+        parts = [self.flush()] if self._records else []
+        return _joined([*parts, self._engine.advance(self._engine.to_internal(watermark))])
+
+    def finish(self) -> pa.Table:
+        """The end of the stream: closes every window."""
+        parts = [self.flush()] if self._records else []
+        return _joined([*parts, self._engine.finish()])
+
+    def poll(self) -> pa.Table:
+        """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
+        parts = [self.flush()] if self._records else []
+        limit = self._engine.spec.idle_after
+        if limit is not None and self._clock() - self._heard >= limit / 1_000_000:
+            parts.append(self._engine.advance(self._engine.latest_due()))
+        return _joined(parts or [self._nothing()])
+
+    # Queries that come and go. ----------------------------------------------------------------------
+
+    def add_query(self, **named: Window) -> Added:
+        """Serve more windows from now on, over the same aggregates.
+
+        Returns since when each is complete, and says what cannot be served retroactively.
+        """
+        self.flush()
+        return self._engine.add_queries(named)
+
+    def remove_query(self, name: str) -> None:
+        """Stop serving a window."""
+        self.flush()
+        self._engine.remove_query(name)
+
+    # Side outputs and state. ------------------------------------------------------------------------
+
+    def take_late(self) -> pa.Table:
+        """The tuples that came too late, with the `query` they missed; only with late="route"."""
+        return self._engine.take_late()
+
+    def take_bad(self) -> pa.Table:
+        """The tuples without a usable time; only with bad="route"."""
+        return self._engine.take_bad()
+
+    @property
+    def watermark(self) -> int:
+        """The watermark so far, in the unit inside."""
+        return self._engine.watermark
+
+    @property
+    def slices(self) -> int:
+        """How many slices there are right now, before folding."""
+        return 0 if self._engine.binding is None else len(self._engine.slices.table)
+
+    def snapshot(self) -> bytes:
+        """The whole state as bytes, without any code; `restore` continues from it."""
+        self.flush()
+        try:
+            text = to_toml(snapshots.current_spec(self._engine))
+        except QueryError:
+            text = None
+        return snapshots.snapshot(self._engine, text)
+
+    @classmethod
+    def restore(
+        cls,
+        data: bytes,
+        query: QuerySpec | None = None,
+        *,
+        watermark_lag: object = None,
+        clock: Callable[[], float] | None = None,
+    ) -> Operator:
+        """An operator that continues exactly where the snapshot was taken.
+
+        A query with Python functions is not in the snapshot and must be given: with the windows
+        that were served then, those added on the fly included.
+        """
+        engine = snapshots.restore(data, lambda text: loads(text, "snapshot", QuerySpec), query)
+        operator = cls(engine.spec, watermark_lag=watermark_lag, clock=clock)
+        operator._engine = engine
+        return operator
+
+    def stats(self) -> Stats:
+        """Counters, slices, kept tuples and bytes of state."""
+        self.flush()
+        return self._engine.stats()
+
+
+def _joined(parts: list[pa.Table]) -> pa.Table:
+    if len(parts) == 1:
+        return parts[0]
+    full = [p for p in parts if p.num_rows]
+    return pa.concat_tables(full) if full else parts[-1]

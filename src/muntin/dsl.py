@@ -1,0 +1,130 @@
+"""`Query`: what `mt.windows(...)` builds, and all that can be done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import MuntinError, QueryError
+from muntin.query import QuerySpec
+from muntin.windows.base import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    import muntin.windows as w
+    from muntin.connectors.embedded import Operator
+    from muntin.planning.plan import Explanation
+
+__all__ = ["Query", "WindowsPackage", "windows"]
+
+
+@dataclass(frozen=True, repr=False)
+class Query(QuerySpec):
+    """A frozen, reusable query; `mt.windows(...)` starts one.
+
+    >>> import muntin as mt
+    >>> from muntin import windows as w, aggregates as a
+    >>> query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("amount")).by("shop").on("at")
+    >>> query.keys
+    ('shop',)
+    """
+
+    # The engine is imported where it is used: writing a query must stay cheap to import.
+
+    def run(self, table: object, *, threads: int = 1) -> pa.Table:
+        """The windows of a whole table; the end of the table closes every window.
+
+        `table` is an Arrow table or batch, a pandas or polars DataFrame, a dict of
+        columns or a list of dicts.
+        """
+        from muntin.connectors import embedded
+
+        return embedded.run(self.validated(), table, threads=threads)
+
+    def operator(
+        self,
+        *,
+        watermark_lag: object = None,
+        in_order: bool = False,
+        clock: Callable[[], float] | None = None,
+        store: str | None = None,
+    ) -> Operator:
+        """An operator to push batches or records into.
+
+        Args:
+            watermark_lag: Derive the watermark from the data: the newest time minus
+                this. Without it, `advance` sets the watermark.
+            in_order: The stream is ordered by time; a tuple out of order is an error.
+            clock: The clock of `idle_after` in seconds, `time.monotonic` by default.
+            store: Force a store instead of the one that the plan chooses.
+        """
+        from muntin.connectors import embedded
+
+        return embedded.make_operator(
+            self.validated(), watermark_lag=watermark_lag, in_order=in_order, clock=clock, store=store
+        )
+
+    def explain(self, *, in_order: bool = False, store: str | None = None) -> Explanation:
+        """The plan and the reason for each decision; print it."""
+        from muntin.planning import plan
+
+        return plan.explain(self.validated(), in_order=in_order, store=store)
+
+    def to_toml(self) -> str:
+        """The query as the text of a TOML file, which `mt.load` reads back."""
+        from muntin.query.files import to_toml
+
+        return to_toml(self)
+
+    def __call__(self, frame: Any) -> Any:
+        """For `DataFrame.transform`, once there is a Spark connector."""
+        raise MuntinError(
+            f"Spark DataFrames are not supported in this version: got {type(frame).__name__}; "
+            "use .run(table) with an Arrow table or a pandas DataFrame"
+        )
+
+
+def windows(*unnamed: object, **named: Window) -> Query:
+    """Start a query from named windows; the names appear in the results' column `query`.
+
+    >>> from muntin.windows import tumbling
+    >>> windows(minute=tumbling("1 minute"))
+    mt.windows(minute=w.tumbling(length='1 minute'))
+    """
+    if unnamed:
+        raise QueryError('windows need names: write mt.windows(minute=w.tumbling("1 minute"))')
+    return Query(windows=tuple(named.items()))
+
+
+class WindowsPackage(ModuleType):
+    """The class of the package `muntin.windows`, which makes it callable: `mt.windows(...)`."""
+
+    def __call__(self, *unnamed: object, **named: Window) -> Query:
+        """Start a query from named windows; the names appear in the results' column `query`."""
+        return windows(*unnamed, **named)
+
+    if TYPE_CHECKING:  # what a type checker sees in `from muntin import windows as w`
+        boundary = staticmethod(w.boundary)
+        calendar = staticmethod(w.calendar)
+        count = staticmethod(w.count)
+        cumulate = staticmethod(w.cumulate)
+        delta = staticmethod(w.delta)
+        discretize = staticmethod(w.discretize)
+        fixed_band = staticmethod(w.fixed_band)
+        landmark = staticmethod(w.landmark)
+        last = staticmethod(w.last)
+        punctuation = staticmethod(w.punctuation)
+        session = staticmethod(w.session)
+        slide_by_tuple = staticmethod(w.slide_by_tuple)
+        sliding = staticmethod(w.sliding)
+        threshold = staticmethod(w.threshold)
+        trigger = staticmethod(w.trigger)
+        tumbling = staticmethod(w.tumbling)
+        until = staticmethod(w.until)
+        ContextFree = w.ContextFree
+        ForwardContextAware = w.ForwardContextAware
+        ForwardContextFree = w.ForwardContextFree

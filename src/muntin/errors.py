@@ -1,0 +1,48 @@
+"""The few kinds of error that Muntin raises.
+
+A message gives the rule, the value that broke it and the cure. Catch
+`MuntinError` to catch them all; the first two are also `ValueError`s, so that
+code that knows nothing of Muntin still treats them as bad input.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["DataError", "MuntinError", "QueryError", "SnapshotError", "UserCodeError", "nearest"]
+
+
+class MuntinError(Exception):
+    """Base of every error that Muntin raises on purpose."""
+
+
+class QueryError(MuntinError, ValueError):
+    """A query that cannot mean anything, whatever the data."""
+
+
+class DataError(MuntinError, ValueError):
+    """Data that the query cannot take: a bad tuple, an unknown column, a wrong type, an overflow."""
+
+
+class SnapshotError(MuntinError):
+    """A snapshot that is damaged, of another format version or of other queries."""
+
+
+class UserCodeError(MuntinError):
+    """A function that the user gave failed; its own error is the `__cause__`."""
+
+
+def nearest(name: str, names: Iterable[object]) -> str:
+    """A hint that names the candidate most like `name`; empty when none is like it.
+
+    The hint starts with a space, so that it can be appended to a message.
+
+    >>> nearest("amuont", ["amount", "shop"])
+    ' Did you mean "amount"?'
+    >>> nearest("zzz", ["amount", "shop"])
+    ''
+    """
+    candidates = {str(candidate).casefold(): str(candidate) for candidate in names}
+    close = difflib.get_close_matches(name.casefold(), candidates, n=1)
+    return f' Did you mean "{candidates[close[0]]}"?' if close else ""

@@ -1,0 +1,175 @@
+"""Between the small expression language and Arrow's compute expressions.
+
+Arrow offers no way to look into an expression, but its pickled form is an Arrow
+file whose schema metadata lists the calls, fields and literals in order. Reading
+that list keeps what `str(expression)` loses, such as 2 against 2.0 in `qty / 2`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.errors import QueryError
+from muntin.expressions.syntax import Node, Value, parse_node, render
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+__all__ = ["describe", "from_arrow", "to_arrow"]
+
+# Checked variants only: an overflow is an error, never a wrap.
+_CALLS = {
+    "+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", "%": "modulo_checked",
+    "divide": "divide_checked", "negative": "negate_checked", "abs": "abs_checked",
+    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal",
+    "and": "and_kleene", "or": "or_kleene", "not": "invert", "is not None": "is_valid",
+    "floor": "floor", "ceil": "ceil", "lower": "utf8_lower", "upper": "utf8_upper", "length": "utf8_length",
+}  # fmt: skip
+_HEADS = {call: head for head, call in _CALLS.items()}
+# Arrow's unchecked variants read as the checked ones.
+_HEADS |= {call.removesuffix("_checked"): head for head, call in _CALLS.items()}
+
+_LITERALS = (pa.int64(), pa.float64(), pa.string(), pa.bool_())
+_LINE = re.compile(r"^(call|field_ref|nested_field_ref|literal|options|end): '(.*)'$", re.MULTILINE)
+_MATCH_NULLS = 0  # SetLookupOptions::MATCH
+_HALF_TO_EVEN = 8  # RoundMode::HALF_TO_EVEN
+
+
+def to_arrow(node: Node) -> pc.Expression:
+    """The Arrow expression of a tree."""
+    import pyarrow.compute as pc
+
+    if node.head == "col":
+        return pc.field(node.value)
+    if node.head == "lit":
+        return pc.scalar(node.value)
+    first, *rest = (to_arrow(arg) for arg in node.args)
+    match node.head:
+        case "in":
+            assert isinstance(node.value, tuple)
+            return first.isin(pa.array(node.value))
+        case "is None":
+            return first.is_null()
+        case "float":
+            return first.cast(pa.float64())
+        case "round":
+            return pc.round(first, ndigits=node.args[1].value if rest else 0)
+        case "/":  # Python's division: two integers give a fraction
+            return pc.divide_checked(first.cast(pa.float64(), safe=False), rest[0])
+        case "//":  # exact for integers; the rounding takes the last bit of noise from floats
+            rest_of = _function("modulo_checked")(first, rest[0])
+            return pc.round(pc.divide_checked(pc.subtract_checked(first, rest_of), rest[0]))
+    return _function(_CALLS[node.head])(first, *rest)
+
+
+def _function(name: str) -> Callable[..., pc.Expression]:
+    import pyarrow.compute as pc
+
+    try:
+        return getattr(pc, name)  # type: ignore[no-any-return]  # pyarrow has no types
+    except AttributeError:
+        raise QueryError(
+            f'pyarrow {pa.__version__} has no function "{name}"; % and // need a newer pyarrow'
+        ) from None
+
+
+def from_arrow(expression: pc.Expression) -> Node | None:
+    """The tree of an Arrow expression, None where the small language cannot say it."""
+    table = _unpack(expression)
+    tokens = iter(_LINE.findall(table.schema.to_string(truncate_metadata=False)))
+    try:
+        node = _read(next(tokens), tokens, table)
+        # Names with quotes or line ends may fool the reading above; then the text would differ.
+        return node if parse_node(render(node)).same(node) and _reads_same(node, expression) else None
+    except (_UnsaidError, StopIteration, QueryError, RecursionError):
+        return None
+
+
+def describe(expression: pc.Expression) -> tuple[str, tuple[str, ...]]:
+    """A text that tells different expressions apart, and the columns read, of any expression."""
+    table = _unpack(expression)
+    schema = table.schema.to_string(truncate_metadata=False)
+    exact = f"{schema}{[column.to_pylist() for column in table.columns]}"
+    digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
+    return f"{' '.join(str(expression).split())} #{digest}", _columns(_LINE.findall(schema))
+
+
+class _UnsaidError(Exception):
+    """Something that the small language has no words for."""
+
+
+def _unpack(expression: pc.Expression) -> pa.Table:
+    return pa.ipc.open_file(expression.__reduce__()[1][0]).read_all()
+
+
+def _columns(tokens: list[tuple[str, str]]) -> tuple[str, ...]:
+    names, inside = [], 0
+    for kind, value in tokens:
+        if kind == "nested_field_ref":
+            names.append(tokens[tokens.index((kind, value)) + 1][1])
+            inside = int(value)
+        elif kind == "field_ref":
+            if inside:
+                inside -= 1
+            else:
+                names.append(value)
+    return tuple(dict.fromkeys(names))
+
+
+def _read(token: tuple[str, str], tokens: Iterator[tuple[str, str]], table: pa.Table) -> Node:
+    kind, text = token
+    if kind == "field_ref":
+        return Node("col", value=text)
+    if kind == "literal":
+        return Node("lit", value=_literal(table.column(int(text))))
+    if kind != "call":
+        raise _UnsaidError
+    args: list[Node] = []
+    options: dict[str, object] = {}
+    types: pa.DataType | None = None
+    for kind, value in tokens:
+        if kind == "end":
+            break
+        if kind == "options":
+            column = table.column(int(value))
+            options, types = column[0].as_py(), column.type
+        else:
+            args.append(_read((kind, value), tokens, table))
+    return _call(text, tuple(args), options, types)
+
+
+def _call(call: str, args: tuple[Node, ...], options: dict[str, object], types: pa.DataType | None) -> Node:
+    if call in _HEADS:
+        return Node(_HEADS[call], args)
+    if call == "is_null" and not options["nan_is_null"]:
+        return Node("is None", args)
+    if call == "round" and options["round_mode"] == _HALF_TO_EVEN:
+        digits = options["ndigits"]
+        assert isinstance(digits, int)
+        return Node("round", (*args, Node("lit", value=digits)) if digits else args)
+    if call == "is_in" and options["null_matching_behavior"] == _MATCH_NULLS:
+        assert types is not None
+        values = options["value_set"]
+        if types.field("value_set").type.value_type in _LITERALS and isinstance(values, list):
+            return Node("in", args, tuple(values))
+    if call == "cast" and types is not None and types.field("to_type").type == pa.float64():
+        return Node("float", args)
+    raise _UnsaidError
+
+
+def _literal(column: pa.ChunkedArray) -> Value:
+    value: Value = column[0].as_py()
+    if column.type not in _LITERALS or value is None:
+        raise _UnsaidError
+    return value
+
+
+def _reads_same(node: Node, expression: pc.Expression) -> bool:
+    # Arrow writes a checked and an unchecked call differently; nothing else may differ.
+    mine, theirs = (str(e).replace("_checked", "") for e in (to_arrow(node), expression))
+    return mine == theirs

@@ -1,0 +1,31 @@
+"""Counters of work done: the only costs that tests assert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Metrics:
+    """What an operator has done so far.
+
+    A *combine* joins two partial aggregates: in the update part a tuple into its slice (one per
+    tuple and distinct partial), in the merge part slices with slices. [cutty §7]
+    """
+
+    tuples: int = 0
+    bad: int = 0
+    windows: int = 0
+    updates: int = 0
+    retractions: int = 0
+    update_combines: int = 0
+    merge_combines: int = 0
+
+    def combined(self, combines: int) -> None:
+        """Slices were combined."""
+        self.merge_combines += combines
+
+    def emitted(self, windows: int, updates: int) -> None:
+        """Windows came out, some of them again."""
+        self.windows += windows
+        self.updates += updates

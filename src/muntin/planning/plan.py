@@ -1,0 +1,113 @@
+"""The plan of a query, and its explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muntin.aggregates.base import Aggregate
+from muntin.errors import QueryError, nearest
+from muntin.planning.rules import TREES, Decision, decide
+from muntin.planning.workload import Workload
+from muntin.query import QuerySpec
+from muntin.timeline import Micros, format_span
+from muntin.windows import Cumulate, Periodic, Session
+from muntin.windows.base import Window
+
+STORES = ("lazy",)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The decisions that serve a workload."""
+
+    workload: Workload
+    decisions: tuple[Decision, ...]
+
+    @property
+    def keeps_tuples(self) -> bool:
+        """Whether tuples are kept beside slices."""
+        return self.decisions[0].answer == "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `explain()` returns: print it, or look at `plan`."""
+
+    plan: Plan
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def make_plan(query: QuerySpec, in_order: bool = False, store: str | None = None) -> Plan:
+    """Decide how the query is served."""
+    if store is not None and store not in STORES:
+        raise QueryError(f'there is no store "{store}" ({", ".join(STORES)});{nearest(store, STORES)}')
+    workload = Workload.of(query, in_order)
+    return Plan(workload, tuple(decide(question, table, workload) for question, table in TREES))
+
+
+def explain(query: QuerySpec, *, in_order: bool = False, store: str | None = None) -> Explanation:
+    """The characteristics, each decision with its reason, and how many slices result."""
+    plan = make_plan(query, in_order, store)
+    lines = ["workload"]
+    lines += [f"  {name}: {value}" for name, value in plan.workload.characteristics()]
+    lines.append("decisions")
+    lines += [f"  {decision}" for decision in plan.decisions]
+    lines.append("slices")
+    lines += [f"  {line}" for line in slice_rates(plan.workload)]
+    lines.append("aggregates")
+    lines += [f"  {name}: {runs_as(a)}" for name, a in plan.workload.aggregates]
+    return Explanation(plan, "\n".join(lines))
+
+
+def runs_as(aggregate: Aggregate) -> str:
+    """How an aggregate is computed."""
+    how = "Python functions, tuple by tuple" if aggregate.constructor == "aggregate" else "compiled"
+    return f"{aggregate.describe()}, {aggregate.kind}, {how}"
+
+
+def slice_rates(workload: Workload) -> list[str]:
+    """Slices per unit of event time and key that the fixed edges make, and what else cuts."""
+    lines = []
+    windows = [w for _, w in workload.windows]
+    periods = [p for w in windows for p in progressions(w, workload.in_order)]
+    if periods:
+        timed = any(isinstance(p, Micros) for _, p in periods)
+        rate = edges_per_unit(periods) * (1_000_000 if timed else 1)
+        per = "second" if timed else "unit"
+        where = "start" if workload.in_order else "start or end"
+        lines.append(f"{rate:.4g} per {per} of event time and key, where periodic windows {where}")
+    gaps = [w.gap for w in windows if isinstance(w, Session)]
+    if gaps:
+        gap = min(gaps)
+        shown = format_span(gap) if isinstance(gap, Micros) else gap
+        lines.append(f"one more at each gap longer than {shown}, which serves the sessions of all gaps")
+    if workload.context_aware:
+        lines.append(f"one more where a window of {', '.join(workload.context_aware)} begins or ends")
+    return lines or ["where windows start and end"]
+
+
+def progressions(window: Window, in_order: bool) -> list[tuple[int, int]]:
+    """The edges of a periodic window as (offset, period)."""
+    if isinstance(window, Cumulate):
+        return [(window.offset, window.step)]
+    if not isinstance(window, Periodic):
+        return []
+    starts = [(window.offset, window.slide)]
+    return starts if in_order else [*starts, (window.offset + window.length, window.slide)]
+
+
+def edges_per_unit(periods: list[tuple[int, int]]) -> float:
+    """Distinct edges per unit of time, counted over a stretch that holds many of each."""
+    most = 200_000
+    density = sum(1 / p for _, p in periods)
+    stretch = max(int(most / density), max(p for _, p in periods))
+    edges = [np.arange(o % p, stretch, p) for o, p in set(periods)]
+    return float(len(np.unique(np.concatenate(edges))) / stretch)

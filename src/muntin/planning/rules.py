@@ -1,0 +1,149 @@
+"""The decision trees of general stream slicing as first-match tables, as in [scotty §5.1, §5.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muntin.planning.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row: if it applies, this is the answer, for this reason."""
+
+    applies: Callable[[Workload], object]
+    answer: str
+    reason: str
+    section: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the first row that applied says, with the names that made it apply."""
+
+    question: str
+    answer: str
+    reason: str
+    section: str
+    because_of: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        names = f" ({', '.join(self.because_of)})" if self.because_of else ""
+        return f"{self.question} {self.answer}: {self.reason}{names} [{self.section}]"
+
+
+NO, YES = "no", "yes"
+
+KEEP_TUPLES = (
+    Rule(
+        lambda w: w.in_order and w.forward_aware,
+        YES,
+        "a window may begin before the tuples that reveal it; those it can reach back to stay",
+        "scotty §5.1, Fig. 4",
+    ),
+    Rule(
+        lambda w: w.in_order,
+        NO,
+        "in order, a tuple never changes an edge that has passed",
+        "scotty §5.1, Fig. 4",
+    ),
+    Rule(
+        lambda w: w.counting,
+        YES,
+        "a tuple out of order shifts the rank of all later ones; tuples stay until their rank is final",
+        "scotty §5.1 (3), Fig. 4",
+    ),
+    Rule(
+        lambda w: w.context_aware,
+        YES,
+        "a tuple out of order may open or close a window; tuples stay until the edges are final",
+        "scotty §5.1 (2), Fig. 4",
+    ),
+    Rule(
+        lambda w: w.non_commutative,
+        "in the partials",
+        "the order of tuples matters, so each slice keeps its lifted tuples and folds them in order",
+        "scotty §5.1 (1), Fig. 4",
+    ),
+    Rule(
+        lambda w: True,
+        NO,
+        "all windows are context free or sessions, and order-sensitive aggregates carry (time, arrival)",
+        "scotty §5.1, Fig. 4",
+    ),
+)
+
+SPLIT_SLICES = (
+    Rule(
+        lambda w: w.forward_aware,
+        YES,
+        "a window may begin inside a slice; the slice is cut again from its tuples",
+        "scotty §5.2, Fig. 5",
+    ),
+    Rule(
+        lambda w: w.in_order or not w.context_aware,
+        NO,
+        "edges are known before their tuples; a session gap splits without recomputing, since it is empty",
+        "scotty §5.2, §6.2, Fig. 5",
+    ),
+    Rule(
+        lambda w: w.lateness == 0,
+        NO,
+        "tuples are sliced when the watermark reaches them, so their order is known by then",
+        "scotty §5.2, Fig. 5",
+    ),
+    Rule(
+        lambda w: True,
+        YES,
+        "a late tuple moves edges of its key; slices since the last final edge are cut again",
+        "scotty §5.2, Fig. 5",
+    ),
+)
+
+REMOVE_TUPLES = (
+    Rule(
+        lambda w: w.in_order or not w.counting,
+        NO,
+        "tuples leave a slice only when ranks shift",
+        "scotty §5.2, Fig. 6",
+    ),
+    Rule(
+        lambda w: w.lateness == 0,
+        NO,
+        "ranks are final when tuples are sliced",
+        "scotty §5.2, Fig. 6",
+    ),
+    Rule(
+        lambda w: True,
+        "recompute",
+        "a late tuple shifts the last tuple of each slice of its key; the slices are cut again from tuples",
+        "scotty §5.2, Fig. 6",
+    ),
+)
+
+STORE = (
+    Rule(
+        lambda w: True,
+        "lazy",
+        "slices are combined when windows end, for all keys and windows in one compiled pass",
+        "scotty §3.4",
+    ),
+)
+
+TREES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+    ("keep tuples?", KEEP_TUPLES),
+    ("split slices?", SPLIT_SLICES),
+    ("remove tuples from slices?", REMOVE_TUPLES),
+    ("store?", STORE),
+)
+
+
+def decide(question: str, table: tuple[Rule, ...], workload: Workload) -> Decision:
+    """The first row that applies."""
+    for rule in table:
+        found = rule.applies(workload)
+        if found:
+            names = found if isinstance(found, tuple) else ()
+            return Decision(question, rule.answer, rule.reason, rule.section, names)
+    raise AssertionError(f"the last row of {question!r} must always apply")

@@ -1,0 +1,75 @@
+"""The four characteristics of a workload that decide how it is served, as in [scotty §4]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from muntin.aggregates.base import Aggregate
+from muntin.query import QuerySpec
+from muntin.windows import Count, Session
+from muntin.windows.base import Context, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Stream order, aggregate properties, measures and window contexts of a query."""
+
+    in_order: bool
+    windows: tuple[tuple[str, Window], ...]
+    aggregates: tuple[tuple[str, Aggregate], ...]
+    lateness: int
+
+    @classmethod
+    def of(cls, query: QuerySpec, in_order: bool) -> Workload:
+        """The workload of a query over a stream that is in order, or not."""
+        return cls(in_order, query.windows, query.aggregates, int(query.allowed_lateness))
+
+    @property
+    def non_commutative(self) -> tuple[str, ...]:
+        """Aggregates whose combine depends on the order of tuples."""
+        return tuple(name for name, a in self.aggregates if not a.commutative)
+
+    @property
+    def holistic(self) -> tuple[str, ...]:
+        """Aggregates whose partials grow with the tuples."""
+        return tuple(name for name, a in self.aggregates if a.kind == "holistic")
+
+    @property
+    def invertible(self) -> bool:
+        """Whether every aggregate can take a tuple out again."""
+        return all(a.invertible for _, a in self.aggregates)
+
+    @property
+    def forward_aware(self) -> tuple[str, ...]:
+        """Windows that may begin before the tuples that reveal them."""
+        return tuple(n for n, w in self.windows if w.context is Context.FORWARD_AWARE)
+
+    @property
+    def context_aware(self) -> tuple[str, ...]:
+        """Windows that are neither context free nor plain sessions."""
+        return tuple(
+            n for n, w in self.windows if w.context is not Context.FREE and not isinstance(w, Session)
+        )
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """Windows on the count measure."""
+        return tuple(n for n, w in self.windows if isinstance(w, Count))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Time, count, and the columns that serve as measures."""
+        found = {"count" if isinstance(w, Count) else w.measure or "time": None for _, w in self.windows}
+        return tuple(found)
+
+    def characteristics(self) -> list[tuple[str, str]]:
+        """The characteristics in words."""
+        classes = ", ".join(sorted({a.kind for _, a in self.aggregates}))
+        order = "" if not self.non_commutative else f"; order matters to {', '.join(self.non_commutative)}"
+        contexts = ", ".join(f"{n}: {w.describe()} ({w.context.value})" for n, w in self.windows)
+        return [
+            ("stream order", "in order" if self.in_order else "out of order"),
+            ("aggregates", classes + order),
+            ("measures", ", ".join(self.measures)),
+            ("windows", contexts),
+        ]

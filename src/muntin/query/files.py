@@ -1,0 +1,251 @@
+"""Between queries and the TOML files that hold them.
+
+Nothing here knows a single window or aggregate: `type` and `function` name a
+constructor of `muntin.windows` or `muntin.aggregates`, and the other keys are its
+arguments, so a new one needs no change here. A computed column is a text in the
+small expression language under the key `expression` (or `by_expression` for the
+argument `by`), where a plain one is a name under `column` (or `by`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from types import ModuleType
+from typing import Any, TypeVar
+
+import muntin.aggregates as aggregates_package
+import muntin.windows as windows_package
+from muntin.errors import QueryError, nearest
+from muntin.expressions import Expr, parse
+from muntin.query.forms import definition, policy_arguments
+from muntin.query.policies import EachBatch, Every, each_batch, every
+from muntin.query.spec import QuerySpec
+from muntin.timeline import Micros, format_span
+
+__all__ = ["loads", "to_toml"]
+
+Q = TypeVar("Q", bound=QuerySpec)
+
+_TABLES = ("stream", "windows", "aggregates")
+_STREAM = ("time", "key", "allowed_lateness", "emit", "early", "late", "bad", "idle_after")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def loads(text: str, source: str, kind: type[Q]) -> Q:
+    """The query in the text of a TOML file, as an object of `kind`; errors call the text `source`."""
+    import tomllib  # here, as most programs write their queries in Python
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise QueryError(f"{source} is not valid TOML: {error}") from None
+    return _Reader(source).query(document, kind)
+
+
+class _Reader:
+    """Builds a query from the tables of one file."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def query(self, document: dict[str, Any], kind: type[Q]) -> Q:
+        self._known(document, _TABLES, "", "table")
+        stream = self._table(document, "stream")
+        windows = {
+            name: self._item(table, "type", windows_package, f"windows.{name}")
+            for name, table in self._table(document, "windows").items()
+        }
+        aggregates = {
+            name: self._item(table, "function", aggregates_package, f"aggregates.{name}")
+            for name, table in self._table(document, "aggregates").items()
+        }
+        query: Q = self._called(
+            "stream",
+            lambda: (
+                kind(tuple(windows.items()), tuple(aggregates.items()), _keys(stream))
+                .on(**self._policies(stream))
+                .validated()
+            ),
+        )
+        return query
+
+    def _policies(self, stream: dict[str, Any]) -> dict[str, Any]:
+        self._known(stream, _STREAM, "stream", "key")
+        if stream.get("emit", "on_close") != "on_close":
+            raise self._refused("stream", f'emit must be "on_close": got {stream["emit"]!r}')
+        arguments = {name: stream[name] for name in _STREAM if name in stream and name not in ("key", "emit")}
+        arguments.setdefault("time", "")
+        if "early" in arguments:
+            arguments["early"] = _early(arguments["early"])
+        return arguments
+
+    def _item(self, table: object, kind: str, package: ModuleType, where: str) -> Any:
+        if not isinstance(table, dict):
+            raise self._refused(where, f"must be a table with the key {kind}: got {table!r}")
+        constructors = _constructors(package)
+        name = table.get(kind)
+        if not isinstance(name, str) or name not in constructors:
+            problem = "is missing" if name is None else f"{name!r} is not known"
+            choice = ", ".join(sorted(constructors))
+            hint = nearest(str(name), constructors)
+            raise self._refused(where, f"{kind} {problem}; choose one of {choice}.{hint}")
+        arguments = {key: value for key, value in table.items() if key != kind}
+        return self._construct(name, constructors[name], arguments, where)
+
+    def _construct(
+        self, name: str, constructor: Callable[..., Any], given: dict[str, Any], where: str
+    ) -> Any:
+        parameters = inspect.signature(constructor).parameters
+        if any("Callable" in str(parameter.annotation) for parameter in parameters.values()):
+            raise self._refused(
+                where, f"{name} takes a Python function, which a file cannot hold; write this query in Python"
+            )
+        arguments: dict[str, Any] = {}
+        for key, value in given.items():
+            target, argument = self._argument(key, value, parameters, where)
+            if target in arguments:
+                raise self._refused(where, f'"{target}" is given twice, as a column and as an expression')
+            arguments[target] = argument
+        for key, parameter in parameters.items():
+            if parameter.default is parameter.empty and key not in arguments:
+                raise self._refused(where, f'{name} needs the key "{key}"')
+        return self._called(where, lambda: constructor(**arguments))
+
+    def _argument(
+        self, key: str, value: object, parameters: Mapping[str, object], where: str
+    ) -> tuple[str, Any]:
+        """The parameter that a key stands for, and its value."""
+        if key in parameters:
+            if isinstance(value, dict):
+                return key, self._item(value, "function", aggregates_package, f"{where}.{key}")
+            return key, value
+        target = _expression_target(key, parameters)
+        if target is None:
+            known = ", ".join(parameters) or "none"
+            raise self._refused(where, f'unknown key "{key}"; it takes {known}.{nearest(key, parameters)}')
+        if not isinstance(value, str):
+            raise self._refused(where, f'{key} must be a text like "price * volume": got {value!r}')
+        return target, self._called(where, lambda: parse(value))
+
+    def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:
+        table = document.get(name)
+        if not isinstance(table, dict) or not table:
+            raise self._refused(name, "must be a table, and must not be empty")
+        return table
+
+    def _known(self, table: Mapping[str, object], names: tuple[str, ...], where: str, what: str) -> None:
+        for name in table:
+            if name not in names:
+                hint = nearest(name, names)
+                raise self._refused(where, f'unknown {what} "{name}"; use {", ".join(names)}.{hint}')
+
+    def _called(self, where: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except (TypeError, ValueError) as error:  # QueryErrors are ValueErrors
+            raise self._refused(where, str(error)) from error
+
+    def _refused(self, where: str, why: str) -> QueryError:
+        return QueryError(f"{self.source}{f', [{where}]' if where else ''}: {why}")
+
+
+def to_toml(query: QuerySpec) -> str:
+    """The text of a file that `loads` reads back as an equal query.
+
+    Raises QueryError, naming the window or aggregate, if it holds what a file
+    cannot: a Python function, or an Arrow expression beyond the small language.
+    """
+    query.validated()
+    stream: dict[str, object] = {"time": query.time}
+    if query.keys:
+        stream["key"] = list(query.keys)
+    for name, value in policy_arguments(query).items():
+        if isinstance(value, Every):
+            value = value.period
+        stream[name] = "each_batch" if isinstance(value, EachBatch) else value
+    tables = [("stream", stream)]
+    for kind, what, items in (
+        ("type", "windows", query.windows),
+        ("function", "aggregates", query.aggregates),
+    ):
+        tables += [
+            (f"{what}.{_key(name)}", _item_table(kind, item, f'{what} "{name}"')) for name, item in items
+        ]
+    return "\n".join(_table_text(name, table) for name, table in tables)
+
+
+def _item_table(kind: str, item: Any, where: str) -> dict[str, object]:
+    try:
+        constructor, parameters = definition(item)
+        table = {kind: constructor, **parameters}
+        _table_text("", table)  # refuses here, where the name is known
+    except QueryError as error:
+        raise QueryError(f"{where}: {error}") from error
+    return table
+
+
+def _table_text(name: str, table: Mapping[str, object]) -> str:
+    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if value is not None]
+    return f"[{name}]\n{''.join(lines)}"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _value(name)
+
+
+def _value(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Micros():
+            return _value(format_span(value))
+        case int():
+            return str(int(value))
+        case float():
+            return repr(float(value))
+        case Decimal() if Decimal(float(value)) == value:
+            return repr(float(value))
+        case str():
+            # JSON's strings are TOML's, but for DEL.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Expr():
+            return _value(value.to_text())
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+    if callable(value):
+        name = getattr(value, "__qualname__", repr(value))
+        raise QueryError(f"a file cannot hold the Python function {name}; keep this query in Python")
+    if hasattr(value, "parameters"):
+        constructor, parameters = definition(value)
+        table = {"function": constructor, **parameters}
+        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in table.items() if v is not None)} }}"
+    raise QueryError(f"a file cannot hold {value!r}; keep this query in Python")
+
+
+def _keys(stream: Mapping[str, Any]) -> tuple[Any, ...]:
+    key = stream.get("key", [])
+    return (key,) if isinstance(key, str) else tuple(key)
+
+
+def _early(value: object) -> Every | EachBatch:
+    return each_batch() if value == "each_batch" else every(value)
+
+
+def _constructors(package: ModuleType) -> dict[str, Callable[..., Any]]:
+    # Constructors are written small and live in the package, which also shows base classes for
+    # users' own (written large) and other people's functions, such as Arrow's `col`.
+    members = {name: getattr(package, name) for name in package.__all__ if name.islower()}
+    return {name: item for name, item in members.items() if item.__module__.startswith(package.__name__)}
+
+
+def _expression_target(key: str, parameters: Iterable[str]) -> str | None:
+    """The parameter that takes the expression under `key`."""
+    names = list(parameters)
+    if key == "expression":
+        return "column" if "column" in names else next(iter(names), None)
+    target = key.removesuffix("_expression")
+    return target if target != key and target in names else None

@@ -1,0 +1,141 @@
+"""A query as plain values: the form that is fingerprinted, and the source that is shown.
+
+A window or an aggregate says how to make it again: `constructor` names the
+function, `parameters()` gives its arguments. Those that the user wrote as classes
+may not know how; they count by the name of their class and what they hold.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import QueryError
+from muntin.expressions import Expr
+from muntin.query.policies import EachBatch, Every
+from muntin.timeline import Micros, format_span
+
+if TYPE_CHECKING:
+    from muntin.query.spec import QuerySpec
+
+__all__ = ["definition", "fingerprint_form", "policy_arguments", "source_form"]
+
+
+def definition(item: Any) -> tuple[str, dict[str, object]]:
+    """The constructor's name and the arguments that make the item again.
+
+    Raises QueryError if it has no such form.
+    """
+    constructor = getattr(item, "constructor", None)
+    if not constructor:
+        raise QueryError(f"{_name(type(item))} is a class of its own, which no constructor makes")
+    return str(constructor), dict(item.parameters())
+
+
+def policy_arguments(spec: QuerySpec) -> dict[str, Any]:
+    """The arguments of `.on()` beside the time column that differ from their defaults."""
+    defaults = type(spec).__dataclass_fields__
+    names = ("allowed_lateness", "early", "late", "bad", "idle_after")
+    return {name: getattr(spec, name) for name in names if getattr(spec, name) != defaults[name].default}
+
+
+def fingerprint_form(spec: QuerySpec) -> dict[str, Any]:
+    """Everything that decides the results, as values that JSON can write."""
+    return {
+        "time": spec.time,
+        "keys": list(spec.keys),
+        "policies": {name: _plain(value) for name, value in policy_arguments(spec).items()},
+        # Lists, not objects: the order of the aggregates is the order of the columns.
+        "windows": [[name, _plain_item(window)] for name, window in spec.windows],
+        "aggregates": [[name, _plain_item(aggregate)] for name, aggregate in spec.aggregates],
+    }
+
+
+def source_form(spec: QuerySpec) -> str:
+    """The query as Python source, more or less as it was written."""
+
+    def calls(items: tuple[tuple[str, Any], ...], package: str) -> str:
+        return ", ".join(f"{name}={_source_item(item, package)}" for name, item in items)
+
+    parts = [f"mt.windows({calls(spec.windows, 'w')})"]
+    if spec.aggregates:
+        parts.append(f"aggregate({calls(spec.aggregates, 'a')})")
+    if spec.keys:
+        parts.append(f"by({', '.join(map(repr, spec.keys))})")
+    if spec.time:
+        policies = "".join(f", {name}={_source(value)}" for name, value in policy_arguments(spec).items())
+        parts.append(f"on({spec.time!r}{policies})")
+    return ".".join(parts)
+
+
+def _plain_item(item: Any) -> dict[str, Any]:
+    try:
+        constructor, parameters = definition(item)
+    except QueryError:
+        constructor, parameters = _name(type(item)), _held(item)
+    return {"constructor": constructor, **{name: _plain(value) for name, value in parameters.items()}}
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Micros):
+        return format_span(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Expr):
+        return value.text
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if callable(value) and hasattr(value, "__qualname__"):
+        return _name(value)
+    if hasattr(value, "parameters"):
+        return _plain_item(value)
+    if isinstance(value, functools.partial):
+        return ["partial", _plain(value.func), _plain(value.args), _plain(value.keywords)]
+    if type(value).__repr__ is not object.__repr__ and not dataclasses.is_dataclass(value):
+        return repr(value)  # a date, a Decimal, an Arrow type: it says all
+    return {"class": _name(type(value)), **{k: _plain(v) for k, v in _held(value).items()}}
+
+
+def _held(item: object) -> dict[str, object]:
+    names = getattr(type(item), "__dataclass_fields__", None) or getattr(item, "__dict__", {})
+    return {name: getattr(item, name) for name in names}
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _source_item(item: Any, package: str) -> str:
+    try:
+        constructor, parameters = definition(item)
+    except QueryError:
+        return f"{package}.{item.describe()}" if package == "a" else repr(item)
+    arguments = ", ".join(_source_argument(name, value) for name, value in parameters.items())
+    return f"{package}.{constructor}({arguments})"
+
+
+def _source_argument(name: str, value: object) -> str:
+    # Files say `expression`, or `by_expression`, where Python has an Expr as `column`, or `by`.
+    if name == "expression":
+        return f"column=Expr({value!r})"
+    if name.endswith("_expression"):
+        return f"{name.removesuffix('_expression')}=Expr({value!r})"
+    return f"{name}={_source(value)}"
+
+
+def _source(value: object) -> str:
+    if isinstance(value, Micros):
+        return repr(format_span(value))
+    if isinstance(value, Every):
+        return f"mt.every({_source(value.period)})"
+    if isinstance(value, EachBatch):
+        return "mt.each_batch()"
+    if isinstance(value, Expr):
+        return repr(value.column or value.text)
+    if hasattr(value, "parameters"):
+        return _source_item(value, "a")
+    name = getattr(value, "__qualname__", None)
+    return name if isinstance(name, str) else repr(value)

@@ -1,0 +1,57 @@
+"""When results come out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from muntin.errors import QueryError
+from muntin.timeline import span
+
+__all__ = ["EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
+
+
+@dataclass(frozen=True, slots=True)
+class OnClose:
+    """Emit a window when the watermark says that it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Emit open windows too, whenever the watermark passes a multiple of the period."""
+
+    period: int
+
+
+@dataclass(frozen=True, slots=True)
+class EachBatch:
+    """Emit open windows too, after each batch that changed them."""
+
+
+def on_close() -> OnClose:
+    """Emit each window once it is complete; the default.
+
+    >>> on_close()
+    OnClose()
+    """
+    return OnClose()
+
+
+def every(period: object) -> Every:
+    """Early results whenever the watermark passes a multiple of `period` of event time.
+
+    >>> every("10 seconds")
+    Every(period=Micros(10000000))
+    """
+    length = span(period, "period")
+    if length <= 0:
+        raise QueryError(f"period must be positive: got {period!r}; use each_batch() for every change")
+    return Every(length)
+
+
+def each_batch() -> EachBatch:
+    """Early results after each batch, for the windows that it changed.
+
+    >>> each_batch()
+    EachBatch()
+    """
+    return EachBatch()

@@ -1,0 +1,221 @@
+"""The query as frozen data: windows, aggregates, keys, time and policies.
+
+`QuerySpec` validates as it is built, so that a mistake shows where it is written;
+`validated()` also refuses what is not complete yet. How a query runs is known
+above this layer, by `muntin.dsl.Query`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from muntin.aggregates.base import Aggregate
+from muntin.errors import QueryError, nearest
+from muntin.query.forms import fingerprint_form, source_form
+from muntin.query.policies import EachBatch, Every, OnClose
+from muntin.timeline import Micros, format_span, span
+from muntin.windows.base import Window
+
+__all__ = ["RESERVED", "QuerySpec"]
+
+RESERVED = ("query", "window", "kind", "revision")
+"""Columns that every result has beside the keys and the aggregates."""
+
+_ON_CLOSE = OnClose()
+
+Late: TypeAlias = Literal["drop", "route"]
+Bad: TypeAlias = Literal["fail", "skip", "route"]
+
+
+@dataclass(frozen=True)
+class QuerySpec:
+    """Named windows over one stream, with the aggregates that all of them compute.
+
+    Every method returns a new object; the one it is called on stays as it is.
+    """
+
+    windows: tuple[tuple[str, Window], ...]
+    aggregates: tuple[tuple[str, Aggregate], ...] = ()
+    keys: tuple[str, ...] = ()
+    time: str = ""
+    allowed_lateness: int = 0
+    emit: OnClose = _ON_CLOSE
+    early: Every | EachBatch | None = None
+    late: Late = "drop"
+    bad: Bad = "fail"
+    idle_after: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.windows:
+            raise QueryError('a query needs a window: write mt.windows(minute=w.tumbling("1 minute"))')
+        for name, window in self.windows:
+            _check_item(name, window, Window, "a window", 'w.tumbling("1 minute")')
+        for name, aggregate in self.aggregates:
+            _check_item(name, aggregate, Aggregate, "an aggregate", 'a.sum("amount")')
+        _check_distinct((name for name, _ in self.windows), "window")
+        _check_output([name for name, _ in self.aggregates], self.keys)
+        _check_policies(self)
+        _check_units(self)
+
+    def aggregate(self, *unnamed: Aggregate, **named: Aggregate) -> Self:
+        """Add aggregates; each becomes a column of the result under its name."""
+        if unnamed or not named:
+            raise QueryError('aggregates need names: write .aggregate(total=a.sum("amount"))')
+        return replace(self, aggregates=(*self.aggregates, *named.items()))
+
+    def by(self, *columns: str) -> Self:
+        """Compute separately for each value of these columns; no column means one stream."""
+        return replace(self, keys=columns)
+
+    def on(
+        self,
+        time: str,
+        *,
+        allowed_lateness: object = 0,
+        emit: OnClose | None = None,
+        early: Every | EachBatch | None = None,
+        late: Late = "drop",
+        bad: Bad = "fail",
+        idle_after: object = None,
+    ) -> Self:
+        """Say which column is the time, and what happens to late, early and bad tuples.
+
+        Args:
+            time: A timestamp column, or an integer column whose unit is then the
+                unit of integer window lengths.
+            allowed_lateness: How long after its end a window still takes late tuples.
+            emit: When windows come out: `mt.on_close()`.
+            early: Results of open windows: `mt.every("10 seconds")` or `mt.each_batch()`.
+            late: Tuples too late for every window are counted and dropped, or also
+                routed to the late output.
+            bad: Tuples without a usable time fail the run, are skipped, or are routed.
+            idle_after: Close the windows of a stream that was silent for so long.
+        """
+        return replace(
+            self,
+            time=time,
+            allowed_lateness=span(allowed_lateness, "allowed_lateness"),
+            emit=_ON_CLOSE if emit is None else emit,
+            early=early,
+            late=late,
+            bad=bad,
+            idle_after=None if idle_after is None else span(idle_after, "idle_after"),
+        )
+
+    def validated(self) -> Self:
+        """The query itself, if it is complete; otherwise a QueryError says what is missing."""
+        if not self.aggregates:
+            raise QueryError('the query has no aggregate: add .aggregate(total=a.sum("amount"))')
+        if not self.time:
+            raise QueryError('the query has no time column: add .on("ts")')
+        return self
+
+    def fingerprint(self) -> str:
+        """A text that is the same for equal queries, in every process and on every machine.
+
+        User-defined functions count by module and name, not by what they do.
+        """
+        import hashlib  # here, as it loads OpenSSL
+
+        text = json.dumps(fingerprint_form(self), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def __repr__(self) -> str:
+        return source_form(self)
+
+
+def _check_item(name: object, item: object, base: type, what: str, example: str) -> None:
+    if not _is_name(name):
+        raise QueryError(f"the name of {what} must be a text: got {name!r}")
+    if isinstance(item, base):
+        return
+    cure = f"write {name}={example}"
+    if isinstance(item, type) or callable(item):
+        cure = f"did you forget to call it? {cure}"
+    raise QueryError(f'"{name}" must be {what}: got {item!r}; {cure}')
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name != ""
+
+
+def _check_distinct(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise QueryError(f'the name of each {what} must be unique: got "{name}" twice; rename one')
+        seen.add(name)
+
+
+def _check_output(aggregates: list[str], keys: tuple[str, ...]) -> None:
+    for key in keys:
+        if not _is_name(key):
+            raise QueryError(f'by() takes names of columns, .by("shop"): got {key!r}')
+    _check_distinct(keys, "key column")
+    _check_distinct(aggregates, "aggregate")
+    for what, names in (("aggregate", aggregates), ("key column", keys)):
+        for name in names:
+            if name in RESERVED:
+                raise QueryError(
+                    f'the {what} "{name}" has the name of a result column '
+                    f"({', '.join(RESERVED)}); rename it, for example to {name}_1"
+                )
+    for name in aggregates:
+        if name in keys:
+            raise QueryError(f'"{name}" is a key column and an aggregate; rename the aggregate')
+
+
+def _check_policies(spec: QuerySpec) -> None:
+    if spec.time != "" and not _is_name(spec.time):
+        raise QueryError(f'on() takes the name of the time column, .on("ts"): got {spec.time!r}')
+    if spec.allowed_lateness < 0:
+        raise QueryError(
+            f"allowed_lateness must not be negative: got {format_span(spec.allowed_lateness)!r}; "
+            "0 drops every late tuple"
+        )
+    if not isinstance(spec.emit, OnClose):
+        raise QueryError(f"emit must be mt.on_close(): got {spec.emit!r}; early results go to early=")
+    if spec.early is not None and not isinstance(spec.early, Every | EachBatch):
+        raise QueryError(
+            f'early must be mt.every("10 seconds") or mt.each_batch(): got {spec.early!r}'
+            + ("; did you forget to call it?" if callable(spec.early) else "")
+        )
+    _check_choice("late", spec.late, get_args(Late))
+    _check_choice("bad", spec.bad, get_args(Bad))
+    if spec.idle_after is not None and (not isinstance(spec.idle_after, Micros) or spec.idle_after <= 0):
+        raise QueryError(
+            f"idle_after must be a positive duration of wall-clock time: got "
+            f'{format_span(spec.idle_after)!r}; write idle_after="30 seconds"'
+        )
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise QueryError(
+            f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: got {value!r}."
+            + nearest(str(value), choices)
+        )
+
+
+def _check_units(spec: QuerySpec) -> None:
+    """All lengths of event time must be durations, or all integers. 0 is both."""
+    lengths: list[tuple[str, Any]] = [
+        (f'window "{name}"', length)
+        for name, window in spec.windows
+        if window.measure is None
+        for length in window.spans()
+    ]
+    lengths.append(("allowed_lateness", spec.allowed_lateness))
+    if isinstance(spec.early, Every):
+        lengths.append(("early", spec.early.period))
+    durations = [(where, length) for where, length in lengths if length and isinstance(length, Micros)]
+    integers = [(where, length) for where, length in lengths if length and not isinstance(length, Micros)]
+    if durations and integers:
+        raise QueryError(
+            "lengths must be all durations (for a timestamp column) or all integers (for an integer "
+            f'column): got "{format_span(durations[0][1])}" in {durations[0][0]} '
+            f"and {integers[0][1]} in {integers[0][0]}"
+        )

@@ -1,0 +1,46 @@
+"""Queries as TOML files, for the command line and for people who don't write Python."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from muntin.dsl import Query
+from muntin.errors import QueryError
+from muntin.query import files
+
+__all__ = ["load", "loads", "to_toml"]
+
+to_toml = files.to_toml
+
+
+def load(path: str | PathLike[str]) -> Query:
+    """The query in a TOML file.
+
+    Raises QueryError, with the file and the table in it, for anything that is not
+    understood; nothing is ignored.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise QueryError(f"{path} is not a text in UTF-8: {error}") from None
+    return loads(text, str(path))
+
+
+def loads(text: str, source: str = "query") -> Query:
+    """The query in the text of a TOML file; errors call it `source`.
+
+    >>> query = loads('''
+    ... [stream]
+    ... time = "ts"
+    ... [windows.minute]
+    ... type = "tumbling"
+    ... length = "1 minute"
+    ... [aggregates.total]
+    ... function = "sum"
+    ... column = "amount"
+    ... ''')
+    >>> query
+    mt.windows(minute=w.tumbling(length='1 minute')).aggregate(total=a.sum(column='amount')).on('ts')
+    """
+    return files.loads(text, source, Query)

@@ -1,0 +1,1 @@
+"""Cutting the stream into slices, and windows from slices."""

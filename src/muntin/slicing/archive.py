@@ -1,0 +1,62 @@
+"""The format of snapshots: named Arrow tables behind a header, with a checksum over all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.errors import SnapshotError
+
+MAGIC = b"MUNTIN"
+VERSION = 1
+_CHECK = 32
+
+
+def pack(header: dict[str, Any], tables: dict[str, pa.Table]) -> bytes:
+    """One bytes object: magic, version, header as JSON, Arrow IPC streams, checksum.
+
+    >>> header, tables = unpack(pack({"a": 1}, {"t": pa.table({"x": [1, 2]})}))
+    >>> header["a"], tables["t"].column("x").to_pylist()
+    (1, [1, 2])
+    """
+    bodies = {name: _to_ipc(table) for name, table in tables.items()}
+    parts = [[name, len(body)] for name, body in bodies.items()]
+    head = json.dumps(header | {"parts": parts}, sort_keys=True).encode()
+    start = MAGIC + VERSION.to_bytes(2, "big") + len(head).to_bytes(8, "big") + head
+    data = start + b"".join(bodies.values())
+    return data + hashlib.sha256(data).digest()
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+    """The header and the tables; anything else than a whole snapshot of this version is refused."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise SnapshotError(f"a snapshot is bytes: got {type(data).__name__}; pass what snapshot() returned")
+    data = bytes(data)
+    if data[: len(MAGIC)] != MAGIC:
+        raise SnapshotError("this is not a Muntin snapshot: it does not begin with its mark")
+    version = int.from_bytes(data[6:8], "big")
+    if version != VERSION:
+        raise SnapshotError(
+            f"the snapshot has format version {version}, this version of Muntin reads {VERSION}; "
+            "restore it with the version that wrote it"
+        )
+    if len(data) < 16 + _CHECK or hashlib.sha256(data[:-_CHECK]).digest() != data[-_CHECK:]:
+        raise SnapshotError("the snapshot is damaged: its checksum does not match; take an older one")
+    size = int.from_bytes(data[8:16], "big")
+    header = json.loads(data[16 : 16 + size])
+    at = 16 + size
+    tables = {}
+    for name, length in header.pop("parts"):
+        tables[name] = pa.ipc.open_stream(pa.py_buffer(data[at : at + length])).read_all()
+        at += length
+    return header, tables
+
+
+def _to_ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())

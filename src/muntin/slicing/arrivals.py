@@ -1,0 +1,49 @@
+"""Tuples at the door: times are read, bad tuples are found and treated by policy."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.errors import DataError
+from muntin.slicing.binding import Binding
+
+LOG = logging.getLogger("muntin")
+SAMPLE = 3
+
+
+class Arrivals:
+    """Separates tuples without a usable time (or measure) from the others."""
+
+    def __init__(self, policy: str) -> None:
+        self.policy = policy
+        self.bad = 0
+        self.routed: list[pa.RecordBatch] = []
+
+    def good(self, data: pa.RecordBatch, binding: Binding) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+        """The usable tuples and their times; with the policy "fail" an error before anything changes."""
+        strict = self.policy == "fail"
+        time, valid = binding.time.to_internal(data.column(binding.spec.time), strict=strict)
+        for name in binding.measures:
+            if data.column(name).null_count:
+                there = pc.is_valid(data.column(name)).to_numpy(zero_copy_only=False)
+                valid = there if valid is None else valid & there
+        if valid is None or valid.all():
+            return data, time
+        wrong = np.flatnonzero(~valid)
+        shown = [data.slice(int(i), 1).to_pylist()[0] for i in wrong[:SAMPLE]]
+        columns = ", ".join([binding.spec.time, *binding.measures])
+        if strict:
+            raise DataError(
+                f"every tuple needs a value in {columns}: {len(wrong)} of {len(data)} have none, first "
+                f'row {wrong[0]}: {shown[0]}; repair them, or choose bad="skip" or bad="route"'
+            )
+        LOG.warning("%d bad tuples (no usable value in %s), such as %s", len(wrong), columns, shown)
+        self.bad += len(wrong)
+        if self.policy == "route":
+            self.routed.append(data.take(pa.array(wrong)))
+        return data.take(pa.array(np.flatnonzero(valid))), time[valid]

@@ -1,0 +1,58 @@
+"""A batch of tuples inside the operator: keys as ids, times as int64, inputs as Arrow columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.expressions import Expr
+
+Column = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Tuples in order of arrival, or sorted by (key, time, arrival) where a function says so."""
+
+    key: Column
+    time: Column
+    seq: Column
+    values: dict[Expr, pa.Array]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        own = self.key.nbytes + self.time.nbytes + self.seq.nbytes
+        return own + sum(int(v.nbytes) for v in self.values.values())
+
+    def take(self, index: Column) -> Batch:
+        """The tuples at these positions."""
+        where = pa.array(index)
+        return Batch(
+            self.key[index],
+            self.time[index],
+            self.seq[index],
+            {e: v.take(where) for e, v in self.values.items()},
+        )
+
+    def order(self) -> Column:
+        """Positions that sort the tuples by (key, time, arrival)."""
+        return np.lexsort((self.seq, self.time, self.key))
+
+
+def concat(batches: list[Batch]) -> Batch:
+    """The tuples of several batches one after the other."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        np.concatenate([b.key for b in batches]),
+        np.concatenate([b.time for b in batches]),
+        np.concatenate([b.seq for b in batches]),
+        {e: pa.concat_arrays([b.values[e] for b in batches]) for e in batches[0].values},
+    )

@@ -1,0 +1,91 @@
+"""A query over columns of known types: what to read from a batch, and the columns of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from muntin.errors import DataError, nearest
+from muntin.expressions import Expr, as_expr, types
+from muntin.query import QuerySpec
+from muntin.slicing.partials import PartialSet
+from muntin.timeline import TimeColumn
+from muntin.windows.base import TupleDriven, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What the operator knows once it has seen the schema of its input."""
+
+    spec: QuerySpec
+    schema: pa.Schema
+    time: TimeColumn
+    keys: tuple[pa.DataType, ...]
+    inputs: tuple[Expr, ...]
+    types: dict[Expr, pa.DataType]
+    partials: PartialSet
+    measures: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: QuerySpec, windows: tuple[Window, ...], schema: pa.Schema) -> Binding:
+        """Check the query against the columns that there are."""
+        for column in (spec.time, *spec.keys):
+            if column not in schema.names:
+                raise DataError(
+                    f'there is no column "{column}" in the input ({", ".join(schema.names)});'
+                    f"{nearest(column, schema.names) or ' name one of them'}"
+                )
+        spans = [s for w in windows for s in w.spans()]
+        time = TimeColumn(schema.field(spec.time).type, (*spans, spec.allowed_lateness))
+        for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, schema))
+        for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.inputs)
+        inputs = tuple(for_windows | for_aggregates)
+        kinds = dict(zip(inputs, types(inputs, schema), strict=True))
+        bound = tuple(a.bind(tuple(kinds[e] for e in a.inputs)) for _, a in spec.aggregates)
+        partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
+        keys = tuple(schema.field(k).type for k in spec.keys)
+        measures = tuple(dict.fromkeys(w.measure for w in windows if w.measure))
+        return cls(spec, schema, time, keys, inputs, kinds, partials, measures)
+
+    def result_schema(self, windows: tuple[Window, ...]) -> pa.Schema:
+        """Keys, query, window, aggregates, kind, revision."""
+        fields = [
+            pa.field(k, t.value_type if pa.types.is_dictionary(t) else t)
+            for k, t in zip(self.spec.keys, self.keys, strict=True)
+        ]
+        fields.append(pa.field("query", pa.string()))
+        fields.append(pa.field("window", pa.struct(self.edge_fields(windows))))
+        for (name, _), bound in zip(self.spec.aggregates, self.partials.bound, strict=True):
+            fields.append(pa.field(name, bound.type))
+        return pa.schema([*fields, pa.field("kind", pa.string()), pa.field("revision", pa.int64())])
+
+    def edge_fields(self, windows: tuple[Window, ...]) -> list[pa.Field]:
+        """start and end in event time; pairs of ranks or measures where some window has them."""
+        edge = self.time.edge_type
+        fields = {"start": edge, "end": edge}
+        for window in windows:
+            if window.on_measure:
+                name = window.measure or "rank"
+                kind = pa.int64() if window.measure is None else self.measure_type(window.measure)
+                fields |= {f"start_{name}": kind, f"end_{name}": kind}
+        return [pa.field(name, kind) for name, kind in fields.items()]
+
+    def measure_type(self, column: str) -> pa.DataType:
+        """Edges on a measure: as floats if it is one, otherwise as integers."""
+        kind = self.schema.field(column).type
+        return pa.float64() if pa.types.is_floating(kind) else pa.int64()
+
+
+def window_inputs(window: Window, schema: pa.Schema) -> tuple[Expr, ...]:
+    """The columns that a window reads: all of them where the user's code sees records and names none."""
+    named = window.inputs()
+    if not named and isinstance(window, TupleDriven) and window.wants_records:
+        return tuple(as_expr(name) for name in schema.names)
+    return named
+
+
+def unbound_schema(spec: QuerySpec) -> pa.Schema:
+    """The columns of a result before any input told their types."""
+    names = [*spec.keys, "query", "window", *(name for name, _ in spec.aggregates), "kind", "revision"]
+    return pa.schema([pa.field(name, pa.null()) for name in names])

@@ -1,0 +1,361 @@
+"""The Window Manager: decides at each watermark which windows are emitted, again or for the first time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.slicing.batch import Batch
+from muntin.slicing.kept import Closed
+from muntin.slicing.listing import (
+    ALL_ROWS,
+    Listing,
+    list_driven,
+    list_free,
+    list_grid,
+    list_sessions,
+)
+from muntin.slicing.live import LiveQuery
+from muntin.slicing.manager import SliceManager
+from muntin.slicing.registry import (
+    EARLY_ROW,
+    FINAL_ROW,
+    RETRACT_ROW,
+    UPDATE_ROW,
+    Candidates,
+    Registry,
+)
+from muntin.timeline import INF, NEG_INF
+from muntin.windows import Periodic
+
+Column = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Emission:
+    """Result rows: the windows, how they are emitted, and the aggregates' values (filled in last).
+
+    `entry` is what to remember of them, and in which registry.
+    """
+
+    windows: Listing
+    kind: Column
+    revision: Column
+    values: list[pa.Array] = field(default_factory=list)
+    entry: tuple[Registry, Candidates] | None = None
+
+
+@dataclass(slots=True)
+class Extent:
+    """Per key the first and last window that took a tuple, and the last one emitted, by number.
+
+    For queries that emit empty windows: all in between come out.
+    """
+
+    first: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    last: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    done: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def grow(self, keys: int) -> None:
+        """Make room for new keys."""
+        new = keys - len(self.first)
+        if new > 0:
+            self.first = np.concatenate([self.first, np.full(new, INF, dtype=np.int64)])
+            self.last = np.concatenate([self.last, np.full(new, NEG_INF, dtype=np.int64)])
+            self.done = np.concatenate([self.done, np.full(new, NEG_INF // 2, dtype=np.int64)])
+
+
+class WindowManager:
+    """Lists due windows, compares them with what was emitted, and combines slices into results.
+
+    `early` tells whether windows are also emitted before they are complete; then, and wherever
+    windows may be retracted, everything emitted is remembered until it expires. Otherwise
+    context-free windows are remembered only once they were revised.
+    """
+
+    def __init__(self, slices: SliceManager, early: bool) -> None:
+        self.slices = slices
+        self.early = early
+        self.registries: dict[str, Registry] = {}
+        self.extents: dict[str, Extent] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is remembered."""
+        return sum(r.nbytes for r in self.registries.values())
+
+    def observe(self, batch: Batch) -> None:
+        """Note the extent of each key's tuples, where a query emits empty windows."""
+        for query in self.slices.live.periodic:
+            window = query.window
+            if not (isinstance(window, Periodic) and window.emit_empty):
+                continue
+            extent = self._extent(query)
+            low = (batch.time - window.offset - window.length) // window.slide + 1
+            high = (batch.time - window.offset) // window.slide
+            if self.slices.final > NEG_INF:
+                low = np.maximum(low, _number_ended(window, self.slices.final) + 1)
+            mine = (low <= high) & (batch.time >= query.since)
+            np.minimum.at(extent.first, batch.key[mine], low[mine])
+            np.maximum.at(extent.last, batch.key[mine], high[mine])
+
+    def forget(self) -> None:
+        """Drop what has expired."""
+        for registry in self.registries.values():
+            registry.forget(self.slices.final)
+
+    # What is emitted when. ---------------------------------------------------------------------------
+
+    def emit(self, before: int, closing: bool = False) -> list[Emission]:
+        """Results due at the watermark that the slices have reached; `before` is the one it replaces."""
+        result = self._emit_free(before)
+        for query in self.slices.live.sessions:
+            result += self._emit_aware(query, self._sessions(query), before)
+        for query in self.slices.live.driven:
+            listing = self._driven(query, look=closing or self.early)
+            result += self._emit_aware(query, listing, before)
+        self._expire_sessions()
+        return self._fill(result)
+
+    def emit_early(self) -> list[Emission]:
+        """Results of windows that have changed since they were last emitted, complete or not."""
+        slices = self.slices
+        result: list[Emission] = []
+        changed = slices.table.fresh > 0
+        for listing in list_free(slices.live, slices.table, slices.keys, slices.final, INF, changed):
+            for number, mine in listing.by_query():
+                result += self._reconcile(slices.live.queries[number], mine, None, early=True)
+        for query in slices.live.sessions:
+            result += self._reconcile(query, self._sessions(query), slices.final, early=True)
+        for query in slices.live.driven:
+            listing = self._driven(query, look=True)
+            result += self._reconcile(query, listing, slices.final, early=True)
+        return self._fill(result)
+
+    def _emit_free(self, before: int) -> list[Emission]:
+        slices = self.slices
+        result: list[Emission] = []
+        plain = np.array([self._is_plain(q) for q in slices.live.queries])
+        for listing in list_free(slices.live, slices.table, slices.keys, before, slices.watermark):
+            is_plain = plain[listing.query]
+            if is_plain.all():
+                result += _first_time(listing)
+                continue
+            result += _first_time(listing.take(is_plain))
+            for number, mine in listing.take(~is_plain).by_query():
+                query = slices.live.queries[number]
+                if not self._emits_empty(query):
+                    result += self._reconcile(query, mine, None)
+        for query in slices.live.periodic:
+            if self._emits_empty(query):
+                result += self._emit_grid(query, before)
+        if slices.lateness and slices.touched and before > NEG_INF:
+            result += self._revise_free(before)
+        return result
+
+    def _revise_free(self, before: int) -> list[Emission]:
+        """Windows emitted earlier that hold tuples which came since."""
+        slices = self.slices
+        changed = (slices.table.fresh > 0) & (slices.table.first < before)
+        result: list[Emission] = []
+        if not changed.any():
+            return result
+        final = before - slices.lateness
+        for listing in list_free(slices.live, slices.table, slices.keys, final, before, changed):
+            for number, mine in listing.by_query():
+                query = slices.live.queries[number]
+                if self._is_plain(query):
+                    result.append(self._revise(query, mine))
+                elif not self._emits_empty(query):
+                    result += self._reconcile(query, mine, None)
+        return result
+
+    def _revise(self, query: LiveQuery, listing: Listing) -> Emission:
+        """Changed windows of a query that remembers only revisions: others were emitted if not empty."""
+        new, fresh = self._contents(listing)
+        registry = self._registry(query)
+        found = registry.find(new)
+        was_emitted = new.n > fresh
+        known = np.where(found >= 0, registry.revision[found], 0) if len(registry) else 0
+        revision = np.where(was_emitted, known + 1, 0)
+        kind = np.where(was_emitted, UPDATE_ROW, FINAL_ROW)
+        return Emission(listing, kind, revision, entry=(registry, new))
+
+    def _emit_grid(self, query: LiveQuery, before: int) -> list[Emission]:
+        """All windows between the first and the last tuple of each key, empty ones too."""
+        slices = self.slices
+        extent = self._extent(query)
+        done = extent.done
+        window = query.window
+        assert isinstance(window, Periodic)
+        if self._remembers(query) and before > NEG_INF:
+            done = np.minimum(done, _number_ended(window, before - slices.lateness))
+        number = slices.live.number(query)
+        listing, reached = list_grid(
+            number, query, slices.table, slices.keys, extent.first, extent.last, done, slices.watermark
+        )
+        extent.done = np.maximum(extent.done, reached)
+        if before > NEG_INF:
+            # A window that expired while it was empty stays so: what lies in it came too late for it.
+            expired = listing.end <= before - slices.lateness
+            listing.hi = np.where(expired, listing.lo, listing.hi)
+        return self._reconcile(query, listing, None) if self._remembers(query) else _first_time(listing)
+
+    def _emit_aware(self, query: LiveQuery, listing: Listing, before: int) -> list[Emission]:
+        """Windows that depend on tuples: they may have moved since they were emitted."""
+        slices = self.slices
+        complete = listing.due <= slices.watermark
+        if not self._remembers(query):
+            return _first_time(listing.take(complete))
+        if slices.touched or self.early:
+            return self._reconcile(query, listing, before - slices.lateness)
+        return self._reconcile(query, listing.take(complete & (listing.due > before)), None)
+
+    def _reconcile(
+        self, query: LiveQuery, listing: Listing, scope_from: int | None, early: bool = False
+    ) -> list[Emission]:
+        """Emit what differs from what was emitted; open windows only when `early`.
+
+        With `scope_from`, the listing is complete: emitted windows due later and not in it retract.
+        """
+        registry = self._registry(query)
+        new, _ = self._contents(listing)
+        scope = None if scope_from is None else registry.due > scope_from
+        decision = registry.decide(new, self.slices.watermark, scope, early)
+        result = []
+        if len(decision.gone):
+            result.append(self._retract(query, registry, decision.gone))
+        if len(decision.emit):
+            entry = (registry, new.take(decision.emit))
+            chosen = listing.take(decision.emit)
+            result.append(Emission(chosen, decision.kind, decision.revision, entry=entry))
+        return result
+
+    def _retract(self, query: LiveQuery, registry: Registry, gone: Column) -> Emission:
+        assert registry.values is not None
+        values = registry.values.take(pa.array(gone))
+        start, end = (values.column(c).to_numpy() for c in ("start", "end"))
+        on_measure = query.window.on_measure
+        low, high = (registry.a[gone], registry.b[gone]) if on_measure else (None, None)
+        none = np.zeros(len(gone), dtype=np.int64)
+        numbers = none + self.slices.live.number(query)
+        due = registry.due[gone]
+        windows = Listing(numbers, registry.key[gone], start, end, due, none, none, ALL_ROWS, low, high)
+        columns = [c.combine_chunks() for c in values.drop_columns(["start", "end"]).columns]
+        registry.retract(gone)
+        self.slices.metrics.retractions += len(gone)
+        return Emission(windows, none + RETRACT_ROW, registry.revision[gone], columns)
+
+    def _expire_sessions(self) -> None:
+        """Slices of expired sessions take no part in sessions of that gap any more."""
+        for level, gap in enumerate(self.slices.live.gaps):
+            listing = list_sessions(0, NEG_INF, int(gap), level, self.slices.table)
+            over = listing.due <= self.slices.final
+            if over.any():
+                members = np.repeat(over, listing.hi - listing.lo)
+                self.slices.expire_sessions(level, listing.rows[members])
+
+    # Parts. ------------------------------------------------------------------------------------------
+
+    def _registry(self, query: LiveQuery) -> Registry:
+        return self.registries.setdefault(query.name, Registry())
+
+    def _extent(self, query: LiveQuery) -> Extent:
+        extent = self.extents.setdefault(query.name, Extent())
+        extent.grow(self.slices.keys)
+        return extent
+
+    def _emits_empty(self, query: LiveQuery) -> bool:
+        return isinstance(query.window, Periodic) and query.window.emit_empty
+
+    def _remembers(self, query: LiveQuery) -> bool:
+        """Whether every emitted window of the query is registered."""
+        if self.early:
+            return True
+        driven = query not in self.slices.live.free
+        return self.slices.lateness > 0 and (driven or self._emits_empty(query))
+
+    def _is_plain(self, query: LiveQuery) -> bool:
+        return not self._remembers(query) and not self._emits_empty(query)
+
+    def _sessions(self, query: LiveQuery) -> Listing:
+        live = self.slices.live
+        level = live.session_class(query)
+        return list_sessions(live.number(query), query.since, int(live.gaps[level]), level, self.slices.table)
+
+    def _driven(self, query: LiveQuery, look: bool) -> Listing:
+        kept = self.slices.kept
+        assert kept is not None
+        closed = kept.closed.get(query.name)
+        if look:
+            partial = self.early or bool(getattr(query.window, "emit_partial", False))
+            opened = kept.open_windows(query, partial)
+            closed = opened if closed is None else closed.join(opened)
+        if closed is None:
+            closed = Closed.none()
+        return list_driven(self.slices.live.number(query), closed, self.slices.table, self.slices.keys)
+
+    def _contents(self, listing: Listing) -> tuple[Candidates, Column]:
+        """Identity and content of each window, and how many of its tuples are fresh."""
+        from muntin.slicing.listing_kernels import sum_ranges
+
+        table = self.slices.table
+        n, fresh, mark = (np.empty(len(listing), dtype=np.int64) for _ in range(3))
+        sum_ranges(listing.rows, listing.lo, listing.hi, table.n, table.fresh, table.mark, n, fresh, mark)
+        on_time = listing.low is None
+        a, b = (listing.start, listing.end) if on_time else (listing.low, listing.high)
+        ordinal = np.zeros(len(listing), dtype=np.int64) if listing.ordinal is None else listing.ordinal
+        return Candidates(listing.key, a, b, ordinal, n, mark, listing.due), fresh
+
+    def _fill(self, emissions: list[Emission]) -> list[Emission]:
+        """Combine the slices of all windows at once, lower the results, and remember what must be."""
+        open_ones = [e for e in emissions if not e.values]
+        for view in (
+            [e for e in open_ones if not len(e.windows.rows)],
+            [e for e in open_ones if len(e.windows.rows)],
+        ):
+            if view:
+                self._fill_view(view)
+        for e in open_ones:
+            if e.entry is not None:
+                registry, new = e.entry
+                # Context-free windows never vanish, so nothing of them is ever repeated.
+                repeatable = _repeatable(e) if len(e.windows.rows) else None
+                registry.record(new, e.revision, self.slices.watermark, repeatable)
+        return [e for e in emissions if len(e.windows)]
+
+    def _fill_view(self, view: list[Emission]) -> None:
+        slices = self.slices
+        sizes = np.cumsum([0, *(len(e.windows.rows) for e in view)])
+        lo = np.concatenate([e.windows.lo + size for e, size in zip(view, sizes[:-1], strict=True)])
+        hi = np.concatenate([e.windows.hi + size for e, size in zip(view, sizes[:-1], strict=True)])
+        rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
+        states = slices.partials.reduce(slices.table.states, rows, lo, hi)
+        values = slices.partials.lower(states)
+        slices.metrics.combined(int(np.maximum(hi - lo - 1, 0).sum()) * len(slices.partials.partials))
+        at = 0
+        for e in view:
+            e.values = [v.slice(at, len(e.windows)) for v in values]
+            at += len(e.windows)
+            slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
+
+
+def _number_ended(window: Periodic, time: int) -> int:
+    """The number of the last window that ended by then."""
+    return (time - window.length - window.offset) // window.slide
+
+
+def _first_time(listing: Listing) -> list[Emission]:
+    if not len(listing):
+        return []
+    none = np.zeros(len(listing), dtype=np.int64)
+    return [Emission(listing, none + FINAL_ROW, none)]
+
+
+def _repeatable(emission: Emission) -> pa.Table:
+    """What a retraction repeats: the edges in time and the aggregates' values."""
+    edges = {"start": pa.array(emission.windows.start), "end": pa.array(emission.windows.end)}
+    return pa.table(edges | {str(i): v for i, v in enumerate(emission.values)})

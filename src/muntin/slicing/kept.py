@@ -1,0 +1,329 @@
+"""Slicing of kept tuples: tuple-driven windows decide where slices begin, once the order is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.slicing.batch import Batch
+from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.slicer import slice_sorted
+from muntin.slicing.table import SliceTable
+from muntin.slicing.tuples import KeptTuples, Look, Progress
+from muntin.timeline import INF, NEG_INF
+from muntin.windows.base import Context, Cuts, TupleDriven
+
+if TYPE_CHECKING:
+    from muntin.slicing.manager import SliceManager
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+NOTHING: Column = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class Closed:
+    """Windows of one query that are closed and not yet expired, in ranks and in time."""
+
+    key: Column
+    begin: Column
+    end: Column
+    start: Column
+    stop: Column
+    due: Column
+    low: Any
+    high: Any
+
+    @classmethod
+    def of(cls, cuts: Cuts) -> Closed:
+        """The windows that a run of tuples closed."""
+        return cls(cuts.segment, cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.due, cuts.low, cuts.high)
+
+    @classmethod
+    def none(cls) -> Closed:
+        """No windows."""
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, None, None)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def keep(self, mask: Mask) -> Closed:
+        """Only these windows."""
+        return self._each(lambda column: getattr(self, column)[mask])
+
+    def join(self, other: Closed) -> Closed:
+        """These windows and the others."""
+        if not len(self):
+            return other
+        return self._each(lambda column: np.concatenate([getattr(self, column), getattr(other, column)]))
+
+    def _each(self, change: Callable[[str], Any]) -> Closed:
+        columns = {f.name: None if getattr(self, f.name) is None else change(f.name) for f in fields(self)}
+        return Closed(**columns)  # type: ignore[arg-type]  # only low and high may be None, and stay so
+
+
+class KeptSlicer:
+    """Keeps tuples while their order may change, and slices them up to the watermark."""
+
+    def __init__(self, manager: SliceManager) -> None:
+        self.manager = manager
+        self.tuples = KeptTuples()
+        self.closed: dict[str, Closed] = {}
+        self._ahead = False
+        self._upto = NEG_INF
+
+    def add(self, batch: Batch) -> None:
+        """Keep these tuples."""
+        self.tuples.arrived.append(batch)
+
+    def settled(self) -> None:
+        """Everything was emitted: nothing is fresh any more."""
+        self.tuples.fresh[:] = False
+
+    def slice(self, upto: int) -> None:
+        """Bring the slice table up to the tuples at `upto`.
+
+        Beyond the watermark tuples may still be overtaken: what is sliced there, for early results,
+        is taken back by the next call.
+        """
+        kept, manager = self.tuples, self.manager
+        keys = manager.keys
+        kept.grow(keys, manager.live)
+        timed = any(_window(q).timed for q in manager.live.driven)
+        dirty = kept.settle(keys, self._upto if timed else NEG_INF)
+        self._upto = upto
+        if self._ahead:
+            dirty = np.arange(keys, dtype=np.int64)
+        self._ahead = upto > manager.watermark
+        self._take_back(dirty)
+        if kept.batch is None:
+            return
+        end = kept.positions_until(upto)
+        reached = kept.base + end - kept.offsets[:-1]
+        new = np.flatnonzero(reached > kept.sliced.rank)
+        edges: list[tuple[Column, Column]] = []
+        for query in manager.live.driven:
+            over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
+            cuts = kept.cut(query, kept.sliced, over, end[over], Look(upto, manager.newest))
+            self._remember(query, Closed.of(cuts))
+            edges.append((cuts.edge_segment, cuts.edge_rank))
+        if upto != manager.final:
+            # A slice ends where the final part ends, so that this part can be committed.
+            final = kept.base + kept.positions_until(manager.final - 1) - kept.offsets[:-1]
+            edges.append((new, final[new]))
+        affected = np.unique(np.concatenate([new, *(k for k, _ in edges)])) if manager.live.aware else new
+        if len(affected):
+            self._build(affected, reached, edges)
+        kept.sliced.rank[new] = reached[new]
+        kept.reached[new] = kept.batch.time[end[new] - 1]
+
+    def open_windows(self, query: LiveQuery, partial: bool) -> Closed:
+        """The windows of a query that are open now, as if they ended with the last tuple."""
+        kept = self.tuples
+        if kept.batch is None:
+            return Closed.none()
+        keys = np.arange(len(kept.base), dtype=np.int64)
+        end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
+        look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
+        return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
+
+    def adapt(self, live: LiveSet) -> None:
+        """Forget the contexts of queries that are gone; new ones start with fresh contexts."""
+        names = {q.name for q in live.driven}
+        for contexts in (self.tuples.sliced.contexts, self.tuples.committed.contexts, self.closed):
+            for name in set(contexts) - names:
+                del contexts[name]
+        self.tuples.grow(self.manager.keys, live)
+
+    def dissolve(self) -> None:
+        """Nothing needs the order of tuples any more: all of them become plain slices."""
+        self.slice(INF)
+        table = self.manager.table
+        table.rank = np.full(len(table), -1, dtype=np.int64)
+
+    def _remember(self, query: LiveQuery, new: Closed) -> None:
+        old = self.closed.get(query.name)
+        self.closed[query.name] = new if old is None else old.join(new)
+
+    def _take_back(self, dirty: Column) -> None:
+        """A tuple came before others that were sliced: their keys go back to what is final."""
+        if not len(dirty):
+            return
+        kept = self.tuples
+        kept.sliced.copy_from(kept.committed, dirty)
+        kept.reached[dirty] = NEG_INF
+        is_dirty = np.zeros(self.manager.keys, dtype=np.bool_)
+        is_dirty[dirty] = True
+        for name, closed in self.closed.items():
+            self.closed[name] = closed.keep(~is_dirty[closed.key])
+        table = self.manager.table
+        gone = is_dirty[table.key] & (table.rank >= kept.committed.rank[table.key])
+        if gone.any():
+            self.manager.table = table.take(np.flatnonzero(~gone), self.manager.partials)
+
+    def _build(self, keys: Column, reached: Column, edges: list[tuple[Column, Column]]) -> None:
+        """Aggregate tuples into slices: from the sliced rank on, or all kept ones if windows look back."""
+        kept, manager = self.tuples, self.manager
+        assert kept.batch is not None
+        begin = kept.sliced.rank[keys].copy()
+        levels: SliceTable | None = None
+        if manager.live.aware:
+            edges = [*edges, (keys, begin), self._look_back(keys, reached)]
+            begin = kept.base[keys]
+            levels = self._remove_from(keys, begin)
+            edges.append((levels.key, levels.rank))
+        size = reached[keys] - begin
+        offsets = np.concatenate([[0], np.cumsum(size)])
+        position = np.repeat(kept.offsets[keys] + begin - kept.base[keys] - offsets[:-1], size)
+        index = position + np.arange(offsets[-1], dtype=np.int64)
+        if not len(index):
+            return
+        part = kept.batch.take(index)
+        rank = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
+        forced = self._forced(keys, begin, reached, offsets, edges)
+        fixed = manager.edges_around(part.time)
+        rows = slice_sorted(part, fixed, manager.live.gap, manager.partials, forced, rank)
+        begins = np.concatenate([[0], np.cumsum(rows.n)[:-1]])
+        rows.fresh = np.add.reduceat(kept.fresh[index].astype(np.int64), begins)
+        if levels is not None:
+            rows.level = _carry_levels(rows, levels)
+        manager.insert_ranked(rows, fixed)
+
+    def _look_back(self, keys: Column, reached: Column) -> tuple[Column, Column]:
+        """Cuts at the oldest tuples that windows may still look back to, so that older ones can go."""
+        kept = self.tuples
+        oldest = reached[keys].copy()
+        for query in self.manager.live.driven:
+            if query.window.context is Context.FORWARD_AWARE:
+                oldest = np.minimum(oldest, self._keep_from(query, kept.sliced, reached)[keys])
+        return keys, oldest
+
+    def _remove_from(self, keys: Column, rank: Column) -> SliceTable:
+        """Take the slices of these keys from these ranks on out of the table."""
+        manager = self.manager
+        bound = np.full(manager.keys, INF, dtype=np.int64)
+        bound[keys] = rank
+        gone = manager.table.rank >= bound[manager.table.key]
+        removed = manager.table.take(np.flatnonzero(gone), manager.partials)
+        manager.table = manager.table.take(np.flatnonzero(~gone), manager.partials)
+        return removed
+
+    def _forced(
+        self,
+        keys: Column,
+        begin: Column,
+        reached: Column,
+        offsets: Column,
+        edges: list[tuple[Column, Column]],
+    ) -> Mask:
+        forced = np.zeros(int(offsets[-1]), dtype=np.bool_)
+        place = np.full(self.manager.keys, -1, dtype=np.int64)
+        place[keys] = np.arange(len(keys))
+        for edge_key, edge_rank in edges:
+            segment = place[edge_key]
+            known = segment >= 0
+            segment, at = segment[known], edge_rank[known]
+            inside = (at >= begin[segment]) & (at < reached[keys][segment])
+            segment, at = segment[inside], at[inside]
+            forced[offsets[segment] + at - begin[segment]] = True
+        return forced
+
+    # What is final, and what is still needed. --------------------------------------------------------
+
+    def commit(self) -> None:
+        """Make final what no tuple can change any more, and forget the tuples of it."""
+        from muntin.slicing.table_kernels import align_ranks
+
+        kept, manager = self.tuples, self.manager
+        if kept.batch is None:
+            return
+        end = kept.positions_until(manager.final - 1)
+        target = np.minimum(kept.base + end - kept.offsets[:-1], kept.sliced.rank)
+        ranked = np.flatnonzero(manager.table.rank >= 0)
+        target = align_ranks(
+            manager.table.key[ranked], manager.table.rank[ranked], target, kept.sliced.rank, manager.keys
+        )
+        target = np.maximum(target, kept.committed.rank)
+        # Without lateness what is sliced is final: its contexts are taken over as they are.
+        settled = manager.final == manager.watermark and not self._ahead
+        caught_up = (target == kept.sliced.rank) & settled
+        kept.committed.copy_from(kept.sliced, np.flatnonzero(caught_up))
+        behind = np.flatnonzero(~caught_up)
+        for query in manager.live.driven:
+            moves = target[behind] > kept.committed.rank[behind]
+            over = behind if _window(query).timed else behind[moves]
+            end = kept.offsets[over] + target[over] - kept.base[over]
+            kept.cut(query, kept.committed, over, end, Look(manager.final, manager.newest))
+        kept.committed.rank = np.maximum(kept.committed.rank, target)
+        for name, closed in self.closed.items():
+            self.closed[name] = closed.keep(closed.due > manager.final)
+        kept.drop_before(self._tuples_needed_from())
+
+    def _tuples_needed_from(self) -> Column:
+        kept, manager = self.tuples, self.manager
+        needed = kept.committed.rank.copy()
+        for query in manager.live.driven:
+            if query.window.context is Context.FORWARD_AWARE:
+                needed = np.minimum(needed, self._keep_from(query, kept.committed, kept.committed.rank))
+        if not manager.live.aware:
+            return needed
+        from muntin.slicing.table_kernels import align_ranks
+
+        ranked = np.flatnonzero(manager.table.rank >= 0)
+        rank = manager.table.rank[ranked]
+        aligned = align_ranks(manager.table.key[ranked], rank, needed, kept.sliced.rank, manager.keys)
+        return np.maximum(aligned, kept.base)
+
+    def _keep_from(self, query: LiveQuery, progress: Progress, seen: Column) -> Column:
+        """Per key: the smallest rank that a window of the query may still need."""
+        skip = self.tuples.skip_of(query)
+        own = np.maximum(seen - skip, 0)
+        kept = _window(query).keep_from(progress.contexts[query.name], own)
+        return np.where(seen > skip, kept + skip, seen)
+
+    def needs(self, table: SliceTable) -> Mask:
+        """Rows that a tuple-driven window may still need."""
+        kept = self.tuples
+        needed = kept.committed.rank.copy()
+        for query in self.manager.live.driven:
+            needed = np.minimum(needed, self._keep_from(query, kept.committed, kept.committed.rank))
+        for closed in self.closed.values():
+            np.minimum.at(needed, closed.key, closed.begin)
+        return (table.rank >= 0) & (table.rank + table.n > needed[table.key])
+
+    def needed_cuts(self, table: SliceTable) -> Mask:
+        """Rows that must not be joined to the row before: a window begins or ends there."""
+        from muntin.slicing.listing_kernels import mark_pairs
+
+        kept = self.tuples
+        hard = (table.rank >= 0) & (table.rank >= np.minimum(kept.committed.rank, kept.base)[table.key])
+        pairs = [(c.key, c.begin) for c in self.closed.values()] + [
+            (c.key, c.end) for c in self.closed.values()
+        ]
+        for query in self.manager.live.driven:
+            skip = kept.skip_of(query)
+            seen = np.maximum(kept.committed.rank - skip, 0)
+            key, rank = _window(query).open_begins(kept.committed.contexts[query.name], seen)
+            pairs.append((key, rank + skip[key]))
+        for key, rank in pairs:
+            mark_pairs(table.offsets(self.manager.keys), table.rank, key, rank, hard)
+        return hard
+
+
+def _carry_levels(rows: SliceTable, old: SliceTable) -> Column:
+    """Levels of rebuilt slices: those of the slice that held their first tuple before."""
+    if not len(old):
+        return rows.level
+    from muntin.slicing.listing_kernels import rows_holding
+
+    held = rows_holding(old.key, old.rank, old.n, rows.key, rows.rank)
+    return np.where(held >= 0, old.level[held], 0)
+
+
+def _window(query: LiveQuery) -> TupleDriven:
+    assert isinstance(query.window, TupleDriven)
+    return query.window

@@ -1,0 +1,229 @@
+"""Which windows lie over which slices: pure look-ups in the slice table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.slicing.kept import Closed
+from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.table import SliceTable
+from muntin.timeline import INF, LIMIT, NEG_INF
+from muntin.windows import Landmark, Periodic
+from muntin.windows.base import ContextFreeWindow
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+ALL_ROWS: Column = np.zeros(0, dtype=np.int64)
+FAR = LIMIT + LIMIT // 2
+"""Beyond every edge that a window over a tuple can have, with room to add lengths."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """Windows: query (by number), key, edges, when due, and the rows `rows[lo:hi]` they combine.
+
+    `rows` empty stands for the table's own order. low, high: edges as ranks or on another measure.
+    ordinal: tells windows with the same edges apart; None where there are none.
+    """
+
+    query: Column
+    key: Column
+    start: Column
+    end: Column
+    due: Column
+    lo: Column
+    hi: Column
+    rows: Column
+    low: Any = None
+    high: Any = None
+    ordinal: Column | None = None
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, index: Any) -> Listing:
+        """The windows at these positions."""
+        cut = {c: getattr(self, c)[index] for c in ("query", "key", "start", "end", "due", "lo", "hi")}
+        for name in ("low", "high", "ordinal"):
+            column = getattr(self, name)
+            cut[name] = None if column is None else column[index]
+        return Listing(rows=self.rows, **cut)
+
+    def by_query(self) -> list[tuple[int, Listing]]:
+        """The windows of each query by themselves; they are sorted by query."""
+        numbers = np.unique(self.query)
+        bounds = np.searchsorted(self.query, [*numbers, INF])
+        return [
+            (int(number), self.take(slice(low, high)))
+            for number, low, high in zip(numbers, bounds[:-1], bounds[1:], strict=True)
+        ]
+
+
+def list_free(
+    live: LiveSet,
+    table: SliceTable,
+    keys: int,
+    after: int,
+    upto: int,
+    driver: Mask | None = None,
+) -> list[Listing]:
+    """Windows of context-free queries that hold a (driving) row and end in (after, upto]."""
+    if not len(table) or upto <= after:
+        return []
+    offsets = table.offsets(keys)
+    listings = [_periodic(live, table, offsets, after, upto, driver)] if live.periodic else []
+    for query in live.free:
+        if not isinstance(query.window, Periodic):
+            # Of endless windows those up to the newest tuple count, whatever row changed.
+            endless = isinstance(query.window, Landmark) and upto == INF
+            drives = None if endless else driver
+            listings.append(_explicit(live, query, table, offsets, after, upto, drives))
+    return [listing for listing in listings if len(listing)]
+
+
+def _periodic(
+    live: LiveSet, table: SliceTable, offsets: Column, after: int, upto: int, driver: Mask | None
+) -> Listing:
+    from muntin.slicing.listing_kernels import periodic_windows
+
+    grid = live.grid
+    mask = np.zeros(1, dtype=np.bool_) if driver is None else driver
+    arguments = (
+        offsets,
+        table.first,
+        mask,
+        driver is not None,
+        *(grid.length, grid.slide, grid.offset),
+        np.maximum(grid.after, max(after, -LIMIT)),
+        min(upto, FAR),
+        grid.since,
+    )
+    out = np.empty((6, 4096), dtype=np.int64)
+    count = periodic_windows(*arguments, out)
+    if count > out.shape[1]:
+        out = np.empty((6, count), dtype=np.int64)
+        periodic_windows(*arguments, out)
+    which, key, start, end, lo, hi = out[:, :count]
+    return Listing(grid.number[which], key, start, end, end, lo, hi, ALL_ROWS)
+
+
+def _explicit(
+    live: LiveSet,
+    query: LiveQuery,
+    table: SliceTable,
+    offsets: Column,
+    after: int,
+    upto: int,
+    driver: Mask | None,
+) -> Listing:
+    from muntin.slicing.listing_kernels import explicit_windows
+
+    window = query.window
+    assert isinstance(window, ContextFreeWindow)
+    times = np.unique(table.first if driver is None else table.first[driver])
+    start, end = window.windows(times, max(after, query.after), upto)
+    known = start >= query.since
+    start, end = start[known], end[known]
+    mask = np.zeros(1, dtype=np.bool_) if driver is None else driver
+    out = np.empty((4, 1024), dtype=np.int64)
+    count = explicit_windows(offsets, table.first, mask, driver is not None, start, end, out)
+    if count > out.shape[1]:
+        out = np.empty((4, count), dtype=np.int64)
+        explicit_windows(offsets, table.first, mask, driver is not None, start, end, out)
+    key, which, lo, hi = out[:, :count]
+    number = np.full(count, live.number(query), dtype=np.int64)
+    return Listing(number, key, start[which], end[which], end[which], lo, hi, ALL_ROWS)
+
+
+def list_sessions(number: int, since: int, gap: int, level: int, table: SliceTable) -> Listing:
+    """All sessions of a class over the rows that take part in it."""
+    from muntin.slicing.listing_kernels import sessions
+
+    rows = np.flatnonzero(table.level <= level)
+    out = np.empty((5, len(rows)), dtype=np.int64)
+    count = sessions(rows, table.key, table.first, table.last, gap, since, out)
+    key, first, last, lo, hi = out[:, :count]
+    numbers = np.full(count, number, dtype=np.int64)
+    return Listing(numbers, key, first, last + gap, last + gap + 1, lo, hi, rows)
+
+
+def list_driven(number: int, closed: Closed, table: SliceTable, keys: int) -> Listing:
+    """The slices of windows that are known by ranks."""
+    from muntin.slicing.listing_kernels import rank_ranges
+    from muntin.slicing.table_kernels import key_offsets
+
+    rows = np.flatnonzero(table.rank >= 0)
+    lo = np.empty(len(closed), dtype=np.int64)
+    hi = np.empty(len(closed), dtype=np.int64)
+    offsets = key_offsets(table.key[rows], keys)
+    rank_ranges(offsets, table.rank[rows], closed.key, closed.begin, closed.end, lo, hi)
+    numbers = np.full(len(closed), number, dtype=np.int64)
+    a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
+    return Listing(
+        numbers, closed.key, closed.start, closed.stop, closed.due, lo, hi, rows,
+        closed.low, closed.high, _ordinals(closed.key, a, b, lo, hi),
+    )  # fmt: skip
+
+
+def _ordinals(key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
+    """Tell windows with the same edges apart (tuples at one time may make several), in their order."""
+    order = np.lexsort((hi, lo, b, a, key))
+    same = np.zeros(len(order), dtype=np.bool_)
+    same[1:] = True
+    for column in (key, a, b):
+        same[1:] &= column[order[1:]] == column[order[:-1]]
+    place = np.arange(len(order), dtype=np.int64)
+    begins = np.maximum.accumulate(np.where(same, 0, place)) if len(order) else place
+    ordinal = np.empty(len(order), dtype=np.int64)
+    ordinal[order] = place - begins
+    return ordinal
+
+
+def list_grid(
+    number: int,
+    query: LiveQuery,
+    table: SliceTable,
+    keys: int,
+    first: Column,
+    last: Column,
+    done: Column,
+    upto: int,
+) -> tuple[Listing, Column]:
+    """All windows of a periodic query with the numbers from first to last of each key, empty ones too.
+
+    Those up to `done` are left out; it is returned anew with the windows.
+    """
+    window = query.window
+    assert isinstance(window, Periodic)
+    base, step, span = window.offset, window.slide, window.length
+    known = np.flatnonzero(last > NEG_INF)
+    highest = np.minimum(last[known], (min(upto, FAR) - span - base) // step)
+    begin = np.maximum(first[known], done[known] + 1)
+    if query.since > NEG_INF:
+        begin = np.maximum(begin, -((base - query.since) // step))
+        begin = np.maximum(begin, (query.after - span - base) // step + 1)
+    count = np.maximum(highest - begin + 1, 0)
+    done = done.copy()
+    done[known] = np.maximum(done[known], np.where(count > 0, highest, done[known]))
+    offsets = np.concatenate([[0], np.cumsum(count)])
+    place = np.repeat(begin - offsets[:-1], count) + np.arange(offsets[-1])
+    key = np.repeat(known, count)
+    start = place * step + base
+    lo, hi = _row_ranges(table, keys, key, start, start + span)
+    numbers = np.full(len(key), number, dtype=np.int64)
+    return Listing(numbers, key, start, start + span, start + span, lo, hi, ALL_ROWS), done
+
+
+def _row_ranges(
+    table: SliceTable, keys: int, key: Column, start: Column, end: Column
+) -> tuple[Column, Column]:
+    from muntin.slicing.listing_kernels import rank_ranges
+
+    lo = np.empty(len(key), dtype=np.int64)
+    hi = np.empty(len(key), dtype=np.int64)
+    rank_ranges(table.offsets(keys), table.first, key, start, end, lo, hi)
+    return lo, hi

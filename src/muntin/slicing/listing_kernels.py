@@ -1,0 +1,208 @@
+"""Compiled: which rows of the slice table lie in which windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def gallop(values: Ints, at: int, end: int, bound: int) -> int:
+    """First position from `at` on whose value is >= bound, found in steps that double."""
+    step = 1
+    low = at
+    while at < end and values[at] < bound:
+        low = at + 1
+        at += step
+        step *= 2
+    high = min(at, end)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def periodic_windows(
+    offsets: Ints,
+    first: Ints,
+    driver: Flags,
+    drivers: bool,
+    length: Ints,
+    slide: Ints,
+    offset: Ints,
+    after: Ints,
+    upto: int,
+    since: Ints,
+    out: Ints,
+) -> int:
+    """List the windows of periodic queries that hold a driving row and end in (after, upto].
+
+    Fills (query, key, start, end, lo, hi) rows of `out` as far as they fit and returns how many
+    there are. Windows are found by walking the rows of each key once per query; rows in between
+    are skipped by galloping. `drivers` false means that every row drives.
+    """
+    count = 0
+    room = out.shape[1]
+    for q in range(length.shape[0]):
+        span = length[q]
+        step = slide[q]
+        base = offset[q]
+        k_after = (after[q] - span - base) // step + 1
+        k_upto = (upto - span - base) // step
+        k_since = -((base - since[q]) // step) if since[q] > -(1 << 62) else -(1 << 62)
+        k_low = max(k_after, k_since)
+        if k_upto < k_low:
+            continue
+        for key in range(offsets.shape[0] - 1):
+            begin = offsets[key]
+            end = offsets[key + 1]
+            if begin == end:
+                continue
+            done = k_low - 1
+            i = gallop(first, begin, end, k_low * step + base)
+            lo = i
+            hi = i
+            while i < end:
+                if drivers and not driver[i]:
+                    i += 1
+                    continue
+                f = first[i]
+                k_min = (f - base - span) // step + 1
+                k_max = min((f - base) // step, k_upto)
+                k = max(k_min, done + 1)
+                if k_min > k_upto:
+                    break
+                while k <= k_max:
+                    start = k * step + base
+                    lo = gallop(first, lo, end, start)
+                    hi = gallop(first, max(hi, lo), end, start + span)
+                    if count < room:
+                        out[0, count] = q
+                        out[1, count] = key
+                        out[2, count] = start
+                        out[3, count] = start + span
+                        out[4, count] = lo
+                        out[5, count] = hi
+                    count += 1
+                    done = k
+                    k += 1
+                i += 1
+                if not drivers and i < end and first[i] < (done + 1) * step + base:
+                    i = gallop(first, i, end, (done + 1) * step + base)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def explicit_windows(
+    offsets: Ints, first: Ints, driver: Flags, drivers: bool, start: Ints, end: Ints, out: Ints
+) -> int:
+    """List which of the given windows hold (driving) rows of which keys: (key, window, lo, hi)."""
+    count = 0
+    room = out.shape[1]
+    for key in range(offsets.shape[0] - 1):
+        low = offsets[key]
+        high = offsets[key + 1]
+        if low == high:
+            continue
+        rows = first[low:high]
+        for w in range(start.shape[0]):
+            lo = low + np.searchsorted(rows, start[w])
+            hi = low + np.searchsorted(rows, end[w])
+            held = hi > lo
+            if held and drivers:
+                held = False
+                for i in range(lo, hi):
+                    if driver[i]:
+                        held = True
+                        break
+            if held:
+                if count < room:
+                    out[0, count] = key
+                    out[1, count] = w
+                    out[2, count] = lo
+                    out[3, count] = hi
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def sessions(rows: Ints, key: Ints, first: Ints, last: Ints, gap: int, since: int, out: Ints) -> int:
+    """Sessions over the rows of a class: (key, first, last, lo, hi) with positions in `rows`."""
+    count = 0
+    for o in range(rows.shape[0]):
+        r = rows[o]
+        if first[r] < since:
+            continue
+        if count and out[0, count - 1] == key[r] and first[r] - out[2, count - 1] <= gap:
+            out[2, count - 1] = max(out[2, count - 1], last[r])
+            out[4, count - 1] = o + 1
+        else:
+            out[0, count] = key[r]
+            out[1, count] = first[r]
+            out[2, count] = last[r]
+            out[3, count] = o
+            out[4, count] = o + 1
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def rank_ranges(offsets: Ints, rank: Ints, key: Ints, begin: Ints, end: Ints, lo: Ints, hi: Ints) -> None:
+    """Positions of the rows that hold the ranks [begin, end) of a key."""
+    for j in range(key.shape[0]):
+        low = offsets[key[j]]
+        high = offsets[key[j] + 1]
+        ranks = rank[low:high]
+        lo[j] = low + np.searchsorted(ranks, begin[j])
+        hi[j] = low + np.searchsorted(ranks, end[j])
+
+
+@njit(cache=True, nogil=True)
+def sum_ranges(
+    rows: Ints, lo: Ints, hi: Ints, n: Ints, fresh: Ints, mark: Ints, o_n: Ints, o_fresh: Ints, o_mark: Ints
+) -> None:
+    """Tuples, fresh tuples and content mark of each window `rows[lo:hi]`."""
+    for j in range(lo.shape[0]):
+        c = np.int64(0)
+        u = np.int64(0)
+        m = np.int64(0)
+        for o in range(lo[j], hi[j]):
+            r = rows[o] if rows.shape[0] else o
+            c += n[r]
+            u += fresh[r]
+            m += mark[r]
+        o_n[j] = c
+        o_fresh[j] = u
+        o_mark[j] = m
+
+
+@njit(cache=True, nogil=True)
+def mark_pairs(offsets: Ints, rank: Ints, key: Ints, at: Ints, marks: Flags) -> None:
+    """Mark the rows of a key that begin at these ranks."""
+    for j in range(key.shape[0]):
+        for r in range(offsets[key[j]], offsets[key[j] + 1]):
+            if rank[r] == at[j]:
+                marks[r] = True
+
+
+@njit(cache=True, nogil=True)
+def rows_holding(old_key: Ints, old_rank: Ints, old_n: Ints, key: Ints, rank: Ints) -> Ints:
+    """For (key, rank) in order: the old row, in the same order, that holds it; -1 if none does."""
+    held = np.full(key.shape[0], -1, np.int64)
+    o = 0
+    for j in range(key.shape[0]):
+        while o < old_key.shape[0] and (
+            old_key[o] < key[j] or (old_key[o] == key[j] and old_rank[o] + old_n[o] <= rank[j])
+        ):
+            o += 1
+        if o < old_key.shape[0] and old_key[o] == key[j] and old_rank[o] <= rank[j]:
+            held[j] = o
+    return held

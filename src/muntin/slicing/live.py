@@ -1,0 +1,110 @@
+"""The queries that an operator serves right now, sorted by what the slicer must know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.expressions import Expr
+from muntin.slicing.edges import EdgeSet
+from muntin.timeline import LIMIT, NEG_INF
+from muntin.windows import Periodic, Session
+from muntin.windows.base import Context, ContextFreeWindow, TupleDriven, Window
+
+
+@dataclass(slots=True, eq=False)
+class LiveQuery:
+    """One named window while it runs.
+
+    Added on the fly, no window of it begins before `since`, and none that ended by `after`, the
+    watermark then, comes out. `inputs`: the columns it reads.
+    """
+
+    name: str
+    window: Window
+    since: int = NEG_INF
+    after: int = NEG_INF
+    late: int = 0
+    inputs: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The periodic queries as columns, for compiled code; `number` is a query's place among all."""
+
+    number: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
+    slide: npt.NDArray[np.int64]
+    offset: npt.NDArray[np.int64]
+    since: npt.NDArray[np.int64]
+    after: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LiveSet:
+    """All queries of an operator. A change makes a new set; the state is adapted to it."""
+
+    queries: tuple[LiveQuery, ...] = field(default=())
+
+    @cached_property
+    def free(self) -> tuple[LiveQuery, ...]:
+        """Context-free queries on time: their edges are known beforehand."""
+        return tuple(q for q in self.queries if isinstance(q.window, ContextFreeWindow))
+
+    @cached_property
+    def periodic(self) -> tuple[LiveQuery, ...]:
+        """Those with arithmetic edges, listed together in one compiled pass."""
+        return tuple(q for q in self.free if isinstance(q.window, Periodic))
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The periodic queries as columns."""
+        rows = [
+            (self.number(q), q.window.length, q.window.slide, q.window.offset, q.since, max(q.after, -LIMIT))
+            for q in self.periodic
+            if isinstance(q.window, Periodic)
+        ]
+        return Grid(*np.ascontiguousarray(np.array(rows, dtype=np.int64).T))
+
+    def number(self, query: LiveQuery) -> int:
+        """The place of a query among all."""
+        return next(i for i, q in enumerate(self.queries) if q is query)
+
+    @cached_property
+    def sessions(self) -> tuple[LiveQuery, ...]:
+        """Plain sessions on time."""
+        return tuple(q for q in self.queries if isinstance(q.window, Session))
+
+    @cached_property
+    def driven(self) -> tuple[LiveQuery, ...]:
+        """Queries whose edges depend on the tuples in order."""
+        return tuple(q for q in self.queries if isinstance(q.window, TupleDriven))
+
+    @cached_property
+    def aware(self) -> bool:
+        """Whether a window may begin before the tuples that reveal it."""
+        return any(q.window.context is Context.FORWARD_AWARE for q in self.driven)
+
+    @cached_property
+    def gaps(self) -> npt.NDArray[np.int64]:
+        """Distinct session gaps, smallest first: the session classes."""
+        return np.array(sorted({q.window.gap for q in self.sessions}), dtype=np.int64)  # type: ignore[attr-defined]
+
+    @property
+    def gap(self) -> int:
+        """The smallest session gap, which alone decides where sessions cut; -1 without sessions."""
+        return int(self.gaps[0]) if len(self.gaps) else -1
+
+    def session_class(self, query: LiveQuery) -> int:
+        """The place of the query's gap among the distinct gaps."""
+        return int(np.searchsorted(self.gaps, query.window.gap))  # type: ignore[attr-defined]
+
+    @cached_property
+    def edges(self) -> EdgeSet:
+        """Fixed edges of all context-free queries; sessions added on the fly are cut where they begin."""
+        windows = [q.window for q in self.free if isinstance(q.window, ContextFreeWindow)]
+        starts = [q.since for q in self.queries if q.since > NEG_INF]
+        return EdgeSet.of(windows, starts)

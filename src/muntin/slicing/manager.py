@@ -1,0 +1,325 @@
+"""The Slice Manager: adds tuples to slices, and merges, splits and drops slices as windows need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.metrics import Metrics
+from muntin.slicing.batch import Batch, concat
+from muntin.slicing.edges import NO_TIMES
+from muntin.slicing.kept import KeptSlicer
+from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.partials import PartialSet
+from muntin.slicing.slicer import slice_batch, slice_sorted
+from muntin.slicing.table import SliceTable, combine_runs, merge
+from muntin.timeline import INF, LIMIT, NEG_INF
+from muntin.windows.base import ContextFreeWindow, Window
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Late:
+    """Tuples that came too late for one query."""
+
+    query: str
+    raw: pa.RecordBatch
+
+
+class SliceManager:
+    """Owns the slice table. Knows queries only through their edges and session gaps.
+
+    Tuples that every query can still take go into slices at once, or among the kept tuples where
+    the plan keeps them. Older ones wait until the watermark moves next: only then is it known which
+    sessions they touch, whatever the order in which they came. [scotty §8]
+    """
+
+    def __init__(self, live: LiveSet, partials: PartialSet, lateness: int, metrics: Metrics) -> None:
+        self.live = live
+        self.partials = partials
+        self.lateness = lateness
+        self.metrics = metrics
+        self.table = SliceTable.empty(partials)
+        self.kept: KeptSlicer | None = KeptSlicer(self) if live.driven else None
+        self.watermark = NEG_INF
+        self.newest = NEG_INF
+        self.keys = 1
+        self.retained_from = NEG_INF
+        self.touched = False
+        self._pending: list[tuple[Batch, pa.RecordBatch | None]] = []
+        self._folded_at = 64
+
+    @property
+    def final(self) -> int:
+        """Tuples before this time are late for every window that counts tuples."""
+        if self.watermark in (NEG_INF, INF):
+            return self.watermark
+        return max(self.watermark - self.lateness, -LIMIT)
+
+    @property
+    def pending(self) -> int:
+        """Tuples that wait to be judged."""
+        return sum(len(b) for b, _ in self._pending)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of slices and tuples."""
+        size = self.table.nbytes + self.partials.nbytes(self.table.states)
+        size += sum(b.nbytes for b, _ in self._pending)
+        return size + (0 if self.kept is None else self.kept.tuples.nbytes)
+
+    def add(self, batch: Batch, raw: pa.RecordBatch | None) -> None:
+        """Take tuples in. `raw` are the same tuples as they came, for the late output."""
+        if not len(batch):
+            return
+        old = batch.time < self.final
+        if old.any():
+            late = np.flatnonzero(old)
+            self._pending.append((batch.take(late), None if raw is None else raw.take(pa.array(late))))
+            batch = batch.take(np.flatnonzero(~old))
+            if not len(batch):
+                return
+        high = int(batch.time.max())
+        # A tuple at the watermark itself may close a window that is complete already.
+        self.touched = self.touched or int(batch.time.min()) <= self.watermark
+        if self.kept is not None:
+            self.kept.add(batch)
+        else:
+            edges = self.edges_around(batch.time)
+            self._merge(slice_batch(batch, edges, self.live.gap, self.partials), edges)
+        self.newest = max(self.newest, high)
+        self.metrics.update_combines += len(batch) * len(self.partials.partials)
+
+    def edges_around(self, times: Column) -> Column:
+        """The fixed edges that separate these times from each other and from the rows of the table."""
+        low, high = int(times.min()), int(times.max())
+        oldest = int(self.table.first.min()) if len(self.table) else low
+        newest = int(self.table.last.max()) if len(self.table) else high
+        return self.live.edges.around(low, high, times, oldest, newest)
+
+    def _merge(self, rows: SliceTable, edges: Column) -> None:
+        self.table, combines = merge(self.table, rows, edges, self.live.gap, self.partials)
+        self.metrics.combined(combines * len(self.partials.partials))
+
+    def insert_ranked(self, rows: SliceTable, edges: Column) -> None:
+        """Add slices of kept tuples; they are final or will be taken back as a whole."""
+        self._merge(rows, edges)
+
+    # Tuples before `final`: judged per query when the watermark moves. ------------------------------
+
+    def judge(self) -> list[Late]:
+        """Decide for the waiting tuples which queries they still count for; returns what came too late."""
+        if not self._pending:
+            return []
+        if self.kept is not None:
+            self.kept.slice(self.watermark)
+        parts = self._pending
+        self._pending = []
+        batch = concat([b for b, _ in parts])
+        raws = [r for _, r in parts if r is not None]
+        order = batch.order()
+        batch = batch.take(order)
+        edges = self.edges_around(batch.time)
+        rows = slice_sorted(batch, edges, self.live.gap, self.partials)
+        rows.level = self._levels(rows)
+        accepted, late = self._verdicts(rows)
+        self.newest = max(self.newest, int(batch.time.max()))
+        result = self._late_output(rows, late, raws, order)
+        self._drop_unheard(rows, ~accepted)
+        if accepted.any():
+            self.touched = True
+            self._merge(rows.take(np.flatnonzero(accepted), self.partials), edges)
+        return result
+
+    def _levels(self, rows: SliceTable) -> Column:
+        """How many session classes each row is too late for: its session there has expired."""
+        from muntin.slicing.listing_kernels import sessions
+        from muntin.slicing.table_kernels import merge_order
+
+        level = np.zeros(len(rows), dtype=np.int64)
+        for c, gap in enumerate(self.live.gaps):
+            mine = np.flatnonzero(self.table.level <= c)
+            key = np.concatenate([self.table.key[mine], rows.key])
+            first = np.concatenate([self.table.first[mine], rows.first])
+            last = np.concatenate([self.table.last[mine], rows.last])
+            order = merge_order(key[: len(mine)], first[: len(mine)], rows.key, rows.first)
+            out = np.empty((5, len(order)), dtype=np.int64)
+            count = sessions(order, key, first, last, gap, NEG_INF, out)
+            dead = out[2, :count] + gap < self.final
+            members = order[np.repeat(dead, out[4, :count] - out[3, :count])] - len(mine)
+            level[members[members >= 0]] = c + 1
+        return level
+
+    def _verdicts(self, rows: SliceTable) -> tuple[Mask, list[tuple[LiveQuery, Mask]]]:
+        """Which rows some query takes, and for each query which rows it is too late for."""
+        accepted = np.zeros(len(rows), dtype=np.bool_)
+        late: list[tuple[LiveQuery, Mask]] = []
+        for query in self.live.queries:
+            mine = rows.first >= query.since
+            if isinstance(query.window, ContextFreeWindow):
+                ends = query.window.last_end(rows.first)
+                takes = mine & (ends > self.final)
+                refuses = mine & (ends > NEG_INF) & ~takes
+            elif query in self.live.sessions:
+                takes = mine & (rows.level <= self.live.session_class(query))
+                refuses = mine & ~takes
+            else:
+                takes = np.zeros(len(rows), dtype=np.bool_)
+                refuses = mine
+            accepted |= takes
+            query.late += int(rows.n[refuses].sum())
+            late.append((query, refuses))
+        return accepted, late
+
+    def _late_output(
+        self,
+        rows: SliceTable,
+        late: list[tuple[LiveQuery, Mask]],
+        raws: list[pa.RecordBatch],
+        order: Column,
+    ) -> list[Late]:
+        if not raws:
+            return []
+        raw = pa.Table.from_batches(raws).combine_chunks().to_batches()[0]
+        row_of = np.repeat(np.arange(len(rows)), rows.n)
+        result = []
+        for query, refuses in late:
+            which = np.sort(order[refuses[row_of]])
+            if len(which):
+                result.append(Late(query.name, raw.take(pa.array(which))))
+        return result
+
+    def _drop_unheard(self, rows: SliceTable, dropped: Mask) -> None:
+        if dropped.any():
+            self.retained_from = max(self.retained_from, int(rows.last[dropped].max()) + 1)
+
+    def settle(self, fresh: bool = True) -> None:
+        """What is due was emitted; with `fresh`, nothing counts as fresh any more."""
+        self.touched = False
+        if fresh:
+            self.table.settle()
+            if self.kept is not None:
+                self.kept.settled()
+
+    # Slices that no window needs. ------------------------------------------------------------------
+
+    def expire_sessions(self, query_class: int, rows: Column) -> None:
+        """The sessions of this class that these rows form are over: nothing joins them any more."""
+        level = self.table.level.copy()
+        level[rows] = np.maximum(level[rows], query_class + 1)
+        self.table.level = level
+
+    def evict(self, force: bool = False) -> None:
+        """Drop the slices that lie in no window that could still be emitted, and fold what is left."""
+        if not len(self.table):
+            return
+        if self.kept is not None:
+            self.kept.commit()
+        starts = [q.window.first_start(self.final) for q in self.live.free]  # type: ignore[attr-defined]
+        needed = self.table.level < len(self.live.gaps)
+        if starts:
+            needed |= self.table.first >= min(starts)
+        if self.kept is not None:
+            needed |= self.kept.needs(self.table)
+        dropped = len(needed) - int(needed.sum())
+        if dropped and (force or dropped * 4 > len(needed) or len(needed) < 4096):
+            gone = self.table.last[~needed]
+            self.retained_from = max(self.retained_from, int(gone.max()) + 1)
+            self.table = self.table.take(np.flatnonzero(needed), self.partials)
+        if force or len(self.table) > 2 * self._folded_at:
+            self._fold()
+
+    def _fold(self) -> None:
+        """Join neighbouring slices where no window that is still alive begins or ends between them."""
+        from muntin.slicing.table_kernels import needed_runs
+
+        table = self.table
+        final = self.final
+        hard = np.zeros(len(table), dtype=np.bool_)
+        if self.kept is not None:
+            hard = self.kept.needed_cuts(table)
+        lo = np.empty(len(table), dtype=np.int64)
+        hi = np.empty(len(table), dtype=np.int64)
+        count = needed_runs(
+            table.key, table.first, table.last, table.level, table.rank,
+            self._needed_starts(final), self.live.gaps, final, hard, lo, hi,
+        )  # fmt: skip
+        if count < len(table):
+            self.metrics.combined((len(table) - count) * len(self.partials.partials))
+            self.retained_from = max(self.retained_from, final)
+            rows = np.arange(len(table), dtype=np.int64)
+            self.table = combine_runs(table, rows, lo[:count], hi[:count], self.partials)
+        self._folded_at = max(64, len(self.table))
+
+    def _needed_starts(self, final: int) -> Column:
+        """Starts, before `final`, of windows that end after it: the only old edges still needed."""
+        parts = [self.live.edges.points]
+        for query in self.live.free:
+            window = query.window
+            assert isinstance(window, ContextFreeWindow)
+            low = max(window.first_start(final), int(self.table.first.min()))
+            if low < final:
+                parts.append(window.starts(low, final))
+        return np.unique(np.concatenate([p for p in parts if len(p)] or [NO_TIMES]))
+
+    # Queries that come and go. ---------------------------------------------------------------------
+
+    def serves_from(self, window: Window) -> int:
+        """The first time from which a new query finds all tuples, in slices that its edges do not cut."""
+        if self.newest == NEG_INF and not self._pending:
+            return NEG_INF
+        if not isinstance(window, ContextFreeWindow):
+            return max(self.newest, self._newest_pending()) + 1
+        low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)))
+        if self.kept is not None:
+            self.kept.slice(self.watermark)
+        if len(self.table):
+            first, last = self.table.first, self.table.last
+            edges = window.edges(int(first.min()), int(last.max()))
+            cut = np.searchsorted(edges, first, side="right") != np.searchsorted(edges, last, side="right")
+            if cut.any():
+                low = max(low, int(last[cut].max()) + 1)
+        if low <= -LIMIT:
+            return NEG_INF
+        return next_start(window, low)
+
+    def _newest_pending(self) -> int:
+        return max((int(b.time.max()) for b, _ in self._pending), default=NEG_INF)
+
+    def adapt(self, live: LiveSet, partials: PartialSet) -> None:
+        """Go on with other queries: session classes are renumbered, tuples kept or not as they need."""
+        old = self.live
+        self.live = live
+        self.partials = partials
+        self.table.level = _renumber(self.table.level, old.gaps, live.gaps)
+        if live.driven and self.kept is None:
+            self.kept = KeptSlicer(self)
+        elif self.kept is not None and not live.driven:
+            self.kept.dissolve()
+            self.kept = None
+        elif self.kept is not None:
+            self.kept.adapt(live)
+
+
+def next_start(window: ContextFreeWindow, low: int) -> int:
+    """The first window start at or after `low`."""
+    reach = 1
+    while True:
+        starts = window.starts(low, low + reach)
+        if len(starts):
+            return int(starts[0])
+        if reach > LIMIT // 2:
+            return INF
+        reach *= 2
+
+
+def _renumber(level: Column, old: Column, new: Column) -> Column:
+    """Levels count the smaller gaps that a slice takes no part in; now over other gaps."""
+    # A slice of level l has expired for old gaps below old[l]; it takes part from that gap on.
+    bound = np.concatenate([old, [INF]])[np.minimum(level, len(old))]
+    return np.where(level == 0, 0, np.searchsorted(new, bound)).astype(np.int64)

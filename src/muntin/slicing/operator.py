@@ -1,0 +1,293 @@
+"""The slicing operator: record batches and watermarks in, tables of window results out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.errors import DataError, QueryError, nearest
+from muntin.expressions import Expr, evaluate
+from muntin.metrics import Metrics
+from muntin.query import EachBatch, Every, QuerySpec
+from muntin.slicing.arrivals import Arrivals
+from muntin.slicing.batch import Batch
+from muntin.slicing.binding import Binding, unbound_schema, window_inputs
+from muntin.slicing.emission import Emission, WindowManager
+from muntin.slicing.keys import KeyTable
+from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.manager import Late, SliceManager
+from muntin.slicing.results import to_table
+from muntin.slicing.stats import Stats
+from muntin.timeline import INF, NEG_INF, instant
+from muntin.windows.base import Window
+
+
+@dataclass(slots=True)
+class Added:
+    """What `add_query` promises: for each query, the time from which its windows are complete."""
+
+    since: dict[str, int]
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(self.notes)
+
+
+class SlicingOperator:
+    """One operator instance serves all keys and all queries.
+
+    Times and watermarks are in the unit inside: microseconds, or units of an integer time column.
+    """
+
+    def __init__(self, spec: QuerySpec, in_order: bool = False) -> None:
+        self.spec = spec
+        self.in_order = in_order
+        self.metrics = Metrics()
+        self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
+        self.binding: Binding | None = None
+        self.keys = KeyTable(())
+        self.arrivals = Arrivals(spec.bad)
+        self.late: list[Late] = []
+        self._watermark = NEG_INF
+        self._seq = 0
+
+    # Input. -----------------------------------------------------------------------------------------
+
+    def bind(self, schema: pa.Schema) -> Binding:
+        """Fix the types of the input."""
+        if self.binding is None:
+            windows = tuple(q.window for q in self.live.queries)
+            self._open(Binding.of(self.spec, windows, schema))
+        assert self.binding is not None
+        return self.binding
+
+    def _open(self, binding: Binding) -> None:
+        lateness = int(self.spec.allowed_lateness)
+        self._read_inputs(self.live, binding)
+        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics)
+        self.windows = WindowManager(self.slices, early=self.spec.early is not None)
+        self.slices.watermark = self._watermark
+        self.keys = KeyTable(binding.keys)
+        self.binding = binding
+
+    def _read_inputs(self, live: LiveSet, binding: Binding) -> None:
+        for query in live.queries:
+            query.inputs = window_inputs(query.window, binding.schema)
+
+    def process(self, data: pa.RecordBatch) -> pa.Table:
+        """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for."""
+        binding = self.bind(data.schema)
+        data, time = self.arrivals.good(data, binding)
+        self.metrics.bad = self.arrivals.bad
+        if len(data):
+            if self.in_order:
+                self._check_order(time)
+            inputs = list(binding.inputs)
+            values: dict[Expr, pa.Array] = dict(zip(inputs, evaluate(inputs, data), strict=True))
+            key = self._encode(data)
+            seq = np.arange(self._seq, self._seq + len(data), dtype=np.int64)
+            batch = Batch(key, time, seq, values)
+            self.slices.keys = len(self.keys)
+            self.slices.add(batch, data if self.spec.late == "route" else None)
+            self.windows.observe(batch)
+            self._seq += len(data)
+            self.metrics.tuples += len(data)
+        if self.in_order and len(data):
+            return self.advance(int(time[-1]))
+        if isinstance(self.spec.early, EachBatch):
+            return self._table(self._look_early())
+        return self._table([])
+
+    def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        if not self.spec.keys:
+            return np.zeros(len(data), dtype=np.int64)
+        return self.keys.encode([data.column(k) for k in self.spec.keys])
+
+    def _check_order(self, time: npt.NDArray[np.int64]) -> None:
+        previous = np.concatenate([[self.slices.newest], time[:-1]])
+        wrong = np.flatnonzero(time < previous)
+        if len(wrong):
+            raise DataError(
+                "the stream was declared in order, but a tuple comes after a newer one: "
+                f"time {time[wrong[0]]} after {previous[wrong[0]]} (row {wrong[0]} of the batch); "
+                "sort the input, or leave in_order=True out and use watermarks"
+            )
+
+    # Watermarks. ------------------------------------------------------------------------------------
+
+    @property
+    def watermark(self) -> int:
+        """Every tuple before it has been seen."""
+        return self._watermark
+
+    def advance(self, watermark: int) -> pa.Table:
+        """Move the watermark on and emit what is complete. A lower one is ignored."""
+        if self.binding is None:
+            self._watermark = max(self._watermark, watermark)
+            return unbound_schema(self.spec).empty_table()
+        return self._advance(max(watermark, self._watermark), closing=False)
+
+    def finish(self) -> pa.Table:
+        """The end of the stream: every window closes."""
+        if self.binding is None:
+            self._watermark = INF
+            return unbound_schema(self.spec).empty_table()
+        return self._advance(INF, closing=True)
+
+    def _advance(self, watermark: int, closing: bool) -> pa.Table:
+        slices, windows = self.slices, self.windows
+        self.late += slices.judge()
+        before = slices.watermark
+        if slices.kept is not None and closing:
+            slices.kept.slice(before)
+        slices.watermark = self._watermark = watermark
+        if slices.kept is not None:
+            slices.kept.slice(watermark)
+            if windows.early:
+                slices.kept.slice(INF)
+        emissions = windows.emit(before, closing)
+        looked = self._crossed_period(before, watermark)
+        if looked:
+            emissions += windows.emit_early()
+        table = self._table(emissions)
+        # Until the next early look, fresh means: changed since the last one.
+        slices.settle(fresh=looked or not isinstance(self.spec.early, Every))
+        slices.evict()
+        windows.forget()
+        return table
+
+    def _crossed_period(self, before: int, watermark: int) -> bool:
+        early = self.spec.early
+        if not isinstance(early, Every) or watermark in (before, INF):
+            return False
+        return before == NEG_INF or before // early.period < watermark // early.period
+
+    def _look_early(self) -> list[Emission]:
+        self.late += self.slices.judge()
+        if self.slices.kept is not None:
+            self.slices.kept.slice(self.slices.watermark)
+            self.slices.kept.slice(INF)
+        emissions = self.windows.emit_early()
+        self.slices.settle()
+        return emissions
+
+    def _table(self, emissions: list[Emission]) -> pa.Table:
+        assert self.binding is not None
+        return to_table(emissions, self.binding, self.live.queries, self.keys)
+
+    def nothing(self) -> pa.Table:
+        """No results."""
+        return unbound_schema(self.spec).empty_table() if self.binding is None else self._table([])
+
+    def to_internal(self, watermark: object) -> int:
+        """A watermark in the unit inside."""
+        if self.binding is not None:
+            return self.binding.time.internal(watermark)
+        return int(instant(watermark))
+
+    def latest_due(self) -> int:
+        """The watermark that completes every window over the tuples seen so far, as far as one can."""
+        if self.binding is None or self.slices.newest == NEG_INF:
+            return self._watermark
+        newest = np.array([self.slices.newest], dtype=np.int64)
+        ends = [int(q.window.last_end(newest)[0]) for q in self.live.free]  # type: ignore[attr-defined]
+        reach = [e for e in ends if e < INF]
+        reach += [int(newest[0] + gap + 1) for gap in self.live.gaps]
+        return max([self._watermark, int(newest[0]) + 1, *reach])
+
+    # Side outputs and state. ------------------------------------------------------------------------
+
+    def take_late(self) -> pa.Table:
+        """Late tuples since the last call, each with the query that it missed."""
+        late, self.late = self.late, []
+        if not late:
+            schema = pa.schema([]) if self.binding is None else self.binding.schema
+            return schema.append(pa.field("query", pa.string())).empty_table()
+        return pa.concat_tables(
+            pa.Table.from_batches([part.raw]).append_column(
+                pa.field("query", pa.string()), pa.array([part.query] * len(part.raw))
+            )
+            for part in late
+        )
+
+    def take_bad(self) -> pa.Table:
+        """Bad tuples since the last call."""
+        bad, self.arrivals.routed = self.arrivals.routed, []
+        if not bad:
+            return (pa.schema([]) if self.binding is None else self.binding.schema).empty_table()
+        return pa.Table.from_batches(bad)
+
+    def stats(self) -> Stats:
+        """What the operator holds and has done; slices are folded to the fewest first."""
+        m = self.metrics
+        done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
+        late = {q.name: q.late for q in self.live.queries}
+        if self.binding is None:
+            return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self._watermark)
+        slices = self.slices
+        slices.evict(force=True)
+        kept = 0 if slices.kept is None else len(slices.kept.tuples)
+        size = slices.nbytes + self.windows.nbytes + self.keys.nbytes
+        return Stats(
+            m.tuples,
+            late,
+            slices.pending,
+            m.bad,
+            len(self.keys),
+            len(slices.table),
+            kept,
+            *done,
+            size,
+            self._watermark,
+        )
+
+    # Queries that come and go. ----------------------------------------------------------------------
+
+    def add_queries(self, named: Mapping[str, Window]) -> Added:
+        """Serve more windows from now on; tells from when each is complete."""
+        known = {q.name for q in self.live.queries}
+        for name in named:
+            if name in known:
+                raise QueryError(f'there is a query "{name}" already; choose another name')
+        added = Added({})
+        new = []
+        for name, window in named.items():
+            since = self._since(window)
+            new.append(LiveQuery(name, window, since, self._watermark if since > NEG_INF else NEG_INF))
+            added.since[name] = since
+            added.notes.append(self._note(name, window, since))
+        self._replace(LiveSet((*self.live.queries, *new)))
+        return added
+
+    def remove_query(self, name: str) -> None:
+        """Stop serving a query; what it alone needed is dropped."""
+        names = [q.name for q in self.live.queries]
+        if name not in names:
+            raise QueryError(f'there is no query "{name}" ({", ".join(names)});{nearest(name, names)}')
+        if len(names) == 1:
+            raise QueryError(f'"{name}" is the only query left; drop the operator instead')
+        self._replace(LiveSet(tuple(q for q in self.live.queries if q.name != name)))
+        if self.binding is not None:
+            self.windows.registries.pop(name, None)
+            self.windows.extents.pop(name, None)
+
+    def _since(self, window: Window) -> int:
+        return NEG_INF if self.binding is None else self.slices.serves_from(window)
+
+    def _note(self, name: str, window: Window, since: int) -> str:
+        if since == NEG_INF:
+            return f'"{name}" ({window.describe()}) is served from the beginning'
+        return f'"{name}" ({window.describe()}) starts at {since}: what came before was sliced without it'
+
+    def _replace(self, live: LiveSet) -> None:
+        if self.binding is not None:
+            windows = tuple(q.window for q in live.queries)
+            binding = Binding.of(self.spec, windows, self.binding.schema)
+            self._read_inputs(live, binding)
+            self.slices.adapt(live, binding.partials)
+            self.binding = binding
+        self.live = live

@@ -1,0 +1,86 @@
+"""The distinct partial aggregates of a query, computed in one pass and shared between aggregates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates.base import Bound, Groups, Partial
+from muntin.expressions import Expr
+
+Index = npt.NDArray[np.int64]
+States = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialSet:
+    """Every partial once, each after those it needs; which aggregate reads which.
+
+    `mean` and `stddev` of one column share the number of values and their sum; so the partials of
+    a slice are the union over the aggregates, not their concatenation.
+    """
+
+    partials: tuple[Partial, ...]
+    needs: tuple[tuple[int, ...], ...]
+    bound: tuple[Bound, ...]
+    reads: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[Expr, pa.DataType], ...]
+
+    @classmethod
+    def of(cls, bound: tuple[Bound, ...], inputs: tuple[tuple[Expr, pa.DataType], ...]) -> PartialSet:
+        """Collect the partials of these aggregates over inputs of these types."""
+        order: dict[Partial, int] = {}
+
+        def place(partial: Partial) -> int:
+            for needed in partial.needs:
+                place(needed)
+            return order.setdefault(partial, len(order))
+
+        reads = tuple(tuple(place(p) for p in b.partials) for b in bound)
+        partials = tuple(order)
+        needs = tuple(tuple(order[n] for n in p.needs) for p in partials)
+        return cls(partials, needs, bound, reads, inputs)
+
+    def lift(self, groups: Groups) -> States:
+        """One row of partials per group of tuples."""
+        states: list[Any] = []
+        for partial, needs in zip(self.partials, self.needs, strict=True):
+            states.append(partial.lift(groups, tuple(states[i] for i in needs)))
+        return tuple(states)
+
+    def reduce(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
+        """Row j of the result combines the rows `rows[lo[j]:hi[j]]`, in that order."""
+        after: list[Any] = []
+        for position, (partial, needs) in enumerate(zip(self.partials, self.needs, strict=True)):
+            before = tuple(states[i] for i in needs)
+            reduced = tuple(after[i] for i in needs)
+            after.append(partial.reduce(states[position], rows, lo, hi, before, reduced))
+        return tuple(after)
+
+    def take(self, states: States, index: Index) -> States:
+        """The rows at these positions."""
+        return tuple(p.take(s, index) for p, s in zip(self.partials, states, strict=True))
+
+    def concat(self, parts: list[States]) -> States:
+        """The rows of several states one after the other."""
+        return tuple(p.concat([part[i] for part in parts]) for i, p in enumerate(self.partials))
+
+    def empty(self) -> States:
+        """No rows."""
+        nothing = np.zeros(0, dtype=np.int64)
+        values = {e: pa.array([], type=t) for e, t in self.inputs}
+        return self.lift(Groups(0, nothing, True, nothing, nothing, values))
+
+    def lower(self, states: States) -> list[pa.Array]:
+        """The value of each aggregate, row by row."""
+        return [
+            b.lower(tuple(states[i] for i in reads)) for b, reads in zip(self.bound, self.reads, strict=True)
+        ]
+
+    def nbytes(self, states: States) -> int:
+        """Bytes that these rows hold."""
+        return sum(p.nbytes(s) for p, s in zip(self.partials, states, strict=True))

@@ -1,0 +1,77 @@
+"""Emitted windows as an Arrow table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.slicing.binding import Binding
+from muntin.slicing.emission import Emission
+from muntin.slicing.keys import KeyTable
+from muntin.slicing.live import LiveQuery
+from muntin.slicing.registry import KINDS, RETRACT_ROW
+from muntin.windows.base import Window
+
+
+def to_table(
+    emissions: list[Emission], binding: Binding, queries: tuple[LiveQuery, ...], keys: KeyTable
+) -> pa.Table:
+    """One row per emitted window: retractions first, then by end, start, query and key."""
+    windows = tuple(q.window for q in queries)
+    schema = binding.result_schema(windows)
+    if not emissions:
+        return schema.empty_table()
+    number, key, start, end, kind, revision = (
+        np.concatenate(parts)
+        for parts in zip(
+            *(
+                (e.windows.query, e.windows.key, e.windows.start, e.windows.end, e.kind, e.revision)
+                for e in emissions
+            ),
+            strict=True,
+        )
+    )
+    order = np.lexsort((key, number, start, end, kind != RETRACT_ROW))
+    names = pa.array([q.name for q in queries])
+    columns = keys.values(key[order])
+    columns.append(names.take(pa.array(number[order])))
+    columns.append(_edges(emissions, windows, binding, start, end, order))
+    for i in range(len(binding.spec.aggregates)):
+        values = pa.chunked_array([e.values[i] for e in emissions], type=schema.field(len(columns)).type)
+        columns.append(values.combine_chunks().take(pa.array(order)))
+    columns.append(KINDS.take(pa.array(kind[order])))
+    columns.append(pa.array(revision[order], pa.int64()))
+    return pa.table(columns, schema=schema)
+
+
+def _edges(
+    emissions: list[Emission],
+    windows: tuple[Window, ...],
+    binding: Binding,
+    start: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    order: npt.NDArray[np.int64],
+) -> pa.StructArray:
+    fields = binding.edge_fields(windows)
+    children = [
+        binding.time.to_edges(start[order], ceil=False),
+        binding.time.to_edges(end[order], ceil=True),
+    ]
+    for field in fields[2:]:
+        side, _, measure = field.name.partition("_")
+        parts = [_measure_edges(e, windows, side, measure, field.type) for e in emissions]
+        children.append(pa.chunked_array(parts, type=field.type).combine_chunks().take(pa.array(order)))
+    return pa.StructArray.from_arrays(children, fields=fields)
+
+
+def _measure_edges(
+    emission: Emission, windows: tuple[Window, ...], side: str, measure: str, kind: pa.DataType
+) -> pa.Array:
+    values: Any = emission.windows.low if side == "start" else emission.windows.high
+    # Only windows of a single query come with edges on a measure.
+    if values is None or (windows[emission.windows.query[0]].measure or "rank") != measure:
+        return pa.nulls(len(emission.windows), kind)
+    return pa.array(values).cast(kind)

@@ -1,0 +1,191 @@
+"""Compiled: rows of the slice table merged, fused and folded.
+
+Rows are sorted by (key, first); each lies inside one slice of its key.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints) -> Ints:
+    """Order of the rows of two sorted tables as one; rows of the second count from len(first) on."""
+    na = a_key.shape[0]
+    nb = b_key.shape[0]
+    rows = np.empty(na + nb, np.int64)
+    i = 0
+    j = 0
+    for o in range(na + nb):
+        if j == nb or (
+            i < na and (a_key[i] < b_key[j] or (a_key[i] == b_key[j] and a_first[i] <= b_first[j]))
+        ):
+            rows[o] = i
+            i += 1
+        else:
+            rows[o] = na + j
+            j += 1
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def fuse_runs(
+    rows: Ints,
+    old: int,
+    key: Ints,
+    first: Ints,
+    last: Ints,
+    level: Ints,
+    rank: Ints,
+    edges: Ints,
+    gap: int,
+    lo: Ints,
+    hi: Ints,
+) -> int:
+    """Runs of rows that are one slice: same key and slice, no session gap between.
+
+    Two old rows were apart before and stay apart; a new row between them may close their gap
+    (fuse), join one of them (update) or stand alone (the split without recomputation).
+    [scotty Alg. 3 to 6]
+    """
+    out = -1
+    reach = np.int64(0)
+    previous = np.int64(-1)
+    cell = np.int64(0)
+    for o in range(rows.shape[0]):
+        r = rows[o]
+        joined = False
+        if previous >= 0 and key[r] == key[previous] and (r >= old or previous >= old):
+            here = np.searchsorted(edges, first[r], side="right")
+            if (
+                rank[r] < 0
+                and rank[previous] < 0
+                and level[r] == level[previous]
+                and here == cell
+                and (gap < 0 or first[r] - reach <= gap)
+            ):
+                joined = True
+            cell = here
+        elif previous < 0 or r >= old or (o + 1 < rows.shape[0] and rows[o + 1] >= old):
+            cell = np.searchsorted(edges, first[r], side="right")
+        if joined:
+            hi[out] = o + 1
+            reach = max(reach, last[r])
+        else:
+            out += 1
+            lo[out] = o
+            hi[out] = o + 1
+            reach = last[r]
+        previous = r
+    return out + 1
+
+
+@njit(cache=True, nogil=True)
+def reduce_rows(
+    rows: Ints,
+    lo: Ints,
+    hi: Ints,
+    first: Ints,
+    last: Ints,
+    n: Ints,
+    fresh: Ints,
+    mark: Ints,
+    o_first: Ints,
+    o_last: Ints,
+    o_n: Ints,
+    o_fresh: Ints,
+    o_mark: Ints,
+) -> None:
+    """Metadata of slices that are combined from the rows `rows[lo:hi]`."""
+    for j in range(lo.shape[0]):
+        r = rows[lo[j]]
+        f = first[r]
+        t = last[r]
+        c = n[r]
+        u = fresh[r]
+        m = mark[r]
+        for o in range(lo[j] + 1, hi[j]):
+            r = rows[o]
+            f = min(f, first[r])
+            t = max(t, last[r])
+            c += n[r]
+            u += fresh[r]
+            m += mark[r]
+        o_first[j] = f
+        o_last[j] = t
+        o_n[j] = c
+        o_fresh[j] = u
+        o_mark[j] = m
+
+
+@njit(cache=True, nogil=True)
+def needed_runs(
+    key: Ints,
+    first: Ints,
+    last: Ints,
+    level: Ints,
+    rank: Ints,
+    edges: Ints,
+    gaps: Ints,
+    until: int,
+    hard: Flags,
+    lo: Ints,
+    hi: Ints,
+) -> int:
+    """Runs of rows whose separators no window needs any more: they fold into one partial.
+
+    `edges` are the fixed edges still needed; a session gap still counts for the sessions that
+    the rows take part in (classes from `level` on); `hard[i]` forbids joining row i to the row
+    before it; rows that begin at `until` or later are left alone.
+    """
+    out = -1
+    reach = np.int64(0)
+    for r in range(key.shape[0]):
+        joined = False
+        if r > 0 and key[r] == key[r - 1] and first[r] < until and not hard[r]:
+            if level[r] == level[r - 1] and (rank[r] < 0) == (rank[r - 1] < 0):
+                e = np.searchsorted(edges, reach, side="right")
+                clear = e == edges.shape[0] or edges[e] > first[r]
+                level_now = level[r]
+                if clear and level_now < gaps.shape[0] and first[r] - reach > gaps[level_now]:
+                    clear = False
+                joined = clear
+        if joined:
+            hi[out] = r + 1
+            reach = max(reach, last[r])
+        else:
+            out += 1
+            lo[out] = r
+            hi[out] = r + 1
+            reach = last[r]
+    return out + 1
+
+
+@njit(cache=True, nogil=True)
+def key_offsets(key: Ints, keys: int) -> Ints:
+    """Where each key's rows begin: rows of key k are offsets[k]:offsets[k+1]."""
+    offsets = np.zeros(keys + 1, np.int64)
+    for k in key:
+        offsets[k + 1] += 1
+    for k in range(keys):
+        offsets[k + 1] += offsets[k]
+    return offsets
+
+
+@njit(cache=True, nogil=True)
+def align_ranks(key: Ints, rank: Ints, target: Ints, reached: Ints, keys: int) -> Ints:
+    """Per key: the largest begin of a ranked row up to target; `reached` where target is there."""
+    aligned = np.zeros(keys, np.int64)
+    for i in range(key.shape[0]):
+        k = key[i]
+        if rank[i] <= target[k] and rank[i] > aligned[k]:
+            aligned[k] = rank[i]
+    for k in range(keys):
+        if target[k] >= reached[k]:
+            aligned[k] = reached[k]
+    return aligned

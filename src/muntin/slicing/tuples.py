@@ -1,0 +1,239 @@
+"""Kept tuples: the part of the stream whose order, and so whose edges, may still change.
+
+Tuple-driven windows (count, punctuation, frames, ...) have their edges between tuples, so out of
+order their tuples are kept until they are final [scotty §5.1, Fig. 4]. Tuples are sliced when the
+watermark reaches them. A tuple that then still comes (within the allowed lateness) takes the
+slices of its key back to the last final edge and cuts them again.
+
+Two positions per key, both ranks in the key's order of (time, arrival):
+    committed   everything before is final; contexts and slices there never change
+    sliced      everything before is in the slice table
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.slicing.batch import Batch, concat
+from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.timeline import NEG_INF
+from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far the contexts of each driven query have got, for all keys."""
+
+    rank: Column
+    contexts: dict[str, Any]
+
+    def grow(self, keys: int, queries: tuple[LiveQuery, ...]) -> None:
+        """Make room for new keys and new queries."""
+        new = keys - len(self.rank)
+        if new > 0:
+            self.rank = np.concatenate([self.rank, np.zeros(new, dtype=np.int64)])
+        for query in queries:
+            old = self.contexts.get(query.name)
+            fresh = _driven(query).initial(keys - (0 if old is None else len(old)))
+            if old is None:
+                self.contexts[query.name] = fresh
+            elif len(fresh):
+                self.contexts[query.name] = np.concatenate([old, fresh])
+
+    def copy_from(self, other: Progress, keys: Column) -> None:
+        """Go to where the other one is, for these keys."""
+        self.rank[keys] = other.rank[keys]
+        for name, contexts in self.contexts.items():
+            contexts[keys] = copy_contexts(other.contexts[name][keys])
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How far a context may go: the watermark, and whether open windows are closed for a look."""
+
+    upto: int
+    newest: int
+    closing: bool = False
+    partial: bool = False
+
+
+@dataclass(slots=True)
+class KeptTuples:
+    """Tuples in (key, time, arrival) order, with the positions that each key has reached."""
+
+    batch: Batch | None = None
+    fresh: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    arrived: list[Batch] = field(default_factory=list)
+    base: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    reached: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    committed: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
+    sliced: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
+    offsets: Column = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    skipped: dict[str, Column] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        kept = 0 if self.batch is None else len(self.batch)
+        return kept + sum(len(b) for b in self.arrived)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the kept tuples."""
+        kept = 0 if self.batch is None else self.batch.nbytes
+        return kept + sum(b.nbytes for b in self.arrived)
+
+    def grow(self, keys: int, live: LiveSet) -> None:
+        """Make room for new keys and new queries."""
+        new = keys - len(self.base)
+        if new > 0:
+            self.base = np.concatenate([self.base, np.zeros(new, dtype=np.int64)])
+            self.reached = np.concatenate([self.reached, np.full(new, NEG_INF, dtype=np.int64)])
+            self.offsets = np.concatenate([self.offsets, np.full(new, self.offsets[-1])])
+        for progress in (self.committed, self.sliced):
+            progress.grow(keys, live.driven)
+
+    def settle(self, keys: int, reached: int) -> Column:
+        """Sort the new arrivals in; returns the keys whose sliced part they reach into.
+
+        `reached`: contexts of windows that time alone may close have been told of no tuple before it.
+        """
+        if not self.arrived:
+            return np.zeros(0, dtype=np.int64)
+        new = concat(self.arrived)
+        self.arrived = []
+        behind = new.time < np.maximum(self.reached[new.key], reached)
+        dirty = np.unique(new.key[behind])
+        fresh = np.ones(len(new), dtype=np.bool_)
+        if self.batch is not None and len(self.batch):
+            # Kept tuples came earlier, so a stable sort by (key, time) keeps arrival order.
+            new = concat([self.batch, new])
+            fresh = np.concatenate([self.fresh, fresh])
+        order = sort_order(new)
+        self.batch = new.take(order)
+        self.fresh = fresh[order]
+        self._index(keys)
+        return dirty
+
+    def _index(self, keys: int) -> None:
+        from muntin.slicing.table_kernels import key_offsets
+
+        assert self.batch is not None
+        self.offsets = key_offsets(self.batch.key, keys)
+
+    def ranks(self) -> Column:
+        """The rank of each kept tuple in its key."""
+        assert self.batch is not None
+        inside = np.arange(len(self.batch), dtype=np.int64) - self.offsets[self.batch.key]
+        return self.base[self.batch.key] + inside
+
+    def positions_until(self, upto: int) -> Column:
+        """Per key: position behind its last tuple with time <= upto."""
+        if self.batch is None or not len(self.batch):
+            return self.offsets[1:].copy()
+        inside = np.concatenate([[0], np.cumsum(self.batch.time <= upto)])
+        ends: Column = self.offsets[:-1] + (inside[self.offsets[1:]] - inside[self.offsets[:-1]])
+        return ends
+
+    def drop_before(self, rank: Column) -> None:
+        """Forget the tuples with smaller ranks, key by key."""
+        if self.batch is None or not (rank > self.base).any():
+            return
+        keep = np.flatnonzero(self.ranks() >= rank[self.batch.key])
+        self.batch = self.batch.take(keep)
+        self.fresh = self.fresh[keep]
+        self.base = np.maximum(self.base, rank)
+        self._index(len(self.base))
+
+    def cut(
+        self,
+        query: LiveQuery,
+        progress: Progress,
+        keys: Column,
+        end: Column,
+        look: Look,
+    ) -> Cuts:
+        """Run one query's context over the tuples of these keys up to the positions `end`."""
+        window = _driven(query)
+        aware = window.context is Context.FORWARD_AWARE
+        begin = self.offsets[keys]
+        if not aware:
+            begin = begin + progress.rank[keys] - self.base[keys]
+        skipped = self._skip(query, keys)
+        tuples = self._segments(
+            query, keys, np.maximum(begin, self.offsets[keys] + skipped - self.base[keys]), end
+        )
+        tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
+        contexts = progress.contexts[query.name]
+        part = copy_contexts(contexts[keys])
+        cuts = window.cut(
+            part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
+        )
+        if not look.closing:
+            contexts[keys] = part
+        for segment, ranks in (
+            (cuts.segment, (cuts.begin, cuts.end)),
+            (cuts.edge_segment, (cuts.edge_rank,)),
+        ):
+            for rank in ranks:
+                rank += skipped[segment]
+        cuts.segment = keys[cuts.segment]
+        cuts.edge_segment = keys[cuts.edge_segment]
+        return cuts
+
+    def _skip(self, query: LiveQuery, keys: Column) -> Column:
+        """Per key: the rank of the query's first tuple; a query added on the fly starts its own count."""
+        if query.since == NEG_INF:
+            return np.zeros(len(keys), dtype=np.int64)
+        known = self.skipped.setdefault(query.name, np.full(len(self.base), -1, dtype=np.int64))
+        if len(known) < len(self.base):
+            known = np.concatenate([known, np.full(len(self.base) - len(known), -1, dtype=np.int64)])
+            self.skipped[query.name] = known
+        times = self.batch.time if self.batch is not None else np.zeros(0, dtype=np.int64)
+        inside = np.concatenate([[0], np.cumsum(times < query.since)])
+        early = inside[self.offsets[keys + 1]] - inside[self.offsets[keys]]
+        # Once a tuple of its own has left, no earlier one can come any more.
+        settled = (known[keys] >= 0) & (early == 0)
+        known[keys] = np.where(settled, known[keys], self.base[keys] + early)
+        return known[keys]
+
+    def _segments(self, query: LiveQuery, keys: Column, begin: Column, end: Column) -> Tuples:
+        """The tuples at begin:end of each key as one segment each."""
+        assert self.batch is not None
+        size = np.maximum(end - begin, 0)
+        offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        index = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
+        columns = {e: self.batch.values[e].take(pa.array(index)) for e in query.inputs}
+        rank = np.repeat(self.base[keys] - self.offsets[keys], size) + index
+        return Tuples(offsets, self.batch.time[index], rank, columns)
+
+    def skip_of(self, query: LiveQuery) -> Column:
+        """Rank of the query's first tuple, for all keys."""
+        return self._skip(query, np.arange(len(self.base), dtype=np.int64))
+
+
+def sort_order(batch: Batch) -> Column:
+    """Positions in (key, time) order, arrivals of equal times in the order they have."""
+    if len(batch) and bool((batch.key == batch.key[0]).all()):
+        return np.argsort(batch.time, kind="stable")
+    return np.lexsort((batch.time, batch.key))
+
+
+def copy_contexts(contexts: Any) -> Any:
+    """A copy that the window may change: user windows hold Python values."""
+    if contexts.dtype == object:
+        import copy
+
+        return np.array([copy.deepcopy(c) for c in contexts] + [None], dtype=object)[:-1]
+    return contexts.copy()
+
+
+def _driven(query: LiveQuery) -> TupleDriven:
+    assert isinstance(query.window, TupleDriven)
+    return query.window

@@ -1,0 +1,223 @@
+"""What all stores have in common: one protocol, two forms (compiled numbers, interpreted objects)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from operator import index
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.errors import DataError, QueryError
+from muntin.stores import columns, compilation
+from muntin.stores.monoids import Monoid, named
+from muntin.stores.queue_kernels import COMBINES, DISORDER, EMPTY, MISSING, OK
+
+
+class Store(ABC):
+    """A sliding window over (time, value) entries that knows the aggregate of its content.
+
+    Times are integers; ranges are half-open. The same time inserted twice combines in order of
+    arrival (Two-Stacks Lite and DABA Lite keep tied entries side by side, with the same answers).
+    `combines` counts every use of the operator, in both forms.
+    """
+
+    kernels: ClassVar[tuple[ModuleType, ...]]
+
+    def __init__(self, monoid: str | Monoid, *, dtype: str = "float64", compiled: bool | None = None) -> None:
+        """``monoid``: a name ("sum", "max", ...), or your own from `muntin.stores.monoid`.
+
+        ``dtype`` is the type of the values of a named monoid. ``compiled=False`` interprets a monoid
+        that could be compiled; ``compiled=True`` refuses one that cannot.
+        """
+        self.monoid = named(monoid, dtype) if isinstance(monoid, str) else monoid
+        self._require(self.monoid)
+        self.compiled = _can_compile(self.monoid, compiled)
+        self._k = self._specialise()
+        self._value = _coercion(self.monoid, self.compiled)
+        self._allocate()
+
+    def _require(self, monoid: Monoid) -> None:
+        """Refuse a monoid that the algorithm cannot serve."""
+
+    def _specialise(self) -> SimpleNamespace:
+        return compilation.specialise(self.kernels, self.monoid, compiled=self.compiled)
+
+    _k: SimpleNamespace
+    _data: tuple[Any, ...]
+
+    @abstractmethod
+    def _allocate(self) -> None:
+        """Fresh, empty state in ``self._data``; its first part are the integers, COMBINES at 0."""
+
+    @abstractmethod
+    def _resolve(self, status: int) -> None:
+        """Make room (or tidy up) after a kernel asked for it."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of entries in the window: O(1)."""
+
+    # --- changing the window -----------------------------------------------------------------
+
+    def insert(self, t: int, v: Any) -> None:
+        """Add a value at time ``t``."""
+        t = index(t)
+        v = self._value(v)
+        status = self._k.insert(self._data, t, v)
+        while status:
+            self._refuse(status, t)
+            self._resolve(status)
+            status = self._k.insert(self._data, t, v)
+
+    def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+        """Add many values. Times may repeat; for an in-order store they must not go back."""
+        times, values = self._bulk(ts, vs)
+        done = 0
+        while done < len(times):
+            done, status = self._k.insert_many(self._data, times, values, done)
+            if status:
+                self._refuse(status, int(times[done]))
+                self._resolve(status)
+
+    def evict(self, t: int | None = None) -> None:
+        """Remove the oldest entry, or everything at time ``t``."""
+        if t is None:
+            status = self._k.evict(self._data)
+        else:
+            status = self._evict_at(index(t))
+        if status:
+            self._refuse(status, t)
+            self._resolve(status)
+
+    @abstractmethod
+    def _evict_at(self, t: int) -> int:
+        """Remove what lies at ``t``; a status."""
+
+    def evict_before(self, t: int) -> int:
+        """Remove every entry with a time before ``t``; how many that were."""
+        return int(self._k.evict_before(self._data, index(t)))
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def query(self) -> Any:
+        """The aggregate of the whole window; for an empty one null (count: 0)."""
+        return self.monoid.lower(self._k.query(self._data)) if len(self) else self.monoid.empty
+
+    @abstractmethod
+    def query_range(self, a: int, b: int) -> Any:
+        """The aggregate of the entries with ``a <= time < b``."""
+
+    @abstractmethod
+    def times(self) -> list[int]:
+        """The times of the entries, oldest first: O(n)."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """(time, partial) of each entry, oldest first."""
+
+    @property
+    def combines(self) -> int:
+        """How often the operator (or its inverse) was used since the store was made."""
+        return int(self._data[0][COMBINES])
+
+    @abstractmethod
+    def check_invariants(self) -> None:
+        """Assert everything that must hold between operations: O(n), for tests."""
+
+    def __repr__(self) -> str:
+        form = "compiled" if self.compiled else "interpreted"
+        return f"<{type(self).__name__} of {self.monoid.name}, {len(self)} entries, {form}>"
+
+    # --- for the stores ----------------------------------------------------------------------
+
+    def _integers(self, n: int) -> Any:
+        return np.zeros(n, np.int64) if self.compiled else [0] * n
+
+    def _partials(self, n: int) -> Any:
+        """``n`` partials, all the identity."""
+        if not self.compiled:
+            return [self.monoid.python.identity] * n
+        cells = columns.allocate(self.monoid.columns, n)
+        if len(self.monoid.columns) == 1:
+            cells[:] = self.monoid.identity
+            return cells
+        for column, one in zip(cells, self.monoid.identity, strict=True):
+            column[:] = one
+        return cells
+
+    def _partial(self, cells: Any, i: int) -> Any:
+        """Partial ``i`` as Python numbers or as the object it is."""
+        if not self.compiled:
+            return cells[i]
+        if len(self.monoid.columns) == 1:
+            return cells[i].item()
+        return tuple(column[i].item() for column in cells)
+
+    def _combine(self, p: Any, q: Any) -> Any:
+        """Combine outside the kernels, uncounted: for `check_invariants`."""
+        return self._k.combine(p, q)
+
+    def _assert_same(self, expected: Any, found: Any, rule: str) -> None:
+        assert _close(expected, found), f"{rule}: {expected!r} expected, {found!r} found"
+
+    def _bulk(self, ts: Iterable[int], vs: Iterable[Any]) -> tuple[Any, Any]:
+        if self.compiled:
+            times: Any = np.ascontiguousarray(_array(ts), np.int64)
+            values: Any = np.ascontiguousarray(_array(vs), self.monoid.input)
+        else:
+            times, values = [index(t) for t in ts], list(vs)
+        if len(times) != len(values):
+            raise DataError(f"as many values as times: got {len(times)} times, {len(values)} values")
+        return times, values
+
+    def _refuse(self, status: int, t: int | None) -> None:
+        if status == DISORDER:
+            raise DataError(
+                f"{type(self).__name__} takes entries in order of time: got {t} "
+                f"after {self.times()[-1]}; use FiBA for entries out of order"
+            )
+        if status == EMPTY:
+            raise IndexError("evict from an empty window")
+        if status == MISSING:
+            raise KeyError(t)
+        assert status != OK
+
+
+def _close(p: Any, q: Any) -> bool:
+    """Equal, or floats that differ by the order of summation only."""
+    if isinstance(p, tuple) and isinstance(q, tuple):
+        return len(p) == len(q) and all(map(_close, p, q))
+    if isinstance(p, float) and isinstance(q, float):
+        return p == q or (p != p and q != q) or math.isclose(p, q, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(p == q)
+
+
+def _array(items: Iterable[Any]) -> npt.NDArray[Any]:
+    return items if isinstance(items, np.ndarray) else np.asarray(list(items))
+
+
+def _coercion(monoid: Monoid, compiled: bool) -> Any:
+    """Values enter compiled kernels with one type only: each new type would compile them anew."""
+    if not compiled:
+        return lambda v: v
+    return index if monoid.input == "int64" else float
+
+
+def _can_compile(monoid: Monoid, wanted: bool | None) -> bool:
+    if wanted is False or not monoid.columns:
+        if wanted:
+            raise QueryError(f"{monoid!r} names no columns for its partial, so it cannot be compiled")
+        return False
+    if monoid.named:
+        return True
+    from muntin.stores.jit_kernels import why_not_compilable
+
+    reason = why_not_compilable(monoid)
+    if reason and wanted:
+        raise QueryError(f"{monoid!r} cannot be compiled: {reason}")
+    return not reason

@@ -1,0 +1,73 @@
+"""How kernels read and write a partial aggregate: one array per column, or one list of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+type_names = ("float64", "int64")
+Accessors = tuple[Callable[[Any, int], Any], Callable[[Any, int, Any], None]]
+
+
+def get_object(cells: Any, i: int) -> Any:
+    return cells[i]
+
+
+def put_object(cells: Any, i: int, p: Any) -> None:
+    cells[i] = p
+
+
+def _get1(cells: Any, i: int) -> Any:
+    return cells[i]
+
+
+def _put1(cells: Any, i: int, p: Any) -> None:
+    cells[i] = p
+
+
+def _get2(cells: Any, i: int) -> Any:
+    return cells[0][i], cells[1][i]
+
+
+def _put2(cells: Any, i: int, p: Any) -> None:
+    cells[0][i] = p[0]
+    cells[1][i] = p[1]
+
+
+def _get3(cells: Any, i: int) -> Any:
+    return cells[0][i], cells[1][i], cells[2][i]
+
+
+def _put3(cells: Any, i: int, p: Any) -> None:
+    cells[0][i] = p[0]
+    cells[1][i] = p[1]
+    cells[2][i] = p[2]
+
+
+def _get4(cells: Any, i: int) -> Any:
+    return cells[0][i], cells[1][i], cells[2][i], cells[3][i]
+
+
+def _put4(cells: Any, i: int, p: Any) -> None:
+    cells[0][i] = p[0]
+    cells[1][i] = p[1]
+    cells[2][i] = p[2]
+    cells[3][i] = p[3]
+
+
+_ACCESSORS: tuple[Accessors, ...] = ((_get1, _put1), (_get2, _put2), (_get3, _put3), (_get4, _put4))
+MOST_COLUMNS = len(_ACCESSORS)
+
+
+def accessors(width: int) -> Accessors:
+    """Reader and writer of one row of ``width`` columns (unrolled: Numba types tuples by length)."""
+    return _ACCESSORS[width - 1]
+
+
+def allocate(types: tuple[str, ...], n: int) -> Any:
+    """``n`` rows of the given columns: an array for one column, a tuple of arrays for more."""
+    if len(types) == 1:
+        return np.zeros(n, types[0])
+    return tuple(np.zeros(n, name) for name in types)

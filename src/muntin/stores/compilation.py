@@ -1,0 +1,117 @@
+"""One source per algorithm: the same functions compiled for numbers and interpreted for objects.
+
+A ``*_kernels`` module holds plain Python functions over indexable columns. They name the monoid's
+parts as module globals (``combine``, ``lift``, ``get``, ``put``, ``ONE``). `specialise` makes a copy
+of these functions whose globals hold one particular monoid: interpreted over lists as they are, or
+compiled by Numba over NumPy arrays (the code generation of the Reactive Aggregator, paper 5.3).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from muntin.stores import columns
+
+if TYPE_CHECKING:
+    from muntin.stores.monoids import Monoid
+
+_FORMAT = "3"  # part of the cache key of compiled kernels: raise it when this module changes their meaning
+_namespaces: dict[tuple[object, ...], types.SimpleNamespace] = {}
+
+
+def specialise(
+    modules: Sequence[types.ModuleType],
+    monoid: Monoid,
+    *,
+    compiled: bool,
+    constants: Mapping[str, int] = MappingProxyType({}),
+) -> types.SimpleNamespace:
+    """The functions of the kernel modules for one monoid, as attributes of a namespace.
+
+    ``constants`` take the place of the modules' integers of these names (the arity of a tree).
+    Compiled kernels of named monoids are kept on disk by Numba, so only the first process compiles.
+    """
+    key = (*(module.__name__ for module in modules), monoid, compiled, *sorted(constants.items()))
+    found = _namespaces.get(key)
+    if found is None:
+        bindings = {**_bindings(monoid, compiled), **constants}
+        suffix = f"@{monoid.name}.{_fingerprint(monoid, modules, constants)}" if compiled else ""
+        found = _namespaces[key] = _copy(modules, bindings, suffix, compiled, cache=monoid.named)
+    return found
+
+
+def _bindings(monoid: Monoid, compiled: bool) -> dict[str, Any]:
+    if not compiled:
+        return {
+            "get": columns.get_object,
+            "put": columns.put_object,
+            "ONE": monoid.python.identity,
+            "combine": monoid.python.combine,
+            "invert": monoid.python.invert,
+            "lift": monoid.python.lift,
+        }
+    from muntin.stores.jit_kernels import jit
+
+    get, put = columns.accessors(len(monoid.columns))
+    parts = {"get": get, "put": put, "combine": monoid.combine, "lift": monoid.lift}
+    if monoid.invert is not None:
+        parts["invert"] = monoid.invert
+    return {
+        "ONE": monoid.identity,
+        **{name: jit(function, cache=False, hot=True) for name, function in parts.items()},
+    }
+
+
+def _copy(
+    modules: Sequence[types.ModuleType],
+    bindings: dict[str, Any],
+    suffix: str,
+    compiled: bool,
+    cache: bool,
+) -> types.SimpleNamespace:
+    namespace: dict[str, Any] = {}
+    for module in modules:
+        namespace |= vars(module)  # a later module's function takes the place of an earlier one's
+    namespace |= bindings
+    functions = {
+        name: value
+        for name, value in namespace.items()
+        if isinstance(value, types.FunctionType) and value.__module__ in {m.__name__ for m in modules}
+    }
+    inner = {name for module in modules for name in getattr(module, "INNER", ())}
+    hot = {name for module in modules for name in getattr(module, "HOT", ())}
+    for name, function in functions.items():
+        copy: Any = types.FunctionType(function.__code__, namespace, name, function.__defaults__)
+        copy.__module__ = function.__module__
+        # Numba's cache knows a function by its file, line and qualified name, not by its
+        # globals: the suffix keeps the kernels of different monoids apart.
+        copy.__qualname__ = name + suffix
+        if compiled:
+            from muntin.stores.jit_kernels import jit
+
+            copy = jit(copy, cache=cache, inner=name in inner, hot=name in hot)
+        namespace[name] = copy
+    return types.SimpleNamespace(**{name: namespace[name] for name in (*functions, "combine")})
+
+
+def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants: Mapping[str, int]) -> str:
+    """Changes with the bytecode of the monoid and of all kernels: Numba itself watches only the file
+    of the function that it loads, not the files of the functions that this one calls."""
+    digest = hashlib.sha1(_FORMAT.encode(), usedforsecurity=False)
+    parts = [monoid.lift, monoid.combine, monoid.invert]
+    for module in modules:
+        for name, value in sorted(vars(module).items()):
+            if isinstance(value, int):
+                digest.update(f"{name}={value}".encode())
+            elif isinstance(value, types.FunctionType):
+                parts.append(value)
+    for function in parts:
+        if function is not None:
+            code = function.__code__  # type: ignore[union-attr]  # a plain function
+            digest.update(code.co_code + repr((code.co_consts, code.co_names)).encode())
+    digest.update(repr((monoid.columns, monoid.identity, sorted(constants.items()))).encode())
+    return digest.hexdigest()[:10]

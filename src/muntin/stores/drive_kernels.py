@@ -1,0 +1,70 @@
+"""Whole workloads in one compiled loop, so that a measurement sees the store and not the interpreter.
+
+Times are made from a counter that starts at ``t``; values come from ``vs``, over and over. Every
+driver stops when the store has no room left, and returns how far it came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muntin.stores.placeholders import get, put
+from muntin.stores.queue_kernels import FULL
+
+
+def insert(D: Any, t: int, v: Any) -> int:
+    raise NotImplementedError("each store has its own")
+
+
+def evict(D: Any) -> int:
+    raise NotImplementedError("each store has its own")
+
+
+def query(D: Any) -> Any:
+    raise NotImplementedError("each store has its own")
+
+
+def evict_before(D: Any, t: int) -> int:
+    raise NotImplementedError("each store has its own")
+
+
+def insert_sorted(D: Any, X: Any, ts: Any, vs: Any) -> int:
+    raise NotImplementedError("FiBA has it")
+
+
+def drive_fill(D: Any, n: int, t: int, vs: Any) -> int:
+    """Insert n entries in order."""
+    mask = len(vs) - 1
+    for i in range(n):
+        if insert(D, t + i, vs[i & mask]) == FULL:
+            return i
+    return n
+
+
+def drive_rounds(D: Any, n: int, t: int, vs: Any, out: Any) -> int:
+    """Rounds of evict oldest + insert + query; the last answer goes to ``out``."""
+    mask = len(vs) - 1
+    for i in range(n):
+        evict(D)
+        if insert(D, t + i, vs[i & mask]) == FULL:
+            return i
+        put(out, 0, query(D))
+    return n
+
+
+def drive_bulks(D: Any, X: Any, n: int, bulk: int, t: int, oldest: int, ts: Any, vs: Any, out: Any) -> int:
+    """Rounds of bulk evict + bulk insert + query, ``bulk`` entries each; entries done."""
+    done = 0
+    while done < n:
+        for j in range(bulk):
+            ts[j] = t + done + j
+        evict_before(D, oldest + done + bulk)
+        if insert_sorted(D, X, ts, vs) == FULL:
+            return done
+        put(out, 0, query(D))
+        done += bulk
+    return done
+
+
+def drive_read(out: Any) -> Any:
+    return get(out, 0)

@@ -1,0 +1,185 @@
+"""FiBA, the finger B-tree aggregator.
+
+============  ==========================================================================
+Ordering      any: entries come at any time and go from anywhere
+Requires      associativity; not commutativity, not an inverse
+Time          insert O(log d) combines at distance d from the nearer end, in order and
+              for the oldest evict amortised O(1); query 2; range O(log n); bulk evict
+              of m O(log m), bulk insert O(m log(d/m)), O(m) in order
+Space         n partials in nodes at least half full, and 2 per node
+Papers        Tangwongsan, Hirzel, Schneider: Optimal and General Out-of-Order
+              Sliding-Window Aggregation, VLDB 2019; Out-of-Order Sliding-Window
+              Aggregation with Efficient Bulk Evictions and Insertions, VLDB 2023
+============  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from muntin.errors import QueryError
+from muntin.stores import (
+    compilation,
+    fiba_evict_kernels,
+    fiba_insert_kernels,
+    fiba_kernels,
+    fiba_range_kernels,
+)
+from muntin.stores.base import Store
+from muntin.stores.fiba_kernels import CAPACITY, FREE, SIZE, STATES
+from muntin.stores.monoids import Monoid
+
+ARITIES = (2, 4, 8)
+_SMALLEST = 16
+_FEW = 8  # up to here a bulk is inserted one by one: the sweep has a fixed cost
+
+
+class FiBA(Store):
+    """A B-tree over time with fingers at both ends: windows whose entries come out of order.
+
+    ``arity`` is the minimum number of children of a node: 2, 4 or 8. Small nodes need fewer
+    combines, large ones fewer steps; 8 is best for cheap operators, 2 or 4 for expensive ones.
+
+    >>> window = FiBA("max")
+    >>> for t, v in [(10, 3.0), (30, 5.0), (20, 9.0)]:
+    ...     window.insert(t, v)
+    >>> window.query(), window.query_range(25, 40)
+    (9.0, 5.0)
+    >>> window.evict(20)
+    >>> window.query()
+    5.0
+    >>> window.insert_many([5, 15, 15], [1.0, 6.0, 2.0])
+    >>> window.evict_before(15)
+    2
+    >>> list(window)
+    [(15, 6.0), (30, 5.0)]
+    """
+
+    kernels = (fiba_kernels, fiba_range_kernels, fiba_evict_kernels, fiba_insert_kernels)
+
+    def __init__(
+        self,
+        monoid: str | Monoid,
+        *,
+        arity: int = 8,
+        dtype: str = "float64",
+        compiled: bool | None = None,
+    ) -> None:
+        if arity not in ARITIES:
+            raise QueryError(f"arity must be 2, 4 or 8: got {arity!r}")
+        self.arity = arity
+        self._scratch: tuple[int, Any] = (0, None)
+        super().__init__(monoid, dtype=dtype, compiled=compiled)
+
+    def _specialise(self) -> Any:
+        return compilation.specialise(
+            self.kernels, self.monoid, compiled=self.compiled, constants=constants(self.arity)
+        )
+
+    def _allocate(self) -> None:
+        layout = constants(self.arity)
+        self._data = (
+            self._integers(STATES),
+            self._integers(_SMALLEST * layout["STRIDE"]),
+            self._partials(_SMALLEST * layout["CELLS"]),
+        )
+        self._data[0][CAPACITY] = _SMALLEST
+        self._data[0][FREE] = -1
+        self._k.clear(self._data)
+
+    def __len__(self) -> int:
+        return int(self._data[0][SIZE])
+
+    def _resolve(self, status: int) -> None:
+        self._reserve(2 * int(self._data[0][CAPACITY]))
+
+    def _reserve(self, nodes: int) -> None:
+        """Room for ``nodes`` nodes in all: O(n), at most as often as the tree doubles."""
+        state, ints, cells = self._data
+        layout = constants(self.arity)
+        more = self._integers(nodes * layout["STRIDE"])
+        partials = self._partials(nodes * layout["CELLS"])
+        more[: len(ints)] = ints
+        for old, new in zip(_parts(cells), _parts(partials), strict=True):
+            new[: len(old)] = old
+        state[CAPACITY] = nodes
+        self._data = (state, more, partials)
+
+    def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+        """Add many values at any times, repeats included: O(m log(d/m)) combines, O(m) in order."""
+        times, values = self._bulk(ts, vs)
+        if len(times) <= _FEW:
+            super().insert_many(times, values)
+            return
+        if self.compiled:
+            if (times[1:] < times[:-1]).any():
+                order = np.argsort(times, kind="stable")
+                times, values = times[order], values[order]
+        else:
+            order = sorted(range(len(times)), key=times.__getitem__)
+            times, values = [times[j] for j in order], [values[j] for j in order]
+        scratch = self._room(len(times))
+        status = self._k.insert_sorted(self._data, scratch, times, values)
+        while status:
+            self._resolve(status)
+            status = self._k.settle(self._data, scratch)
+
+    def _room(self, n: int) -> Any:
+        """Scratch of `fiba_insert_kernels` for a bulk of ``n``, kept for the next one."""
+        if self._scratch[0] < n:
+            size, node = max(n, 2 * self._scratch[0]) + 2, 2 * self.arity + 2
+            items = (self._integers(size), self._integers(size), self._partials(size))
+            groups = (self._integers(size), self._integers(size))
+            found = (self._integers(size), self._integers(size))
+            following = (self._integers(size), self._integers(size), self._partials(size))
+            parents = (self._integers(size), self._integers(size))
+            one = (self._integers(node), self._integers(node), self._partials(node))
+            self._scratch = (size - 2, (*items, *groups, *found, *following, *parents, *one))
+        return self._scratch[1]
+
+    def _evict_at(self, t: int) -> int:
+        return int(self._k.evict_at(self._data, t))
+
+    def query_range(self, a: int, b: int) -> Any:
+        found, partial = self._k.query_range(self._data, index(a), index(b))
+        return self.monoid.lower(partial) if found else self.monoid.empty
+
+    def _export(self) -> tuple[Any, Any]:
+        times, partials = self._integers(len(self)), self._partials(len(self))
+        self._k.export(self._data, times, partials)
+        return times, partials
+
+    def times(self) -> list[int]:
+        return [int(t) for t in self._export()[0]]
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        times, partials = self._export()
+        for i in range(len(times)):
+            yield int(times[i]), self._partial(partials, i)
+
+    def check_invariants(self) -> None:
+        from muntin.stores.fiba_check import check_tree
+
+        check_tree(self)
+
+
+def constants(arity: int) -> dict[str, int]:
+    """The layout of a node for a minimum arity: see `fiba_kernels`."""
+    width = 2 * arity
+    return {
+        "MU": arity,
+        "WIDTH": width,
+        "STRIDE": 4 + width + width + 1,
+        "CELLS": width + 2,
+        "KIDS": 4 + width,
+        "OWN": width,
+        "DOWN": width + 1,
+    }
+
+
+def _parts(cells: Any) -> tuple[Any, ...]:
+    return cells if isinstance(cells, tuple) else (cells,)

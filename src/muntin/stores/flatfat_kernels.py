@@ -1,0 +1,356 @@
+"""FlatFAT, the flat fixed-size aggregator of the Reactive Aggregator (Tangwongsan et al., VLDB 2015).
+
+State ``D = (S, T, V, H)``: a perfect binary tree in ``V`` (root at 1, children of x at 2x and 2x+1),
+whose leaves ``capacity + slot`` are a ring of entries; ``H`` marks holes, entries that were evicted
+out of turn. The first and the last entry are never holes.
+
+Inserts and evicts write leaves only; `propagate` brings the inner nodes up to date before a query.
+Slots outside the live range are skipped, not filled (paper 5.2). When the ring is inverted (the back
+lies before the front), a node over both ends would be in the wrong order; such nodes are left alone
+and the answer is suffix(front) combined with prefix(back) (paper 5.1.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muntin.stores.placeholders import ONE, combine, get, lift, put
+from muntin.stores.queue_kernels import (
+    COMBINES,
+    DISORDER,
+    EMPTY,
+    END,
+    FRONT,
+    FULL,
+    MASK,
+    MISSING,
+    OK,
+    SPARSE,
+    lower_bound,
+)
+
+LIVE = 4  # entries that are not holes
+DONE = 5  # entries before this position are in the inner nodes
+EDGES = 6  # 1 if the front or the back has moved inwards since
+STATES = 7
+SMALLEST = 8  # capacity
+HOT = frozenset({"refresh", "insert", "evict"})
+INNER = frozenset(
+    {
+        "revisit",
+        "drop_front",
+        "drop_back",
+        "refresh",
+        "refresh_path",
+        "refresh_nodes",
+        "propagate",
+        "query_slots",
+    }
+)
+
+
+def insert(D: Any, t: int, v: Any) -> int:
+    """At the end: no combine until the next query. At a time that is there: O(log n)."""
+    S, T, V, H = D
+    front, end, mask = S[FRONT], S[END], S[MASK]
+    if end > front and t <= T[(end - 1) & mask]:
+        return revisit(D, lower_bound(D, t), t, v)
+    if end - front > mask:
+        return FULL
+    slot = end & mask
+    put(V, mask + 1 + slot, lift(v))
+    T[slot] = t
+    H[slot] = 0
+    S[END] = end + 1
+    S[LIVE] += 1
+    return OK
+
+
+def revisit(D: Any, at: int, t: int, v: Any) -> int:
+    """Combine into the entry of time ``t``, or fill the hole that it left."""
+    S, T, V, H = D
+    slot = at & S[MASK]
+    leaf = S[MASK] + 1 + slot
+    if T[slot] != t:
+        return DISORDER
+    if H[slot]:
+        H[slot] = 0
+        S[LIVE] += 1
+        put(V, leaf, lift(v))
+    else:
+        put(V, leaf, combine(get(V, leaf), lift(v)))
+        S[COMBINES] += 1
+    if at < S[DONE]:
+        refresh_path(D, leaf)
+    return OK
+
+
+def evict(D: Any) -> int:
+    """The oldest entry: no combine until the next query."""
+    S = D[0]
+    if S[LIVE] == 0:
+        return EMPTY
+    drop_front(D, S[FRONT] + 1)
+    return SPARSE if 4 * S[LIVE] <= S[MASK] and S[MASK] >= SMALLEST else OK
+
+
+def drop_front(D: Any, cut: int) -> None:
+    """Forget everything before position ``cut`` and the holes that follow it."""
+    S, _, V, H = D
+    front, end, mask = S[FRONT], S[END], S[MASK]
+    while front < cut or (front < end and H[front & mask]):
+        slot = front & mask
+        if not H[slot]:
+            S[LIVE] -= 1
+        H[slot] = 0
+        put(V, mask + 1 + slot, ONE)
+        front += 1
+    S[FRONT] = front
+    if S[DONE] < front:
+        S[DONE] = front
+    S[EDGES] = 1
+
+
+def evict_before(D: Any, t: int) -> int:
+    """No combine until the next query."""
+    S = D[0]
+    live = S[LIVE]
+    cut = lower_bound(D, t)
+    if cut > S[FRONT]:
+        drop_front(D, cut)
+    return live - S[LIVE]
+
+
+def evict_at(D: Any, t: int) -> int:
+    """Anywhere: a hole in the middle costs O(log n); at both ends no combine until the next query."""
+    S, T, V, H = D
+    mask = S[MASK]
+    at = lower_bound(D, t)
+    slot = at & mask
+    if at == S[END] or T[slot] != t or H[slot]:
+        return MISSING
+    if at == S[FRONT]:
+        drop_front(D, at + 1)
+    elif at == S[END] - 1:
+        drop_back(D)
+    else:
+        H[slot] = 1
+        put(V, mask + 1 + slot, ONE)
+        S[LIVE] -= 1
+        if at < S[DONE]:
+            refresh_path(D, mask + 1 + slot)
+    return SPARSE if 4 * S[LIVE] <= mask and mask >= SMALLEST else OK
+
+
+def drop_back(D: Any) -> None:
+    """Forget the newest entry and the holes before it."""
+    S, _, V, H = D
+    end, mask = S[END] - 1, S[MASK]
+    put(V, mask + 1 + (end & mask), ONE)
+    while H[(end - 1) & mask]:
+        end -= 1
+        H[end & mask] = 0
+    S[END] = end
+    S[LIVE] -= 1
+    if S[DONE] > end:
+        S[DONE] = end
+    S[EDGES] = 1
+
+
+def refresh(D: Any, x: int, first: int, last: int) -> int:
+    """Recompute node x; ``first`` and ``last`` are the nodes of the front and the back one level below.
+
+    Returns the number of combines: 0 if at most one child has live entries.
+    """
+    V = D[2]
+    left, right = 2 * x, 2 * x + 1
+    if first <= last:
+        has_left = first <= left and left <= last
+        has_right = first <= right and right <= last
+    elif first == right and last == left:
+        return 0  # over both ends of an inverted ring: never read
+    else:
+        has_left = left <= last or left >= first
+        has_right = right <= last or right >= first
+    if has_left and has_right:
+        put(V, x, combine(get(V, left), get(V, right)))
+        return 1
+    if has_left:
+        put(V, x, get(V, left))
+    elif has_right:
+        put(V, x, get(V, right))
+    return 0
+
+
+def refresh_path(D: Any, leaf: int) -> None:
+    """Recompute the ancestors of one leaf: at most log2(capacity) combines."""
+    S = D[0]
+    first = S[MASK] + 1 + (S[FRONT] & S[MASK])
+    last = S[MASK] + 1 + ((S[END] - 1) & S[MASK])
+    inverted = first > last
+    x = leaf >> 1
+    while x > 0:
+        if not inverted or first != last:
+            S[COMBINES] += refresh(D, x, first, last)
+        elif x != first >> 1:
+            S[COMBINES] += refresh(D, x, (x << 1), (x << 1) + 1)
+        first >>= 1
+        last >>= 1
+        x >>= 1
+
+
+def refresh_nodes(D: Any, low: int, high: int, first: int, last: int, whole: bool) -> int:
+    """Recompute the nodes low..high of one level.
+
+    ``whole``: an inverted ring whose ends have met below; all but that one node are live throughout.
+    """
+    combines = 0
+    for x in range(low, high + 1):
+        if not whole:
+            combines += refresh(D, x, first, last)
+        elif x != first >> 1:
+            combines += refresh(D, x, x << 1, (x << 1) + 1)
+    return combines
+
+
+def propagate(D: Any) -> None:
+    """Bring the inner nodes up to date, level by level: m + 2 log2 n combines for m new entries."""
+    S = D[0]
+    end, mask = S[END], S[MASK]
+    if S[FRONT] == end:
+        S[DONE] = end
+    if S[DONE] == end and (S[EDGES] == 0 or S[FRONT] == end):
+        return
+    # New entries lie in slots low..high, around the corner if low > high. When only an edge moved,
+    # the path of the last entry is refreshed: it meets every node that was over both ends before.
+    low = mask + 1 + ((S[DONE] if S[DONE] < end else end - 1) & mask)
+    high = last = mask + 1 + ((end - 1) & mask)
+    wrapped = low > high
+    first = mask + 1 + (S[FRONT] & mask)
+    inverted = first > last
+    moved = S[EDGES] == 1
+    aligned = True  # no node of this level has dead slots left of the front
+    top = mask + 1  # first node of the level below
+    combines = 0
+    while top > 1:
+        whole = inverted and first == last
+        low >>= 1
+        high >>= 1
+        aligned = aligned and first & 1 == 0
+        x = first >> 1
+        if wrapped:
+            combines += refresh_nodes(D, top >> 1, high, first, last, whole)
+            start = low if low > high else high + 1
+            combines += refresh_nodes(D, start, top - 1, first, last, whole)
+            fresh = x <= high or x >= start
+        else:
+            combines += refresh_nodes(D, low, high, first, last, whole)
+            fresh = low <= x and x <= high
+        if moved and not aligned and not fresh and not whole:
+            combines += refresh(D, x, first, last)
+        first, last, top = x, last >> 1, top >> 1
+    S[COMBINES] += combines
+    S[DONE] = end
+    S[EDGES] = 0
+
+
+def query(D: Any) -> Any:
+    """O(1) in order, else suffix(front) and prefix(back); at most 2 log2 n + 1 with the last changes."""
+    S, _, V, _ = D
+    propagate(D)
+    x = S[MASK] + 1 + (S[FRONT] & S[MASK])
+    y = S[MASK] + 1 + ((S[END] - 1) & S[MASK])
+    if S[FRONT] == S[END]:
+        return ONE
+    if x <= y:
+        return get(V, 1)
+    while x >> 1 != y >> 1:
+        x >>= 1
+        y >>= 1
+    suffix, prefix = get(V, x), get(V, y)
+    x >>= 1
+    while x > 1:
+        if x & 1:
+            prefix = combine(get(V, x - 1), prefix)
+        else:
+            suffix = combine(suffix, get(V, x + 1))
+        S[COMBINES] += 1
+        x >>= 1
+    S[COMBINES] += 1
+    return combine(suffix, prefix)
+
+
+def query_slots(D: Any, i: int, j: int) -> Any:
+    """Product of the slots i..j-1, from nodes that lie wholly inside: at most 2 log2 n combines."""
+    S, _, V, _ = D
+    low, high = S[MASK] + 1 + i, S[MASK] + 1 + j
+    left, right = ONE, ONE
+    while low < high:
+        if low & 1:
+            left = combine(left, get(V, low))
+            S[COMBINES] += 1
+            low += 1
+        if high & 1:
+            high -= 1
+            right = combine(get(V, high), right)
+            S[COMBINES] += 1
+        low >>= 1
+        high >>= 1
+    S[COMBINES] += 1
+    return combine(left, right)
+
+
+def query_positions(D: Any, i: int, j: int) -> Any:
+    """Product of the entries at positions i..j-1."""
+    S = D[0]
+    propagate(D)
+    if i >= j:
+        return ONE
+    low, high = i & S[MASK], ((j - 1) & S[MASK]) + 1
+    if low < high:
+        return query_slots(D, low, high)
+    S[COMBINES] += 1
+    return combine(query_slots(D, low, S[MASK] + 1), query_slots(D, 0, high))
+
+
+def any_live(D: Any, i: int, j: int) -> int:
+    """1 if some entry at positions i..j-1 is not a hole, else 0."""
+    S, H = D[0], D[3]
+    for k in range(i, j):
+        if not H[k & S[MASK]]:
+            return 1
+    return 0
+
+
+def update_many(D: Any, ts: Any, vs: Any, nodes: Any) -> int:
+    """Replace the values at times ``ts`` (sorted, all present): O(m + m log(n/m)) combines.
+
+    Returns -1, or the index of the first time that is missing (nothing has changed then).
+    """
+    S, T, V, H = D
+    mask = S[MASK]
+    propagate(D)
+    for j in range(len(ts)):
+        at = lower_bound(D, ts[j])
+        if at == S[END] or T[at & mask] != ts[j] or H[at & mask]:
+            return j
+        nodes[j] = mask + 1 + (at & mask)
+    for j in range(len(ts)):
+        put(V, nodes[j], lift(vs[j]))
+    first = mask + 1 + (S[FRONT] & mask)
+    last = mask + 1 + ((S[END] - 1) & mask)
+    inverted = first > last
+    count = len(ts)
+    while count > 0 and first > 1:
+        whole = inverted and first == last
+        kept = 0
+        for j in range(count):
+            x = nodes[j] >> 1
+            if kept == 0 or nodes[kept - 1] != x:
+                nodes[kept] = x
+                kept += 1
+                S[COMBINES] += refresh_nodes(D, x, x, first, last, whole)
+        count = kept
+        first >>= 1
+        last >>= 1
+    return -1

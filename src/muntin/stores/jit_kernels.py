@@ -1,0 +1,48 @@
+"""The one place of the stores that imports Numba; loaded when the first kernel is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba.core.errors import NumbaError
+
+if TYPE_CHECKING:
+    from muntin.stores.monoids import Monoid
+
+
+def jit(function: Callable[..., Any], *, cache: bool, inner: bool = False, hot: bool = False) -> Any:
+    """Compile with the options that all kernels share (no fast-math: results must not depend on it).
+
+    Kernels allocate nothing, so the counting of references is left out: it is all atomic operations.
+    ``inner``: called from other kernels only, so it needs no way in from Python; saves compile time.
+    ``hot``: small and called often, so it becomes part of its callers.
+    """
+    inside = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
+    options = {"nogil": True, "error_model": "numpy", "_nrt": False, "cache": cache and not inner}
+    return numba.njit(**options, forceinline=hot, **inside)(function)
+
+
+def why_not_compilable(monoid: Monoid) -> str:
+    """Empty if Numba compiles the user's functions and their partials keep the declared types."""
+    value = numba.typeof(0 if monoid.input == "int64" else 0.0)
+    one = numba.typeof(monoid.identity)
+    try:
+        lifted = jit(monoid.lift, cache=False)
+        lifted.compile((value,))
+        combined = jit(monoid.combine, cache=False)
+        combined.compile((one, one))
+    except NumbaError as error:
+        return str(error).splitlines()[0]
+    results = (
+        lifted.overloads[(value,)].signature.return_type,
+        combined.overloads[(one, one)].signature.return_type,
+    )
+    wrong = [kind for kind in results if _parts(kind) != list(monoid.columns)]
+    return f"its partial has columns {monoid.columns}, but a function returns {wrong[0]}" if wrong else ""
+
+
+def _parts(kind: Any) -> list[str]:
+    parts = list(kind) if isinstance(kind, numba.types.BaseTuple) else [kind]
+    return [str(getattr(part, "literal_type", part)) for part in parts]

@@ -1,0 +1,39 @@
+"""The lazy list.
+
+============  ==========================================================================
+Ordering      any: entries move aside for one that comes late
+Requires      associativity
+Time          insert in order 0 combines, at distance d O(d) moves; query n - 1 combines
+Space         n partials
+============  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from muntin.stores import lazy_kernels, queue_kernels
+from muntin.stores.queue import QueueStore
+
+
+class Lazy(QueueStore):
+    """Keeps the entries in order and combines them when asked: best for a few entries.
+
+    >>> window = Lazy("min")
+    >>> window.insert(2, 5.0)
+    >>> window.insert(1, 3.0)
+    >>> window.query()
+    3.0
+    >>> window.evict(1)
+    >>> list(window)
+    [(2, 5.0)]
+    """
+
+    kernels = (queue_kernels, lazy_kernels)
+    states = lazy_kernels.STATES
+
+    def _evict_at(self, t: int) -> int:
+        return int(self._k.evict_at(self._data, t))
+
+    def check_invariants(self) -> None:
+        super().check_invariants()
+        times = self.times()
+        assert len(set(times)) == len(times), "one entry for each time"

@@ -1,0 +1,36 @@
+"""For tests of queries and engines: the oracle, transcripts, random scenarios.
+
+    from muntin.testing import Oracle, compare, load_transcripts, replay
+
+`muntin.testing.strategies` needs hypothesis and is not imported here.
+"""
+
+from __future__ import annotations
+
+from muntin.testing.engines import EmbeddedEngine, Engine, OracleEngine, rows_of_table
+from muntin.testing.oracle import Oracle
+from muntin.testing.rows import Row, compare
+from muntin.testing.transcripts import (
+    VARIANTS,
+    MismatchError,
+    Transcript,
+    load_transcripts,
+    replay,
+    variants_of,
+)
+
+__all__ = [
+    "VARIANTS",
+    "EmbeddedEngine",
+    "Engine",
+    "MismatchError",
+    "Oracle",
+    "OracleEngine",
+    "Row",
+    "Transcript",
+    "compare",
+    "load_transcripts",
+    "replay",
+    "rows_of_table",
+    "variants_of",
+]

@@ -1,0 +1,165 @@
+"""One face for everything that answers queries, so that tests can drive them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from muntin.testing.oracle import Oracle
+from muntin.testing.rows import Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["EmbeddedEngine", "Engine", "OracleEngine", "rows_of_table"]
+
+Record = Mapping[str, Any]
+
+
+class Engine(Protocol):
+    """What a transcript or a property test needs of an engine. Times are int, as in `Row`."""
+
+    def process(self, rows: Sequence[Record]) -> list[Row]:
+        """Take rows that arrived; return early results."""
+
+    def advance(self, watermark: int) -> list[Row]:
+        """Raise the watermark and return what is due."""
+
+    def finish(self) -> list[Row]:
+        """End the stream and return all that remains."""
+
+    def take_late(self) -> list[tuple[str, Record]]:
+        """The (query, row) pairs that were late since the last call."""
+
+    def add_query(self, name: str, window: Any, since: int | None) -> int:
+        """Start another window; returns the earliest start that its windows may have.
+
+        An engine decides that itself; `since` tells the oracle what it decided.
+        """
+
+    def remove_query(self, name: str) -> None:
+        """Stop a window."""
+
+    def snapshot(self) -> bytes:
+        """The state as bytes."""
+
+    def restored(self, data: bytes) -> Engine:
+        """An engine that goes on from a snapshot."""
+
+
+class OracleEngine:
+    """The oracle behind the common face."""
+
+    def __init__(self, query: Any, schema: pa.Schema) -> None:
+        self._oracle = Oracle(query)
+
+    def process(self, rows: Sequence[Record]) -> list[Row]:
+        return self._oracle.process(rows)
+
+    def advance(self, watermark: int) -> list[Row]:
+        return self._oracle.advance(watermark)
+
+    def finish(self) -> list[Row]:
+        return self._oracle.finish()
+
+    def take_late(self) -> list[tuple[str, Record]]:
+        late, self._oracle.late = self._oracle.late, []
+        return late
+
+    def add_query(self, name: str, window: Any, since: int | None) -> int:
+        if since is None:
+            raise ValueError("the oracle must be told since when the new query counts")
+        self._oracle.add_query(name, window, since)
+        return since
+
+    def remove_query(self, name: str) -> None:
+        self._oracle.remove_query(name)
+
+    def snapshot(self) -> bytes:
+        return b""
+
+    def restored(self, data: bytes) -> OracleEngine:
+        return self  # it keeps all that it ever saw
+
+
+class EmbeddedEngine:
+    """The embedded operator behind the common face; rows go in as Arrow tables of the schema."""
+
+    def __init__(self, query: Any, schema: pa.Schema) -> None:
+        self._query = query
+        self._schema = schema
+        self._operator = query.operator()
+
+    def process(self, rows: Sequence[Record]) -> list[Row]:
+        import pyarrow as pa
+
+        table = pa.Table.from_pylist([dict(row) for row in rows], schema=self._schema)
+        return self._rows(self._operator.process(table))
+
+    def advance(self, watermark: int) -> list[Row]:
+        return self._rows(self._operator.advance(watermark))
+
+    def finish(self) -> list[Row]:
+        return self._rows(self._operator.finish())
+
+    def take_late(self) -> list[tuple[str, Record]]:
+        return [(row.pop("query"), row) for row in self._operator.take_late().to_pylist()]
+
+    def add_query(self, name: str, window: Any, since: int | None) -> int:
+        return int(self._operator.add_query(**{name: window}).since[name])
+
+    def remove_query(self, name: str) -> None:
+        self._operator.remove_query(name)
+
+    def snapshot(self) -> bytes:
+        return bytes(self._operator.snapshot())
+
+    def restored(self, data: bytes) -> EmbeddedEngine:
+        engine = object.__new__(EmbeddedEngine)
+        engine._query, engine._schema = self._query, self._schema
+        engine._operator = type(self._operator).restore(data)
+        return engine
+
+    def _rows(self, table: pa.Table | None) -> list[Row]:
+        return [] if table is None else rows_of_table(table, self._query.keys)
+
+
+def rows_of_table(table: pa.Table, keys: Sequence[str]) -> list[Row]:
+    """The rows of a result table, window edges as int (timestamps in microseconds)."""
+    windows = _windows(table)
+    names = [
+        name for name in table.column_names if name not in (*keys, "query", "window", "kind", "revision")
+    ]
+    return [
+        Row(
+            keys=tuple(record[key] for key in keys),
+            query=record["query"],
+            start=window["start"],
+            end=window["end"],
+            aggregates={name: record[name] for name in names},
+            kind=record["kind"],
+            revision=record["revision"],
+            low=_other(window, "start"),
+            high=_other(window, "end"),
+        )
+        for record, window in zip(table.drop_columns(["window"]).to_pylist(), windows, strict=True)
+    ]
+
+
+def _windows(table: pa.Table) -> list[dict[str, Any]]:
+    import pyarrow as pa
+
+    flat = pa.table({"window": table["window"]}).flatten()
+    columns = {}
+    for name in flat.column_names:
+        column = flat[name]
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        columns[name.removeprefix("window.")] = column.to_pylist()
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _other(window: Mapping[str, Any], side: str) -> Any:
+    """The edge in ranks or on another measure: `start_rank`, `end_km`; None where a row has none."""
+    found = [value for name, value in window.items() if name.startswith(f"{side}_") and value is not None]
+    return found[0] if found else None

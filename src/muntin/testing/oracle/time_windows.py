@@ -1,0 +1,105 @@
+"""Context free windows for the oracle: which windows contain a time, one small function per type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from muntin.testing.oracle.civil import calendar_window
+from muntin.testing.oracle.tuples import Found, Tuples, View
+from muntin.timeline import INF
+from muntin.windows import ContextFree
+
+__all__ = ["context_free", "grid", "is_context_free", "latest_end"]
+
+Interval = tuple[int, int]
+
+
+def is_context_free(window: Any) -> bool:
+    """Whether the edges lie on the time axis, whatever the tuples are."""
+    return type(window).__name__ in _CONTAINING or isinstance(window, ContextFree)
+
+
+def context_free(window: Any, tuples: Tuples, view: View) -> list[Found]:
+    """All windows with a tuple in them; with `emit_empty` also the empty ones in between."""
+    intervals = {interval for item in tuples for interval in _containing(window, item.time, view)}
+    if getattr(window, "emit_empty", False):
+        intervals |= _grid_between(window, tuples[0].time, tuples[-1].time)
+    return [
+        Found(start, end, end, tuple(item for item in tuples if start <= item.time < end))
+        for start, end in sorted(intervals)
+    ]
+
+
+def latest_end(window: Any, time: int, since: int) -> int | None:
+    """The end of the last window that contains `time` and does not start before `since`, if there is one."""
+    if type(window).__name__ == "Landmark":  # its windows never stop
+        return INF if time >= window.start >= since else None
+    view = View(upto=INF, closing=False, newest=time)
+    return max((end for start, end in _containing(window, time, view) if start >= since), default=None)
+
+
+def _containing(window: Any, time: int, view: View) -> list[Interval]:
+    if isinstance(window, ContextFree):  # the user's own
+        return [(int(start), int(end)) for start, end in window.containing(time)]
+    return _CONTAINING[type(window).__name__](window, time, view)
+
+
+def _periodic(window: Any, time: int, view: View) -> list[Interval]:
+    return grid(window.length, window.slide, window.offset, time)
+
+
+def grid(length: Any, slide: Any, offset: Any, position: Any) -> list[tuple[Any, Any]]:
+    """The windows [offset + k * slide, + length) that contain `position`, for any integer k."""
+    start = offset + (position - offset) // slide * slide
+    found = []
+    while start + length > position:
+        found.append((start, start + length))
+        start -= slide
+    return found
+
+
+def _grid_between(window: Any, first: int, last: int) -> set[Interval]:
+    """The windows of the grid that overlap [first, last]."""
+    start = window.offset + (last - window.offset) // window.slide * window.slide
+    found = set()
+    while start + window.length > first:
+        found.add((start, start + window.length))
+        start -= window.slide
+    return found
+
+
+def _cumulate(window: Any, time: int, view: View) -> list[Interval]:
+    begin = window.offset + (time - window.offset) // window.length * window.length
+    ends = range(begin + window.step, begin + window.length + 1, window.step)
+    return [(begin, end) for end in ends if end > time]
+
+
+def _fixed_band(window: Any, time: int, view: View) -> list[Interval]:
+    inside = window.start <= time < window.start + window.length
+    return [(window.start, window.start + window.length)] if inside else []
+
+
+def _landmark(window: Any, time: int, view: View) -> list[Interval]:
+    if time < window.start:
+        return []
+    found = []
+    end = window.start + window.every
+    while end <= view.upto or (view.closing and end - window.every <= view.newest):
+        if end > time:
+            found.append((window.start, end))
+        end += window.every
+    return found
+
+
+def _calendar(window: Any, time: int, view: View) -> list[Interval]:
+    return [calendar_window(window.unit, window.tz, time)]
+
+
+_CONTAINING: dict[str, Callable[[Any, int, View], list[Interval]]] = {
+    "Periodic": _periodic,
+    "Cumulate": _cumulate,
+    "FixedBand": _fixed_band,
+    "Landmark": _landmark,
+    "Calendar": _calendar,
+}

@@ -1,0 +1,78 @@
+"""What the oracle's window functions take and return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+__all__ = ["Arrival", "Found", "Tuples", "View", "closed_by_next", "runs", "still_open"]
+
+
+class Arrival(NamedTuple):
+    """A tuple of the stream: `seq` is its number of arrival, which orders equal times."""
+
+    time: int
+    seq: int
+    row: Mapping[str, Any]
+
+
+class Found(NamedTuple):
+    """A window with its content; `due` is the watermark at which it is complete.
+
+    `open` marks a window that no tuple has ended yet and that is shown as if it
+    ended after its last one. `low` and `high` are its edges as ranks or on another
+    measure.
+    """
+
+    start: int
+    end: int
+    due: int
+    content: tuple[Arrival, ...]
+    low: Any = None
+    high: Any = None
+    open: bool = False
+
+
+class View(NamedTuple):
+    """From where the windows are looked at.
+
+    `upto`: the last finite watermark, at which endless series of windows stop.
+    `closing`: show open windows too, and endless series up to their first edge
+    after `newest`, the newest tuple of the whole stream.
+    """
+
+    upto: int
+    closing: bool
+    newest: int
+
+
+Tuples: TypeAlias = tuple[Arrival, ...]
+"""The accepted tuples of one key, in (time, arrival) order."""
+
+
+def runs(tuples: Tuples, breaks: Callable[[list[Arrival], Arrival], bool]) -> list[Tuples]:
+    """The tuples in runs: one that `breaks` the current run starts the next."""
+    found: list[list[Arrival]] = []
+    for item in tuples:
+        if not found or breaks(found[-1], item):
+            found.append([])
+        found[-1].append(item)
+    return [tuple(run) for run in found]
+
+
+def closed_by_next(pieces: list[Tuples], view: View) -> list[Found]:
+    """Each piece ends at the first tuple of the next one; the last piece is still open."""
+    found = []
+    for piece, following in zip(pieces, pieces[1:], strict=False):  # noqa: RUF007  # plainer than pairwise
+        end = following[0].time
+        found.append(Found(piece[0].time, end, end, piece))
+    return found + still_open(pieces[-1:], view)
+
+
+def still_open(pieces: Iterable[Tuples], view: View) -> list[Found]:
+    """Windows that nothing has ended; only somebody who closes them sees them."""
+    if not view.closing:
+        return []
+    return [
+        Found(piece[0].time, piece[-1].time + 1, piece[-1].time + 1, piece, open=True) for piece in pieces
+    ]

@@ -1,0 +1,108 @@
+"""Scenarios as plain values, and playing them on an engine and the oracle side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from muntin.testing.engines import EmbeddedEngine, Engine, OracleEngine, Record
+from muntin.testing.rows import Row, compare
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Action", "Scenario", "check", "play"]
+
+
+@dataclass(frozen=True)
+class Action:
+    """One step: process rows, advance to a watermark, add or remove a query, snapshot, finish."""
+
+    name: str
+    value: Any = None
+    window: Any = None
+
+    def __str__(self) -> str:
+        if self.name == "process":
+            return "process " + ("; ".join(_shown(row) for row in self.value) or "nothing")
+        added = "" if self.window is None else f" = {self.window!r}"
+        return self.name + ("" if self.value is None else f" {self.value}") + added
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A query, the types of its input, and the steps of a stream. Times are int, as in `Row`."""
+
+    query: Any
+    schema: Any
+    actions: tuple[Action, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.query!r}\n" + "".join(f"  {action}\n" for action in self.actions)
+
+
+def play(engine: Engine, action: Action) -> list[Row]:
+    """Do what an action says and return the rows that come out."""
+    if action.name == "process":
+        return engine.process(action.value)
+    if action.name == "advance":
+        return engine.advance(action.value)
+    if action.name == "finish":
+        return engine.finish()
+    if action.name == "remove":
+        engine.remove_query(action.value)
+        return []
+    raise ValueError(f"unknown action {action.name!r}")
+
+
+def check(
+    scenario: Scenario, engine_factory: Callable[[Any, pa.Schema], Engine] = EmbeddedEngine
+) -> list[Row]:
+    """Play a scenario on an engine and on the oracle and return all rows.
+
+    An AssertionError tells the first step at which they differ, and how. Rows are
+    compared step by step, in any order but for one: what is retracted comes before
+    what replaces it.
+    """
+    engine: Engine = engine_factory(scenario.query, scenario.schema)
+    oracle = OracleEngine(scenario.query, scenario.schema)
+    everything: list[Row] = []
+    for number, action in enumerate(scenario.actions):
+        where = f"step {number}, {action}"
+        if action.name == "snapshot":
+            engine = engine.restored(engine.snapshot())
+        elif action.name == "add":
+            oracle.add_query(action.value, action.window, engine.add_query(action.value, action.window, None))
+        else:
+            actual, expected = play(engine, action), play(oracle, action)
+            difference = compare(actual, expected)
+            assert not difference, f"{where}\n{difference}"
+            misplaced = _retracts_behind(actual)
+            assert not misplaced, f"{where}\nretracted after its replacement: {misplaced[0]}"
+            everything += actual
+        if action.name in ("advance", "finish"):
+            late, expected_late = _numbers(engine.take_late()), _numbers(oracle.take_late())
+            assert late == expected_late, f"{where}\nlate {late}\nexpected {expected_late}"
+    return everything
+
+
+def _retracts_behind(rows: list[Row]) -> list[Row]:
+    seen = set()
+    misplaced = []
+    for row in rows:
+        if row.kind != "retract":
+            seen.add((row.query, row.keys))
+        elif (row.query, row.keys) in seen:
+            misplaced.append(row)
+    return misplaced
+
+
+def _numbers(late: list[tuple[str, Record]]) -> Counter[tuple[str, Any]]:
+    """Late tuples by query and `id`, a column that numbers the rows of every scenario."""
+    return Counter((query, row["id"]) for query, row in late)
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in row.items() if value is not None)

@@ -1,0 +1,194 @@
+"""Random queries and streams for hypothesis, small enough to shrink to something readable.
+
+    from hypothesis import given
+    from muntin.testing.scenarios import check
+    from muntin.testing.strategies import scenarios
+
+    @given(scenarios())
+    def test_my_engine(scenario):
+        check(scenario, MyEngine)
+
+A stream is drawn as a flat list of integers, each of which stands for one small
+item (a row, the end of a batch, an advance and so on) whose time is relative to
+what came before. 0 is nothing at all, so hypothesis shrinks a stream by turning
+items into nothing. A window is one integer as well. So a scenario costs a few
+milliseconds to draw, however much happens in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+import muntin as mt
+from muntin.testing.scenarios import Action, Scenario
+from muntin.testing.strategy_windows import AGGREGATES, FAMILIES, INTEGERS, STAMPS, Clock, Picks, window
+
+__all__ = ["queries", "scenarios"]
+
+_ON_INTEGERS = tuple(family for family in FAMILIES if family != "calendar")
+_LATENESS = (0, 0, 3, 10, 40, 100)
+
+_VALUES: dict[str, Sequence[Any]] = {
+    "k": ["x", "y", None, "x"],
+    "j": [1, 2, 1, None, 1],
+    "i": [0, 1, 2, None, 5, -3, 2],
+    "f": [1.0, 0.5, None, -2.25, float("nan"), 8.0, 0.5, 3.75, 1.0],
+    "s": ["a", "b", None, "", "b", "zz"],
+    "b": [True, False, None],
+    "lead": [0, 0, -1, 2, -3, 0, 1, 0],  # of the measure over the time
+}
+_TYPES = [
+    ("k", pa.string()),
+    ("j", pa.int64()),
+    ("i", pa.int64()),
+    ("f", pa.float64()),
+    ("s", pa.string()),
+    ("b", pa.bool_()),
+]
+_ROWS = [{name: values[number % len(values)] for name, values in _VALUES.items()} for number in range(126)]
+_STEPS = (0, 0, 1, 1, 2, 3, 5, 9, -1, -1, -2, -3, -5, -9, -20)
+_AHEAD = (0, 1, 2, 5, 12, 40, -1, -2, -3, -4, -6, -8, -11, -15)
+# Hypothesis draws integers up to 24 bits evenly, and larger ones mostly small.
+_CODES = st.integers(0, 2**24 - 1)
+_WINDOWS = st.lists(_CODES, min_size=1, max_size=4)
+_CHOSEN = st.lists(st.integers(0, len(AGGREGATES) - 1), min_size=1, max_size=4, unique=True)
+_KINDS = ("nothing", *["row"] * 8, "batch", "advance", "advance", "again")
+
+
+def queries(
+    families: Sequence[str] = _ON_INTEGERS,
+    clock: Clock = INTEGERS,
+    *,
+    early: bool = False,
+    lateness: Sequence[int] = _LATENESS,
+) -> SearchStrategy[Any]:
+    """A query of one to four windows, one to four aggregates and up to two keys.
+
+    The stream must have the columns that `scenarios` makes. Lengths are in units of
+    `clock`.
+    """
+
+    def build(windows: list[int], chosen: list[int], other: int) -> Any:
+        return _query(windows, chosen, Picks(other), families, clock, early, lateness)
+
+    return st.tuples(_WINDOWS, _CHOSEN, _CODES).map(lambda drawn: build(*drawn))
+
+
+def scenarios(
+    families: Sequence[str] = _ON_INTEGERS,
+    *,
+    stamps: bool = False,
+    early: bool = False,
+    lateness: Sequence[int] = _LATENESS,
+    live: bool = False,
+    snapshots: bool = False,
+    items: int = 60,
+) -> SearchStrategy[Scenario]:
+    """A query of these families and a stream for it, disordered, with ties, nulls and several keys.
+
+    `stamps`: a timestamp column instead of integers, which calendar windows need.
+    `live`: queries are added and removed. `snapshots`: the engine is restored here
+    and there. `items`: how long a stream becomes.
+
+    >>> from hypothesis import find
+    >>> find(scenarios(("session",)), lambda scenario: True)
+    mt.windows(w0=w.session(gap=1)).aggregate(n=a.count()).on('t', late='route')
+      finish
+    """
+    kinds = _KINDS + ("snapshot",) * snapshots + ("add", "remove") * live
+
+    def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
+        pick = Picks(other)
+        ending = pick((True, True, True, False))
+        clock = pick(STAMPS) if stamps else INTEGERS
+        query = _query(windows, chosen, pick, families, clock, early, lateness)
+        stream = _Stream(query, clock, families)
+        for code in codes:
+            stream.item(Picks(code), kinds)
+        return stream.scenario(ending)
+
+    codes = st.lists(_CODES, min_size=min(16, items), max_size=items)
+    return st.tuples(_WINDOWS, _CHOSEN, _CODES, codes).map(lambda drawn: build(*drawn))
+
+
+def _query(
+    windows: list[int],
+    chosen: list[int],
+    pick: Picks,
+    families: Sequence[str],
+    clock: Clock,
+    early: bool,
+    lateness: Sequence[int],
+) -> Any:
+    names = [list(AGGREGATES)[number] for number in chosen]
+    query = mt.windows(**{f"w{i}": window(Picks(code), clock, families) for i, code in enumerate(windows)})
+    query = query.aggregate(**{name: AGGREGATES[name] for name in names})
+    query = query.by(*pick([(), ("k",), ("k",), ("k", "j")]))
+    return query.on(
+        "t",
+        allowed_lateness=clock.span(pick(lateness)),
+        early=pick([mt.each_batch(), mt.every(clock.span(5))]) if early else None,
+        late="route",
+    )
+
+
+class _Stream:
+    """Turns drawn items into actions; times are relative to the newest row so far."""
+
+    def __init__(self, query: Any, clock: Clock, families: Sequence[str]) -> None:
+        self._query, self._clock, self._families = query, clock, families
+        self._actions: list[Action] = []
+        self._names = [name for name, _ in query.windows]
+        self._rows: list[dict[str, Any]] = []
+        self._newest = 0
+        self._watermark = -50
+        self._arrived = 0
+
+    def item(self, pick: Picks, kinds: Sequence[str]) -> None:
+        """Do what a drawn item says."""
+        kind = pick(kinds)
+        if kind == "row":
+            self._row(pick(_STEPS), pick(_ROWS))
+        elif kind == "batch":
+            self._batch()  # two in a row make an empty one
+        elif kind == "advance":
+            self._watermark = self._newest + pick(_AHEAD)
+            self._act("advance", self._clock.inside(self._watermark))
+        elif kind == "again":  # the same watermark once more, or a lower one
+            self._act("advance", self._clock.inside(self._watermark + pick((0, -3))))
+        elif kind == "snapshot":
+            self._act("snapshot")
+        elif kind == "add":
+            self._names.append(f"a{len(self._actions)}")
+            self._act("add", self._names[-1], window(pick, self._clock, self._families))
+        elif kind == "remove" and len(self._names) > 1:
+            self._act("remove", self._names.pop(pick(range(len(self._names)))))
+
+    def scenario(self, ending: bool) -> Scenario:
+        """All that was drawn; `ending`: the stream ends, so that every window closes."""
+        if ending:
+            self._act("finish")
+        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *_TYPES, ("m", pa.int64())])
+        return Scenario(self._query, schema, tuple(self._actions))
+
+    def _row(self, ahead: int, values: dict[str, Any]) -> None:
+        time = self._newest + ahead
+        row = {"t": self._clock.value(time), "id": self._arrived, **values, "m": time + values["lead"]}
+        del row["lead"]
+        self._rows.append(row)
+        self._newest = max(self._newest, time)
+        self._arrived += 1
+
+    def _batch(self) -> None:
+        self._actions.append(Action("process", self._rows))
+        self._rows = []
+
+    def _act(self, name: str, value: Any = None, window: Any = None) -> None:
+        if self._rows:
+            self._batch()
+        self._actions.append(Action(name, value, window))

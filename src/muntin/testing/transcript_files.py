@@ -1,0 +1,295 @@
+"""Reading transcripts from YAML files; `muntin.testing.transcripts` says what they look like."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import QueryError, nearest
+from muntin.testing.rows import Row
+from muntin.timeline import instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Step", "Transcript", "load_transcripts"]
+
+_MERGED = ("stream", "aggregates", "types")  # a transcript adds to these, and replaces the others
+_KEYS = (
+    *_MERGED,
+    "columns",
+    "windows",
+    "name",
+    "about",
+    "steps",
+    "expect_error",
+    "must_fail",
+    "shuffle",
+    "split",
+)
+_ACTIONS = ("input", "watermark", "finish", "add", "remove")
+_OUTCOMES = ("expect", "expect_late", "expect_error", "since")
+_RESERVED = ("query", "window", "kind", "revision")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what is done, and all that must come of it."""
+
+    action: str
+    value: Any
+    expect: tuple[Row, ...] = ()
+    late: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    error: str | None = None
+    since: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.action}: {self.value}"
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A query, the types of its input, and steps with what must come of them.
+
+    `error` is a pattern that the error of the query itself must match; such a
+    transcript has no query.
+    """
+
+    name: str
+    query: Any
+    schema: Any
+    steps: tuple[Step, ...]
+    about: str = ""
+    error: str | None = None
+    must_fail: bool = False
+    shuffle: bool = True
+    split: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def load_transcripts(path: str | Path, named: Mapping[str, Any] | None = None) -> list[Transcript]:
+    """All transcripts of a file, or of the files in a directory.
+
+    `named` holds windows and aggregates that are Python code: `!named pairs` in a
+    file is `named["pairs"]`.
+    """
+    path = Path(path)
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    transcripts = [transcript for file in files for transcript in _read_file(file, named or {})]
+    names = [transcript.name for transcript in transcripts]
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(f'transcripts must have different names: "{name}" occurs twice')
+    return transcripts
+
+
+def _read_file(file: Path, named: Mapping[str, Any]) -> list[Transcript]:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Also knows `!named x`."""
+
+    def look_up(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
+        if node.value not in named:
+            raise QueryError(f'{file}: nothing is named "{node.value}".{nearest(node.value, named)}')
+        return named[node.value]
+
+    Loader.add_constructor("!named", look_up)
+    document = yaml.load(file.read_text("utf-8"), Loader)
+    shared = {key: value for key, value in document.items() if key != "transcripts"}
+    transcripts = []
+    for body in document["transcripts"]:
+        try:
+            transcripts.append(_Reader(_merged(shared, body)).transcript())
+        except (KeyError, TypeError, ValueError) as error:
+            raise QueryError(f"{file}, transcript {body.get('name')}: {error!r}") from error
+    return transcripts
+
+
+def _merged(shared: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**shared, **body}
+    for key in _MERGED:
+        merged[key] = {**shared.get(key, {}), **body.get(key, {})}
+    for key in merged:
+        if key not in _KEYS:
+            raise QueryError(f'unknown key "{key}".{nearest(key, _KEYS)}')
+    return merged
+
+
+class _Reader:
+    """Builds one transcript."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self.body = body
+        self.columns: Sequence[str] = body["columns"]
+        self.time: str = body["stream"]["time"]
+
+    def transcript(self) -> Transcript:
+        body = self.body
+        self.schema = self._schema()
+        pattern = body.get("expect_error")
+        query = None
+        try:
+            query = self._query(body["windows"])
+        except QueryError as error:
+            if pattern is None or not re.search(pattern, str(error)):
+                raise
+        return Transcript(
+            name=body["name"],
+            query=query,
+            schema=self.schema,
+            steps=tuple(self._step(step) for step in body["steps"]),
+            about=body.get("about", ""),
+            error=pattern,
+            must_fail=body.get("must_fail", False),
+            shuffle=body.get("shuffle", True),
+            split=body.get("split", True),
+        )
+
+    # ---- the query -----------------------------------------------------------
+
+    def _query(self, windows: Mapping[str, Any]) -> Any:
+        from muntin.query_file import loads
+
+        stream = {"late": "route", **self.body["stream"]}
+        document = {"stream": stream, "windows": windows, "aggregates": self.body["aggregates"]}
+        # Code cannot stand in a query file: put it in place of a stand-in.
+        stand_ins = {"windows": {"type": "count", "n": 1}, "aggregates": {"function": "count"}}
+        plain = {
+            table: {
+                name: item if isinstance(item, dict) or table == "stream" else stand_ins[table]
+                for name, item in items.items()
+            }
+            for table, items in document.items()
+        }
+        query = loads("\n".join(f"{table} = {_toml(items)}" for table, items in plain.items()))
+        return replace(
+            query,
+            windows=_with_code(query.windows, document["windows"]),
+            aggregates=_with_code(query.aggregates, document["aggregates"]),
+        )
+
+    # ---- the steps -----------------------------------------------------------
+
+    def _step(self, step: Mapping[str, Any]) -> Step:
+        for key in step:
+            if key not in (*_ACTIONS, *_OUTCOMES):
+                raise QueryError(f'unknown key "{key}" in a step.{nearest(key, (*_ACTIONS, *_OUTCOMES))}')
+        (action,) = [key for key in step if key in _ACTIONS]
+        value = step[action]
+        if action == "input":
+            value = [self._row(row) for row in value]
+        elif action == "watermark":
+            value = int(instant(value))
+        elif action == "add":
+            value = dict(self._query(value).windows)
+        return Step(
+            action,
+            value,
+            expect=tuple(self._expected(row) for row in step.get("expect", [])),
+            late=tuple((row["query"], self._row(row)) for row in step.get("expect_late", [])),
+            error=step.get("expect_error"),
+            since=step.get("since"),
+        )
+
+    def _row(self, row: Any) -> dict[str, Any]:
+        """An input row, given as a list of values or as a mapping."""
+        values = row if isinstance(row, dict) else dict(zip(self.columns, row, strict=True))
+        return {name: _typed(values[name], self.schema.field(name).type) for name in self.columns}
+
+    def _expected(self, row: Mapping[str, Any]) -> Row:
+        keys = self.body["stream"].get("key", [])
+        start, end, *other = row["window"]
+        low, high = other or (None, None)
+        aggregates = {name: row[name] for name in self.body["aggregates"]}
+        known = (*keys, *aggregates, *_RESERVED)
+        for name in row:
+            if name not in known:
+                raise QueryError(f'unknown column "{name}" in an expected row.{nearest(name, known)}')
+        return Row(
+            keys=tuple(row[key] for key in keys),
+            query=row["query"] if "query" in row else _only(self.body["windows"]),
+            start=_edge(start),
+            end=_edge(end),
+            aggregates={name: _exact(value) for name, value in aggregates.items()},
+            kind=row.get("kind", "final"),
+            revision=row.get("revision", 0),
+            low=low,
+            high=high,
+        )
+
+    def _schema(self) -> pa.Schema:
+        """The type of every column: as said, or as its values are."""
+        import pyarrow as pa
+
+        said = self.body.get("types", {})
+        rows = [row for step in self.body["steps"] for row in step.get("input") or []]
+        fields = []
+        for i, name in enumerate(self.columns):
+            values = [row[name] if isinstance(row, dict) else row[i] for row in rows]
+            fields.append((name, _type(said[name]) if name in said else pa.array(values).type))
+        return pa.schema([(name, pa.int64() if type_ == pa.null() else type_) for name, type_ in fields])
+
+
+def _with_code(items: Iterable[tuple[str, Any]], given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, item if isinstance(given[name], dict) else given[name]) for name, item in items)
+
+
+def _only(windows: Mapping[str, Any]) -> str:
+    if len(windows) != 1:
+        raise QueryError("an expected row must name its query where there are several")
+    return str(next(iter(windows)))
+
+
+def _type(name: str) -> pa.DataType:
+    """The Arrow type with this name: int64, double, string, decimal(10, 2), timestamp[us, UTC]."""
+    import pyarrow as pa
+
+    if found := re.fullmatch(r"decimal\((\d+), (\d+)\)", name):
+        return pa.decimal128(int(found[1]), int(found[2]))
+    if found := re.fullmatch(r"timestamp\[(\w+)(?:, (\S+))?\]", name):
+        return pa.timestamp(found[1], found[2])
+    return pa.type_for_alias(name)
+
+
+def _typed(value: Any, type_: pa.DataType) -> Any:
+    """A value of the file as the Python value that a column of this type holds."""
+    import pyarrow as pa
+
+    if value is None:
+        return None
+    if pa.types.is_timestamp(type_):
+        moment = dt.datetime.fromisoformat(value) if isinstance(value, str) else value
+        return moment if type_.tz else moment.replace(tzinfo=None)
+    if pa.types.is_decimal(type_):
+        return Decimal(str(value)).quantize(Decimal(1).scaleb(-type_.scale))
+    return float(value) if pa.types.is_floating(type_) else value
+
+
+def _edge(value: Any) -> int:
+    # Windows of the first and last times that are allowed reach beyond them.
+    return value if isinstance(value, int) else int(instant(value))
+
+
+def _exact(value: Any) -> Any:
+    return dt.datetime.fromisoformat(value) if isinstance(value, str) and _MOMENT.fullmatch(value) else value
+
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*")
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return json.dumps(value)

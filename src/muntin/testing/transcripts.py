@@ -1,0 +1,187 @@
+"""Transcripts: YAML files with input, watermarks and the rows that must come out.
+
+    columns: [t, v]
+    stream: {time: t}
+    transcripts:
+      - name: half_open
+        windows: {ten: {type: tumbling, length: 10}}
+        aggregates: {n: {function: count}}
+        steps:
+          - input: [[0, 1], [9, 1], [10, 1]]
+          - watermark: 10
+            expect: [{window: [0, 10], n: 2}]
+
+`stream`, `windows` and `aggregates` have the keys of a query file. What stands at
+the top of a file holds for all its transcripts; a transcript adds to `stream`,
+`aggregates` and `types` and replaces the rest.
+
+A step does one thing (`input`, `watermark`, `finish`, `add`, `remove`) and names
+*all* that comes of it: rows under `expect`, late tuples under `expect_late`, an
+error under `expect_error` (a pattern). `window` is [start, end], and for windows
+on ranks or another measure [start, end, low, high]; `kind` is final and
+`revision` 0 unless given. Times are integers, or ISO texts for timestamp columns.
+`add` says in `since` the latest start that an engine may choose for the windows
+of the new query.
+
+`must_fail: true` marks a transcript whose expectation is wrong: replaying it must
+find that out. `shuffle: false` marks one that depends on the order of arrival,
+`split: false` one that depends on the batches.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import MuntinError
+from muntin.testing.engines import Engine, Record
+from muntin.testing.rows import compare, same_value
+from muntin.testing.transcript_files import Step, Transcript, load_transcripts
+from muntin.timeline import INF
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["VARIANTS", "MismatchError", "Step", "Transcript", "load_transcripts", "replay", "variants_of"]
+
+VARIANTS = (
+    "as given",
+    "one record at a time",
+    "shuffled within the watermark",
+    "reversed within the watermark",
+    "through a snapshot",
+)
+"""The ways to replay a transcript."""
+
+
+class MismatchError(AssertionError):
+    """An engine said something else than the transcript."""
+
+
+def variants_of(transcript: Transcript) -> tuple[str, ...]:
+    """The variants in which a transcript must hold."""
+    left_out = set()
+    if not transcript.split:
+        left_out |= {"one record at a time", "shuffled within the watermark", "reversed within the watermark"}
+    if not transcript.shuffle:
+        left_out |= {"shuffled within the watermark", "reversed within the watermark"}
+    return tuple(variant for variant in VARIANTS if variant not in left_out)
+
+
+def replay(
+    transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Engine], variant: str = "as given"
+) -> None:
+    """Play a transcript on an engine; a `MismatchError` says where they differ.
+
+    A transcript that must fail passes if the engine differs from it.
+    """
+    try:
+        _play(transcript, engine_factory, variant)
+    except MismatchError:
+        if not transcript.must_fail:
+            raise
+    else:
+        if transcript.must_fail:
+            raise MismatchError(f"{transcript.name} ({variant}): must fail, but everything came as it says")
+
+
+def _play(transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Engine], variant: str) -> None:
+    if transcript.error is not None:
+        if transcript.query is not None:
+            raise MismatchError(
+                f'{transcript.name}: expected an error like "{transcript.error}", but there is none'
+            )
+        return
+    engine = engine_factory(transcript.query, transcript.schema)
+    for step in _steps(transcript, variant):
+        where = f"{transcript.name} ({variant}), at {step}"
+        _check_step(engine, step, where)
+        if variant == "through a snapshot":
+            engine = engine.restored(engine.snapshot())
+
+
+def _steps(transcript: Transcript, variant: str) -> Iterator[Step]:
+    """The steps of a transcript, its input batched and ordered as the variant says."""
+    for action, group in groupby(transcript.steps, key=lambda step: step.action):
+        steps = list(group)
+        if action != "input" or variant not in VARIANTS[1:4]:
+            yield from steps
+        elif variant == "one record at a time":
+            for step in steps:
+                yield from _one_by_one(step)
+        else:
+            rows = [row for step in steps for row in step.value]
+            if variant.startswith("shuffled"):
+                random.Random(transcript.name).shuffle(rows)
+            else:
+                rows.reverse()
+            for step in steps:
+                yield _with(step, rows[: len(step.value)])
+                rows = rows[len(step.value) :]
+
+
+def _one_by_one(step: Step) -> Iterator[Step]:
+    if not step.value:
+        yield step
+    for i, row in enumerate(step.value):
+        last = i == len(step.value) - 1
+        yield _with(step, [row]) if last else Step("input", [row])
+
+
+def _with(step: Step, rows: list[Record]) -> Step:
+    return Step("input", rows, step.expect, step.late, step.error, step.since)
+
+
+def _check_step(engine: Engine, step: Step, where: str) -> None:
+    try:
+        rows = _perform(engine, step)
+    except MuntinError as error:
+        if step.error is None:
+            raise MismatchError(f"{where}\nunexpected error: {error}") from error
+        if not re.search(step.error, str(error), re.IGNORECASE):
+            raise MismatchError(f'{where}\nexpected an error like "{step.error}": {error}') from error
+        return
+    if step.error is not None:
+        raise MismatchError(f'{where}\nexpected an error like "{step.error}", but none came')
+    difference = compare(rows, step.expect)
+    if difference:
+        raise MismatchError(f"{where}\n{difference}")
+    if step.action in ("watermark", "finish"):
+        difference = _compare_late(engine.take_late(), list(step.late))
+        if difference:
+            raise MismatchError(f"{where}\n{difference}")
+
+
+def _perform(engine: Engine, step: Step) -> list[Any]:
+    match step.action:
+        case "input":
+            return engine.process(step.value)
+        case "watermark":
+            return engine.advance(step.value)
+        case "finish":
+            return engine.finish()
+        case "remove":
+            engine.remove_query(step.value)
+        case "add":
+            for name, window in step.value.items():
+                since = engine.add_query(name, window, step.since)
+                if since > (INF if step.since is None else step.since):
+                    raise MismatchError(f'"{name}" starts at {since}, later than {step.since}')
+    return []
+
+
+def _compare_late(actual: list[tuple[str, Record]], expected: list[tuple[str, Record]]) -> str:
+    """What differs between two lots of late tuples, in any order."""
+    unexpected, missing = list(actual), []
+    for query, row in expected:
+        found = next((item for item in unexpected if item[0] == query and same_value(item[1], row)), None)
+        if found is None:
+            missing.append((query, row))
+        else:
+            unexpected.remove(found)
+    lines = [f"not late    {query} {dict(row)}" for query, row in missing]
+    lines += [f"late        {query} {dict(row)}" for query, row in unexpected]
+    return "\n".join(lines)

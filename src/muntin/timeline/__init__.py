@@ -1,0 +1,21 @@
+"""The time axis: int64 microseconds inside, what the user writes and sees outside.
+
+`muntin.timeline.spans` reads and writes lengths and points of time;
+`muntin.timeline.column` translates the user's time column. For an integer time
+column the unit inside is the column's own.
+"""
+
+from muntin.timeline.column import TimeColumn
+from muntin.timeline.spans import INF, LIMIT, NEG_INF, Micros, format_instant, format_span, instant, span
+
+__all__ = [
+    "INF",
+    "LIMIT",
+    "NEG_INF",
+    "Micros",
+    "TimeColumn",
+    "format_instant",
+    "format_span",
+    "instant",
+    "span",
+]

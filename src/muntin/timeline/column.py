@@ -1,0 +1,191 @@
+"""The time column: its type outside, int64 inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.errors import DataError, QueryError
+from muntin.timeline.spans import INF, LIMIT, Micros, format_span, instant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["TimeColumn"]
+
+# Column units per microsecond, as (multiply, divide) from the column to microseconds.
+_TO_MICROS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """How the times of one column become int64 inside, and edges come out again.
+
+    `spans` are the lengths that the queries hold. They decide the type of the
+    edges: the column's own, or microseconds where a length is no multiple of the
+    column's unit (`sliding(every="250 ms")` over a column of seconds).
+
+    >>> column = TimeColumn(pa.timestamp("ms"))
+    >>> times, valid = column.to_internal(pa.array([0, -1], pa.timestamp("ms")))
+    >>> times.tolist(), valid
+    ([0, -1000], None)
+    >>> column.to_edges(times, ceil=False).type
+    TimestampType(timestamp[ms])
+    """
+
+    type: pa.DataType
+    spans: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (pa.types.is_timestamp(self.type) or pa.types.is_integer(self.type)):
+            raise DataError(
+                f"the time column must be a timestamp or an integer: got {self.type}; "
+                "cast it, for example with pyarrow.compute.cast or strptime"
+            )
+        for length in self.spans:
+            if length and isinstance(length, Micros) == self.is_integer:
+                self._refuse_span(length)
+
+    def _refuse_span(self, length: int) -> None:
+        if self.is_integer:
+            raise QueryError(
+                f"lengths must be integers on the integer time column ({self.type}): "
+                f'got "{format_span(length)}"; count in units of the column'
+            )
+        raise QueryError(
+            f"lengths must be durations on the time column ({self.type}): got {length}; "
+            f'did you mean "{length} seconds"?'
+        )
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the column holds integers, whose unit is then the unit inside."""
+        return bool(pa.types.is_integer(self.type))
+
+    @cached_property
+    def edge_type(self) -> pa.DataType:
+        """The type of window edges in results."""
+        if self.is_integer:
+            return pa.int64()
+        unit = _TO_MICROS[self.type.unit][0]
+        if any(length % unit for length in self.spans):
+            return pa.timestamp("us", tz=self.type.tz)
+        return self.type
+
+    def to_internal(
+        self, array: pa.Array | pa.ChunkedArray, *, strict: bool = True
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """The times as int64, and which of them are valid (None: all of them).
+
+        Nanoseconds are floored. A null is invalid and 0. A time beyond +-2**62
+        raises DataError, or is invalid as well when not `strict`. No copy is made
+        of a column of microseconds or int64 without nulls.
+        """
+        array = _one_chunk(array)
+        if pa.types.is_null(array.type):
+            return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
+        self._check_kind(array.type)
+        raw, valid = _raw_values(array)
+        multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[array.type.unit]
+        bound = LIMIT // multiply
+        if len(raw) and (int(raw.max()) > bound or int(raw.min()) < -bound):
+            # Only the upper bound for unsigned values, where -bound is no value of the type.
+            beyond = raw > bound if raw.dtype.kind == "u" else (raw > bound) | (raw < -bound)
+            if strict:
+                raise _out_of_range(array, int(np.flatnonzero(beyond)[0]))
+            valid = ~beyond if valid is None else valid & ~beyond
+            raw = np.where(beyond, raw.dtype.type(0), raw)
+        times = raw.astype(np.int64, copy=False)
+        if multiply > 1:
+            times = times * multiply
+        elif divide > 1:
+            times = times // divide  # rounds towards minus infinity, also before the epoch
+        return times, valid
+
+    def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
+        """Edges in the type of the column: starts rounded down, ends (`ceil`) up.
+
+        Most edges are multiples of the unit. An end that follows a tuple ("last
+        tuple + 1") is not, on a column coarser than microseconds: rounded up, the
+        window still holds that tuple.
+        """
+        if self.is_integer:
+            return pa.array(times, pa.int64())
+        multiply, divide = _TO_MICROS[self.edge_type.unit]
+        if divide > 1:
+            bound = INF // divide
+            if len(times) and (int(times.max()) > bound or int(times.min()) < -bound):
+                raise DataError(
+                    f"a window edge lies outside the range of {self.edge_type} (years 1677 to 2262); "
+                    'cast the time column to timestamp("us")'
+                )
+            values = times * divide
+        elif multiply > 1:
+            values = -(-times // multiply) if ceil else times // multiply
+        else:
+            values = times
+        return pa.array(values, pa.int64()).view(self.edge_type)
+
+    def internal(self, value: object) -> int:
+        """A watermark or another single time, as it is inside.
+
+        Takes a datetime (UTC when it has no zone), a date, an ISO text, a NumPy or
+        pandas time or an Arrow scalar; an integer is in the unit inside: units of
+        an integer column, microseconds otherwise.
+        """
+        if isinstance(value, pa.Scalar):
+            if not value.is_valid:
+                raise DataError("a time must not be null")
+            return int(self.to_internal(pa.repeat(value, 1))[0][0])
+        try:
+            time = instant(value)
+        except QueryError as error:
+            raise DataError(str(error)) from None
+        if self.is_integer and isinstance(time, Micros):
+            raise DataError(f"a time on the integer time column must be an integer: got {value!r}")
+        return int(time)
+
+    def _check_kind(self, other: pa.DataType) -> None:
+        """A batch may come in another unit or width, but not as another kind of time."""
+        if self.is_integer != pa.types.is_integer(other):
+            raise DataError(f"the time column must be of type {self.type} in every batch: got {other}")
+        if not self.is_integer and (
+            not pa.types.is_timestamp(other) or (self.type.tz is None) != (other.tz is None)
+        ):
+            raise DataError(
+                f"the time column must be of type {self.type} in every batch: got {other}; "
+                "cast it, so that all times have a zone or none has"
+            )
+
+
+def _one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
+    """The stored numbers without a copy; nulls as 0 in a copy, with the mask of valid ones."""
+    dtype = np.dtype("int64") if pa.types.is_timestamp(array.type) else np.dtype(str(array.type))
+    data = array.buffers()[1]
+    if not len(array) or data is None:
+        return np.zeros(len(array), dtype), None if not array.null_count else np.zeros(len(array), np.bool_)
+    raw = np.frombuffer(data, dtype, count=len(array), offset=array.offset * dtype.itemsize)
+    if not array.null_count:
+        return raw, None
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    # What lies under a null is arbitrary, and must not fail the range check.
+    return np.where(valid, raw, dtype.type(0)), valid
+
+
+def _out_of_range(array: pa.Array, row: int) -> DataError:
+    value = array.view(pa.int64())[row].as_py() if pa.types.is_timestamp(array.type) else array[row].as_py()
+    shown = f"{value} ({array.type})"
+    return DataError(
+        f"times must lie within +-2**62 microseconds (or units of an integer column): "
+        f"got {shown} in row {row}; check the unit of the column"
+    )

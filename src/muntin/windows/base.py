@@ -1,0 +1,270 @@
+"""What every window has in common, and how windows that follow the tuples are cut.
+
+A window is a frozen description: where its edges lie, as far as that can be told.
+It holds no state and triggers nothing. There are two families:
+
+- *context free* windows, whose edges lie on the time axis whatever the tuples are
+  (`ContextFreeWindow`);
+- *tuple-driven* windows, whose edges follow the tuples of a key (`TupleDriven`):
+  they walk over the tuples in (time, arrival) order and carry a small context
+  from one call to the next. [scotty §4.4, §5.4.2]
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.expressions import Expr, as_expr
+from muntin.timeline import INF
+
+__all__ = ["Context", "ContextFreeWindow", "Contexts", "Cuts", "Ints", "TupleDriven", "Tuples", "Window"]
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+"""Times, ranks, positions: int64 arrays."""
+
+Contexts: TypeAlias = npt.NDArray[Any]
+"""One context per key: a structured array of int64 fields, or an object array of JSON-able values."""
+
+
+class Context(enum.Enum):
+    """What must be known before the edges of a window are [scotty §4.4]."""
+
+    FREE = "context free"
+    """Nothing: all edges are known beforehand."""
+    FORWARD_FREE = "forward context free"
+    """The tuples up to t, for all edges up to t."""
+    FORWARD_AWARE = "forward context aware"
+    """Tuples after t, for some edge before t."""
+
+
+class Window(ABC):
+    """Base of all windows: frozen, equal by value, described in words.
+
+    `constructor` names the function of `muntin.windows` that makes the window and
+    `parameters()` gives its arguments as plain values (as they stand in a TOML file).
+    """
+
+    __slots__ = ()
+
+    context: ClassVar[Context]
+    constructor: ClassVar[str]
+    measure: str | None = None
+    """The column that windows are laid on, or None for time (or rank)."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The window in words, for `explain()` and for messages."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, object]:
+        """Arguments of `constructor` that make an equal window; defaults are left out."""
+
+    def inputs(self) -> tuple[Expr, ...]:
+        """Predicates, values and measures that the window reads."""
+        return ()
+
+    def spans(self) -> tuple[int, ...]:
+        """All lengths of time that it holds: they must fit the unit of the time column."""
+        return ()
+
+    @property
+    def on_measure(self) -> bool:
+        """Whether its windows have edges beside time: as ranks, or on the measure."""
+        return self.measure is not None
+
+
+class ContextFreeWindow(Window):
+    """A window type on the time axis. All intervals are [start, end).
+
+    >>> from muntin.windows import sliding
+    >>> window = sliding(10, every=5)
+    >>> window.edges(0, 12).tolist(), window.starts(0, 12).tolist()
+    ([0, 5, 10], [0, 5, 10])
+    >>> starts, ends = window.windows(np.array([7]), after=-100, upto=100)
+    >>> starts.tolist(), ends.tolist()
+    ([0, 5], [10, 15])
+    >>> window.last_end(np.array([7])).tolist(), window.first_start(11)
+    ([15], 5)
+    """
+
+    __slots__ = ()
+
+    context: ClassVar[Context] = Context.FREE
+
+    @abstractmethod
+    def edges(self, lo: int, hi: int) -> Ints:
+        """Sorted distinct edges (starts and ends of windows) in [lo, hi]."""
+
+    @abstractmethod
+    def starts(self, lo: int, hi: int) -> Ints:
+        """Sorted distinct starts of windows in [lo, hi]."""
+
+    @abstractmethod
+    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        """Starts and ends of all windows that contain one of the times and end in (after, upto].
+
+        `times` are sorted. Every window comes once, sorted by (end, start). A type
+        with endless windows over one tuple stops, when `upto` is INF, at the first
+        edge after the last of the times.
+        """
+
+    @abstractmethod
+    def last_end(self, times: Ints) -> Ints:
+        """Per time: the end of the latest-ending window that contains it; NEG_INF if there is none."""
+
+    @abstractmethod
+    def first_start(self, after: int) -> int:
+        """The smallest start of any window that ends after `after`; INF if there is none."""
+
+
+@dataclass(slots=True)
+class Tuples:
+    """Tuples sorted by (key, time, arrival): one segment per key.
+
+    `rank` is the tuple's number within its key, without holes; windows count from
+    the first rank that they see. `records` gives row i as a mapping, for windows
+    that run the user's code; without it records are made from `columns`.
+    """
+
+    offsets: Ints
+    time: Ints
+    rank: Ints
+    columns: dict[Expr, pa.Array | npt.NDArray[Any]] = field(default_factory=dict)
+    records: Callable[[int], Mapping[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, time: Sequence[int], **columns: Sequence[Any]) -> Tuples:
+        """The tuples of a single key, from its first one on.
+
+        >>> Tuples.of([10, 20, 20], price=[1.5, 2.5, None]).rank.tolist()
+        [0, 1, 2]
+        """
+        n = len(time)
+        return cls(
+            np.array([0, n], np.int64),
+            np.array(time, np.int64),
+            np.arange(n, dtype=np.int64),
+            {as_expr(name): pa.array(values) for name, values in columns.items()},
+        )
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+@dataclass(slots=True)
+class Cuts:
+    """The windows that one call of `cut` found, one row each, and where slices must start.
+
+    `begin` and `end` are ranks (end exclusive), `start` and `stop` times. A window
+    is complete at the watermark `due`; INF marks one that nothing has ended yet and
+    that is shown as if it ended after its last tuple (only when `closing`).
+    `low` and `high` are its edges as ranks or on another measure, else None.
+
+    (`edge_segment`, `edge_rank`): sorted and distinct; the begins and ends of these
+    windows, and the begins of windows opened by this call and still open.
+    """
+
+    segment: Ints
+    begin: Ints
+    end: Ints
+    start: Ints
+    stop: Ints
+    due: Ints
+    low: npt.NDArray[Any] | None
+    high: npt.NDArray[Any] | None
+    edge_segment: Ints
+    edge_rank: Ints
+
+    def __len__(self) -> int:
+        return len(self.segment)
+
+    @property
+    def open(self) -> npt.NDArray[np.bool_]:
+        """Which windows nothing has ended yet."""
+        return np.equal(self.due, INF)
+
+    def intervals(self) -> list[tuple[int, int]]:
+        """(start, stop) of every window, to look at."""
+        return list(zip(self.start.tolist(), self.stop.tolist(), strict=True))
+
+
+class TupleDriven(Window):
+    """A window type whose edges follow the tuples of a key.
+
+    `cut` is called again and again with the next tuples of each key, split into
+    calls in any way: the windows found do not depend on the split.
+
+    Forward context aware types may begin a window before this call's tuples. They
+    get, in each call, all tuples of the key from `keep_from` on, and their context
+    says how far they came; the others get new tuples only.
+
+    >>> from muntin.windows import count
+    >>> window = count(2)
+    >>> contexts = window.initial(1)
+    >>> cuts = window.cut(contexts, Tuples.of([10, 20, 30]), upto=30)
+    >>> cuts.intervals(), cuts.low.tolist()
+    ([(10, 21)], [0])
+    >>> window.keep_from(contexts, seen=np.array([3])).tolist()
+    [2]
+    """
+
+    __slots__ = ()
+
+    timed: ClassVar[bool] = False
+    """Whether windows also end by the watermark alone, without a further tuple."""
+    wants_records: ClassVar[bool] = False
+    """Whether it runs the user's code over records."""
+
+    @abstractmethod
+    def initial(self, n: int) -> Contexts:
+        """Contexts of n keys that have no tuple yet."""
+
+    @abstractmethod
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        """Walk over the tuples, advance `contexts` in place and return the windows found.
+
+        Args:
+            contexts: `contexts[i]` belongs to segment i of the tuples.
+            tuples: the next tuples of each key; a segment may be empty.
+            upto: promises that every tuple before this time has been passed, now or
+                in an earlier call. Only types with edges in time need it: `last` and
+                `session` close what is due by then without a further tuple.
+            closing: also return the windows that are still open, as if they ended
+                after their last tuple. The contexts are useless afterwards: for a
+                look ahead of the end, pass copies.
+            partial: when closing, also return count windows that are not full.
+            newest: the newest tuple of the whole stream, after which a type that
+                emits for ever stops when closing; the newest passed if None.
+        """
+
+    @abstractmethod
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        """Per key: the smallest rank that a window not yet returned may need.
+
+        `seen` is the number of tuples of each key so far, and the answer if no
+        window is open. Forward context aware types need the tuples themselves from
+        there on, the others only slices that start there.
+        """
+
+    @abstractmethod
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        """(number of the key, rank) of the begins of all open windows: slices must start there.
+
+        Forward context aware types do not know yet where their windows begin, and name none.
+        """

@@ -1,0 +1,202 @@
+"""Civil days, weeks, months, quarters and years of a time zone.
+
+An edge is the first instant at which the clocks of the zone show the civil
+boundary or a later time. That settles the odd cases: where the clocks skip
+midnight the day starts when they jump, where they repeat it the day starts at the
+first one, and a day that a zone left out altogether (Apia, 30 December 2011) is no
+window.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+import numpy as np
+
+from muntin.errors import DataError, QueryError, nearest
+from muntin.timeline import INF, NEG_INF, Micros
+from muntin.windows.base import ContextFreeWindow, Ints
+from muntin.windows.validation import fail, plain, shown, text, time_offset
+
+__all__ = ["Calendar", "calendar"]
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DAY = 86_400_000_000
+
+# The shortest that each unit can be, in days: an offset must stay inside it.
+_SHORTEST = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+
+# datetime knows the years 1 to 9999; the edges around a time reach two years further.
+_FIRST_YEAR, _LAST_YEAR = 4, 9_996
+_EARLIEST = (dt.datetime(_FIRST_YEAR, 1, 1) - _EPOCH) // _MICROSECOND
+_LATEST = (dt.datetime(_LAST_YEAR, 1, 1) - _EPOCH) // _MICROSECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar(ContextFreeWindow):
+    """One window per civil unit of a time zone; weeks start on Monday.
+
+    `offset` shifts the boundary on the clocks of the zone: a day that starts at
+    6 o'clock starts at 6 o'clock in summer and in winter.
+
+    >>> spring = Calendar("day", "Europe/Berlin").edges(1_711_839_600_000_000, 1_711_929_600_000_000)
+    >>> (np.diff(spring) // 3_600_000_000).tolist()  # 31 March 2024 has 23 hours
+    [23]
+    """
+
+    unit: str
+    tz: str = "UTC"
+    offset: int = 0
+
+    constructor = "calendar"
+
+    def __post_init__(self) -> None:
+        if self.unit not in _SHORTEST:
+            raise QueryError(
+                f'unit must be "day", "week", "month", "quarter" or "year": got {shown(self.unit)}.'
+                + nearest(str(self.unit), _SHORTEST)
+                + (' For shorter ones use tumbling("1 hour").' if self.unit in ("hour", "minute") else "")
+            )
+        tz = getattr(self.tz, "key", self.tz)  # a ZoneInfo knows its name
+        _zone(tz)
+        offset = time_offset(self.offset)
+        if offset and not isinstance(offset, Micros):
+            raise fail("offset must be a duration", offset, 'for example "6 hours"')
+        if not 0 <= offset < _SHORTEST[self.unit] * _DAY:
+            raise fail(f"offset must lie inside every {self.unit}", offset, "make it shorter")
+        object.__setattr__(self, "tz", tz)
+        object.__setattr__(self, "offset", offset)
+
+    def describe(self) -> str:
+        words = f"calendar {self.unit} in {self.tz}"
+        return words + (f", offset {text(self.offset)}" if self.offset else "")
+
+    def parameters(self) -> dict[str, object]:
+        given: dict[str, object] = {"unit": self.unit, "tz": self.tz}
+        return given | ({"offset": plain(self.offset)} if self.offset else {})
+
+    def spans(self) -> tuple[int, ...]:
+        return (Micros(_DAY), self.offset) if self.offset else (Micros(_DAY),)
+
+    def edges(self, lo: int, hi: int) -> Ints:
+        lo, hi = max(lo, _EARLIEST), min(hi, _LATEST)
+        if lo > hi:
+            return np.zeros(0, np.int64)
+        around = self._around(lo, hi)
+        return around[np.searchsorted(around, lo) : np.searchsorted(around, hi, side="right")]
+
+    def starts(self, lo: int, hi: int) -> Ints:
+        return self.edges(lo, hi)
+
+    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        if not len(times):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        edges, number = self._located(times)
+        number = number[np.concatenate([[True], number[1:] != number[:-1]])]
+        starts, ends = edges[number], edges[number + 1]
+        inside = (ends > after) & (ends <= upto)
+        return starts[inside], ends[inside]
+
+    def last_end(self, times: Ints) -> Ints:
+        if not len(times):
+            return np.zeros(0, np.int64)
+        edges, number = self._located(times)
+        ends: Ints = edges[number + 1]
+        return ends
+
+    def first_start(self, after: int) -> int:
+        if after < _EARLIEST:
+            return NEG_INF
+        if after > _LATEST:
+            return INF
+        around = self._around(after, after)
+        return int(around[np.searchsorted(around, after, side="right") - 1])
+
+    def _located(self, times: Ints) -> tuple[Ints, Ints]:
+        """Edges around the times, and per time the number of the last one at or before it."""
+        lo, hi = int(times.min()), int(times.max())
+        if lo < _EARLIEST or hi > _LATEST:
+            raise DataError(
+                f"calendar windows know the years {_FIRST_YEAR} to {_LAST_YEAR - 1}: "
+                f"got {lo if lo < _EARLIEST else hi} microseconds; check the unit of the time column"
+            )
+        edges = self._around(lo, hi)
+        return edges, np.searchsorted(edges, times, side="right") - 1
+
+    def _around(self, lo: int, hi: int) -> Ints:
+        """All edges in [lo, hi], and at least one before and one behind."""
+        # A zone is at most a day away from UTC, and an offset at most a year long.
+        first, last = _year(lo) - 2, _year(hi) + 2
+        parts = [_edges_of_year(self.unit, self.tz, int(self.offset), y) for y in range(first, last + 1)]
+        # Not only unique: the two sides of a day that was left out are one edge.
+        return np.unique(np.concatenate(parts))
+
+
+def calendar(unit: str, tz: str | ZoneInfo = "UTC", offset: object = 0) -> Calendar:
+    """Civil days, weeks, months, quarters or years of a time zone, right on daylight-saving days.
+
+    >>> calendar("month", tz="America/New_York").describe()
+    'calendar month in America/New_York'
+    >>> calendar("day", tz="Europe/Belrin")
+    Traceback (most recent call last):
+    muntin.errors.QueryError: tz must name a time zone: got "Europe/Belrin". Did you mean "Europe/Berlin"?
+    """
+    return Calendar(unit, tz, offset)  # type: ignore[arg-type]  # __post_init__ reads zones and durations
+
+
+def _zone(tz: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        hint = nearest(str(tz), available_timezones())
+        raise QueryError(f"tz must name a time zone: got {shown(tz)}.{hint}") from None
+
+
+def _year(time: int) -> int:
+    return (_EPOCH + dt.timedelta(microseconds=time)).year
+
+
+@lru_cache(maxsize=4096)
+def _edges_of_year(unit: str, tz: str, offset: int, year: int) -> Ints:
+    """The edges of the units whose first day lies in the year, as instants."""
+    zone = ZoneInfo(tz)
+    shift = dt.timedelta(microseconds=offset)
+    edges = [
+        _first_instant(dt.datetime(d.year, d.month, d.day) + shift, zone) for d in _first_days(unit, year)
+    ]
+    result = np.array(edges, np.int64)
+    result.flags.writeable = False  # it is shared
+    return result
+
+
+def _first_days(unit: str, year: int) -> Iterator[dt.date]:
+    if unit in ("day", "week"):
+        first = dt.date(year, 1, 1)
+        step = 1 if unit == "day" else 7
+        ahead = 0 if unit == "day" else -first.weekday() % 7
+        for number in range(first.toordinal() + ahead, dt.date(year + 1, 1, 1).toordinal(), step):
+            yield dt.date.fromordinal(number)
+    else:
+        for month in {"month": range(1, 13), "quarter": (1, 4, 7, 10), "year": (1,)}[unit]:
+            yield dt.date(year, month, 1)
+
+
+def _first_instant(wall: dt.datetime, zone: ZoneInfo) -> int:
+    """The first instant at which the clocks of the zone show `wall` or later."""
+    shown_first = wall.replace(tzinfo=zone, fold=0).utcoffset() or dt.timedelta()
+    shown_last = wall.replace(tzinfo=zone, fold=1).utcoffset() or dt.timedelta()
+    instant = wall - shown_first
+    if shown_first < shown_last:
+        # The clocks skip `wall`: they jump somewhere between the two readings of it.
+        low, high = wall - shown_last, instant
+        while high - low > _MICROSECOND:
+            middle = low + (high - low) // 2
+            jumped = middle.replace(tzinfo=dt.UTC).astimezone(zone).utcoffset() != shown_first
+            low, high = (low, middle) if jumped else (middle, high)
+        instant = high
+    return (instant - _EPOCH) // _MICROSECOND

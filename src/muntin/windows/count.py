@@ -1,0 +1,109 @@
+"""Count windows: the measure is the tuple's rank within its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.columns import matrix, owned
+from muntin.windows.found import cuts_of_rows
+from muntin.windows.grids import integer_ranges
+from muntin.windows.validation import whole_number
+
+__all__ = ["Count", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Count(TupleDriven):
+    """The tuples of ranks [k * every, k * every + n), for k = 0, 1, ...; `low` and `high` are these ranks.
+
+    A window ends with its n-th tuple. One that never filled is not emitted, unless
+    `emit_partial`. The context of a key holds the start of every open window:
+    8 bytes for each of ceil(n / every).
+
+    >>> window = Count(2, every=1)
+    >>> window.cut(window.initial(1), Tuples.of([10, 20, 30]), upto=100).intervals()
+    [(10, 21), (20, 31)]
+    """
+
+    n: int
+    every: int
+    emit_partial: bool = False
+
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    constructor: ClassVar[str] = "count"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", whole_number(self.n, "n"))
+        object.__setattr__(self, "every", whole_number(self.every, "every", cure="leave it out to tumble"))
+
+    def describe(self) -> str:
+        return f"count {self.n}" + (f" every {self.every}" if self.every != self.n else "")
+
+    def parameters(self) -> dict[str, object]:
+        given: dict[str, object] = {"n": self.n}
+        if self.every != self.n:
+            given["every"] = self.every
+        return given | ({"emit_partial": True} if self.emit_partial else {})
+
+    def initial(self, n: int) -> Contexts:
+        overlapping = -(-self.n // self.every)
+        fields = [(name, np.int64) for name in ("base", "seen", "last")]
+        contexts: Contexts = np.zeros(n, [*fields, ("starts", np.int64, (overlapping,))])
+        contexts["base"] = -1
+        return contexts
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        from muntin.windows.count_kernels import count_windows
+
+        rows, opened = count_windows(
+            owned(tuples.offsets),
+            owned(tuples.time),
+            owned(tuples.rank),
+            matrix(contexts),
+            self.n,
+            self.every,
+            closing and partial,
+        )
+        low = rows[1] - contexts["base"][rows[0]]
+        return cuts_of_rows(rows, np.stack([low, low + self.n]), opened)
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        base, first, _ = self._open(contexts, seen)
+        kept: Ints = np.minimum(base + first * self.every, seen)
+        return kept
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        base, first, last = self._open(contexts, seen)
+        key = np.repeat(np.arange(len(seen)), np.maximum(last - first + 1, 0))
+        return key, base[key] + integer_ranges(first, last) * self.every
+
+    def _open(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints, Ints]:
+        """The first rank of each key, and the numbers of its first and last open window."""
+        base = np.where(contexts["base"] < 0, seen, contexts["base"])
+        first = np.maximum((seen - base - self.n) // self.every + 1, 0)
+        return base, first, (seen - base - 1) // self.every
+
+    @property
+    def on_measure(self) -> bool:
+        return True
+
+
+def count(n: int, every: int | None = None, *, emit_partial: bool = False) -> Count:
+    """Windows of n tuples of a key, by rank; `every` so many tuples a new one starts.
+
+    >>> count(100, every=10).describe()
+    'count 100 every 10'
+    """
+    return Count(n, n if every is None else every, emit_partial)

@@ -1,0 +1,91 @@
+"""Cumulating windows: growing sums within a period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muntin.errors import QueryError
+from muntin.windows.base import ContextFreeWindow, Ints
+from muntin.windows.grids import clamp, integer_ranges, multiples
+from muntin.windows.validation import plain, positive_span, same_kind, shown, text, time_offset
+
+__all__ = ["Cumulate", "cumulate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulate(ContextFreeWindow):
+    """For each period [b, b + length): the windows [b, b + step), [b, b + 2 * step), ... [b, b + length).
+
+    >>> starts, ends = Cumulate(30, 10).windows(np.array([12, 31]), after=-100, upto=100)
+    >>> list(zip(starts.tolist(), ends.tolist()))
+    [(0, 20), (0, 30), (30, 40), (30, 50), (30, 60)]
+    """
+
+    length: int
+    step: int
+    offset: int = 0
+
+    constructor = "cumulate"
+
+    def __post_init__(self) -> None:
+        length = positive_span(self.length, "length")
+        step = positive_span(self.step, "step", cure=f"did you mean tumbling({shown(length)})?")
+        offset = time_offset(self.offset)
+        same_kind(length=length, step=step, offset=offset)
+        if length % step:
+            raise QueryError(
+                f"length must be a multiple of step: got {shown(length)} and {shown(step)}; "
+                f"the next multiple is {shown(type(length)(-(-length // step) * step))}"
+            )
+        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "step", step)
+        object.__setattr__(self, "offset", type(offset)(offset % length))
+
+    def describe(self) -> str:
+        words = f"cumulate {text(self.length)} by {text(self.step)}"
+        return words + (f", offset {text(self.offset)}" if self.offset else "")
+
+    def parameters(self) -> dict[str, object]:
+        given: dict[str, object] = {"length": plain(self.length), "step": plain(self.step)}
+        return given | ({"offset": plain(self.offset)} if self.offset else {})
+
+    def spans(self) -> tuple[int, ...]:
+        return self.length, self.step, self.offset
+
+    def edges(self, lo: int, hi: int) -> Ints:
+        return multiples(self.offset, self.step, lo, hi)
+
+    def starts(self, lo: int, hi: int) -> Ints:
+        return multiples(self.offset, self.length, lo, hi)
+
+    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        # Numbers of steps on one line: a period holds `length // step` of them, and an
+        # end at step e belongs to the period of step e - 1.
+        steps = (times - self.offset) // self.step
+        per_period = self.length // self.step
+        periods = steps // per_period
+        # The earliest tuple of each period opens all of its later ends.
+        opening = np.concatenate([[True], periods[1:] != periods[:-1]]) if len(times) else slice(0)
+        first, last = steps[opening] + 1, (periods[opening] + 1) * per_period
+        lowest = clamp((after - self.offset) // self.step + 1)
+        highest = clamp((upto - self.offset) // self.step)
+        ends = integer_ranges(np.maximum(first, lowest), np.minimum(last, highest))
+        starts = (ends - 1) // per_period * self.length + self.offset
+        return starts, ends * self.step + self.offset
+
+    def last_end(self, times: Ints) -> Ints:
+        return times - (times - self.offset) % self.length + self.length
+
+    def first_start(self, after: int) -> int:
+        return clamp(after - (after - self.offset) % self.length)
+
+
+def cumulate(length: object, step: object, offset: object = 0) -> Cumulate:
+    """Windows that grow by `step` and start anew every `length`: this hour so far, every minute.
+
+    >>> cumulate("1 hour", step="1 minute").describe()
+    'cumulate 1 hour by 1 minute'
+    """
+    return Cumulate(length, step, offset)  # type: ignore[arg-type]  # __post_init__ reads durations

@@ -1,0 +1,249 @@
+"""Cutty's two styles of user-defined windows: a function, and a trigger with eviction [cutty §3.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar, overload
+
+import numpy as np
+
+from muntin.expressions import Expr, as_expr
+from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
+from muntin.windows.found import cuts_of_user_code
+from muntin.windows.records import Record, guarded, natural, records_of
+from muntin.windows.validation import fail
+
+__all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
+
+
+@dataclass(frozen=True, slots=True)
+class Discretize(TupleDriven):
+    """Deterministic windows: a function tells for each record how many windows begin and end with it.
+
+    `function(record)` returns (begins, ends): the `ends` oldest open windows end
+    before the record, then `begins` windows begin with it. Ends beyond the open
+    windows count for nothing. Windows of three tuples, every two, as in the paper:
+
+    >>> window = Discretize(lambda r: (r.rank % 2 == 0, r.rank >= 3 and (r.rank - 3) % 2 == 0))
+    >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 3, 4, 5, 6]), upto=9)
+    >>> cuts.begin.tolist(), cuts.end.tolist()
+    ([0, 2], [3, 5])
+    """
+
+    function: Callable[[Record], tuple[int, int]]
+    columns: tuple[str, ...] = ()
+
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    constructor: ClassVar[str] = "discretize"
+    wants_records: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _require_callable(self.function, "function")
+        object.__setattr__(self, "columns", _names(self.columns))
+
+    def describe(self) -> str:
+        return f"discretize by {_name(self.function)}"
+
+    def parameters(self) -> dict[str, object]:
+        return {"function": self.function} | ({"columns": list(self.columns)} if self.columns else {})
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return tuple(as_expr(name) for name in self.columns)
+
+    def initial(self, n: int) -> Contexts:
+        return fresh_contexts(n, lambda: None)
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        def observe(state: Any, record: Record) -> tuple[Any, int, int]:
+            begins, ends = self.function(record)
+            return state, begins, ends
+
+        return begins_and_ends(self.describe(), _name(self.function), observe, contexts, tuples, closing)
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        return oldest_begins(contexts, seen)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        return open_windows(contexts)
+
+
+class Buffer(Sequence[Record]):
+    """The records that a trigger looks at, oldest first; read only.
+
+    >>> buffer = Buffer()
+    >>> for rank in range(3):
+    ...     buffer.append(Record({}, time=10 * rank, rank=rank))
+    >>> buffer.evict(1)
+    >>> len(buffer), buffer[0].rank, buffer[-1].time
+    (2, 1, 20)
+    """
+
+    __slots__ = ("_head", "_items")
+
+    def __init__(self) -> None:
+        self._items: list[Record] = []
+        self._head = 0
+
+    def append(self, record: Record) -> None:
+        """Add the newest record; for the window only."""
+        self._items.append(record)
+
+    def evict(self, count: int) -> None:
+        """Let the oldest records go; for the window only. Amortised O(1) per record."""
+        self._head = min(self._head + count, len(self._items))
+        if 2 * self._head > len(self._items):
+            del self._items[: self._head]
+            self._head = 0
+
+    def __len__(self) -> int:
+        return len(self._items) - self._head
+
+    def __iter__(self) -> Iterator[Record]:
+        return islice(self._items, self._head, None)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        if isinstance(index, slice):
+            return [self._items[self._head + i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"the buffer holds {len(self)} records: got the index {index}")
+        return self._items[self._head + index if index >= 0 else index]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger(TupleDriven):
+    """Non-deterministic windows: the buffer of records, whenever the trigger says so.
+
+    For each record: it joins the buffer, `evict(buffer)` tells how many of the oldest
+    records leave, and when `trigger(buffer)` is true the buffer is a window. An empty
+    buffer never is.
+
+    >>> window = Trigger(lambda b: len(b) == 2, lambda b: max(0, len(b) - 2))
+    >>> window.cut(window.initial(1), Tuples.of([1, 2, 3]), upto=9).intervals()
+    [(1, 3), (2, 4)]
+    """
+
+    trigger: Callable[[Buffer], bool]
+    evict: Callable[[Buffer], int]
+    columns: tuple[str, ...] = ()
+
+    context: ClassVar[Context] = Context.FORWARD_AWARE
+    constructor: ClassVar[str] = "trigger"
+    wants_records: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _require_callable(self.trigger, "trigger")
+        _require_callable(self.evict, "evict")
+        object.__setattr__(self, "columns", _names(self.columns))
+
+    def describe(self) -> str:
+        return f"trigger by {_name(self.trigger)}, evict by {_name(self.evict)}"
+
+    def parameters(self) -> dict[str, object]:
+        given: dict[str, object] = {"trigger": self.trigger, "evict": self.evict}
+        return given | ({"columns": list(self.columns)} if self.columns else {})
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return tuple(as_expr(name) for name in self.columns)
+
+    def initial(self, n: int) -> Contexts:
+        contexts = np.zeros(n, [(name, np.int64) for name in ("base", "begin", "seen")])
+        contexts["base"] = -1
+        return contexts
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        rows: list[tuple[int, ...]] = []
+        record_at = records_of(tuples)
+        offsets, ranks = tuples.offsets.tolist(), tuples.rank.tolist()
+        for segment, (base, begin, seen) in enumerate(contexts.tolist()):
+            lo, hi = offsets[segment], offsets[segment + 1]
+            if lo == hi:
+                continue
+            low = ranks[lo]
+            base, begin, seen = (low, low, low) if base < 0 else (base, begin, seen)
+            buffer = Buffer()
+            for i in range(lo + begin - low, hi):
+                buffer.append(record_at(i, base))
+                if ranks[i] >= seen and self._fires(buffer):
+                    start, stop = buffer[0].time, buffer[-1].time + 1
+                    rows.append((segment, ranks[i] + 1 - len(buffer), ranks[i] + 1, start, stop, stop))
+            seen = ranks[hi - 1] + 1
+            contexts[segment] = (base, seen - len(buffer), seen)
+        return cuts_of_user_code(rows)
+
+    def _fires(self, buffer: Buffer) -> bool:
+        record, window = buffer[-1], self.describe()
+        leaving = guarded(window, _name(self.evict), record, lambda: self.evict(buffer))
+        buffer.evict(natural(leaving, window, "the number of evicted records", record))
+        if not len(buffer):
+            return False
+        return guarded(window, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        return np.where(contexts["base"] < 0, seen, contexts["begin"])
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__qualname__", repr(function)))
+
+
+def _require_callable(value: object, name: str) -> None:
+    if not callable(value):
+        raise fail(f"{name} must be a function", value)
+
+
+def _names(columns: Any) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def discretize(function: Callable[[Record], tuple[int, int]], *, columns: Sequence[str] = ()) -> Discretize:
+    """Windows that begin and end where a function of the record says: (begins, ends).
+
+    `columns` names the columns that the function reads.
+
+    >>> def turns(record):
+    ...     return (1, 1) if record["turn"] else (0, 0)
+    >>> discretize(turns, columns=["turn"]).describe()
+    'discretize by turns'
+    """
+    return Discretize(function, tuple(columns))
+
+
+def trigger(
+    trigger: Callable[[Buffer], bool], evict: Callable[[Buffer], int], *, columns: Sequence[str] = ()
+) -> Trigger:
+    """Windows over a buffer of records: which leave (`evict`), and when it comes out (`trigger`).
+
+    >>> def full(buffer):
+    ...     return len(buffer) >= 3
+    >>> def older_than_a_minute(buffer):
+    ...     return sum(buffer[-1].time - record.time > 60_000_000 for record in buffer)
+    >>> trigger(full, older_than_a_minute).describe()
+    'trigger by full, evict by older_than_a_minute'
+    """
+    return Trigger(trigger, evict, tuple(columns))

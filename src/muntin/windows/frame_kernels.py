@@ -1,0 +1,168 @@
+"""Compiled: frames. One pass says what each tuple does, a second one makes the windows.
+
+The actions of a tuple, in this order: it closes the open frame before itself
+(CLOSE), it opens one if none is open (OPEN), it closes the frame that it belongs
+to (COMPLETE).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from muntin.timeline import INF
+from muntin.windows.base import Ints
+from muntin.windows.columns import Flags, Numbers
+from muntin.windows.frame import CLOSE, COMPLETE, OPEN, Actions
+from muntin.windows.row_kernels import room, roomier
+
+COUNT, SUM, MIN, MAX = range(4)
+BEGIN, START, LAST, SEEN, LOW, POSITION, KNOWN, REFERENCE, LOST = range(9)
+
+
+@njit(cache=True, nogil=True)
+def drift_actions(
+    offsets: Ints, values: Numbers, valid: Flags, by: Any, contexts: Ints, raw: Numbers
+) -> Actions:
+    """A value further than `by` from the reference closes the frame and becomes the reference."""
+    actions = np.full(values.shape[0], OPEN, np.uint8)
+    for s in range(offsets.shape[0] - 1):
+        for i in range(offsets[s], offsets[s + 1]):
+            v = values[i]
+            if not valid[i] or v != v:
+                continue
+            if contexts[s, KNOWN] == 0:
+                contexts[s, KNOWN] = 1
+                raw[s, REFERENCE] = v
+            elif abs(v - raw[s, REFERENCE]) > by:
+                actions[i] = CLOSE | OPEN
+                raw[s, REFERENCE] = v
+    return actions
+
+
+@njit(cache=True, nogil=True)
+def limit_actions(
+    offsets: Ints,
+    values: Numbers,
+    valid: Flags,
+    exact: bool,
+    what: int,
+    limit: Any,
+    contexts: Ints,
+    raw: Numbers,
+) -> tuple[Actions, int]:
+    """The tuple with which the running aggregate reaches the limit completes its frame.
+
+    A sum that is not `exact` carries what rounding lost, as the aggregate itself
+    does. NaN is above every number, as in Spark's ordering. Returns the row at which
+    an exact sum fell below int64, or -1; above int64 every limit is reached.
+    """
+    before_any = values.dtype.type(0)
+    actions = np.full(values.shape[0], OPEN, np.uint8)
+    for s in range(offsets.shape[0] - 1):
+        known, total, lost = contexts[s, KNOWN], raw[s, REFERENCE], raw[s, LOST]
+        for i in range(offsets[s], offsets[s + 1]):
+            v = values[i]
+            beyond = False
+            if valid[i]:
+                before = total
+                if what == COUNT:
+                    total = before + 1
+                elif known == 0:
+                    total = v
+                elif what == SUM:
+                    if exact and v < 0 and before < -INF - 1 - v:
+                        return actions, i
+                    beyond = exact and v > 0 and before > INF - v
+                    total = before + v
+                    if not exact:
+                        other = total - before
+                        lost += (before - (total - other)) + (v - other)
+                elif what == MIN:
+                    if v < before or before != before:
+                        total = v
+                elif v > before or v != v:
+                    total = v
+                known = 1
+            # What infinities lost is NaN, and then the plain sum says all.
+            value = total + lost if lost == lost else total
+            if (known == 1 or what == COUNT) and (beyond or value >= limit or value != value):
+                actions[i] = OPEN | COMPLETE
+                known = 0
+                total = before_any
+                lost = before_any
+        contexts[s, KNOWN], raw[s, REFERENCE], raw[s, LOST] = known, total, lost
+    return actions, -1
+
+
+@njit(cache=True, nogil=True)
+def framed(
+    offsets: Ints,
+    time: Ints,
+    rank: Ints,
+    actions: Actions,
+    contexts: Ints,
+    raw: Numbers,
+    measure: Numbers,
+    measured: bool,
+    min_count: int,
+    closing: bool,
+) -> tuple[Ints, Numbers, Ints]:
+    """The frames that the actions close, their edges on the measure, and the begins left open."""
+    rows = np.empty((6, room(offsets)), np.int64)
+    marks = np.empty((2, rows.shape[1]), measure.dtype)
+    opened = np.empty((2, offsets.shape[0]), np.int64)
+    m = p = 0
+    for s in range(offsets.shape[0] - 1):
+        lo, hi = offsets[s], offsets[s + 1]
+        b, f, t = contexts[s, BEGIN], contexts[s, START], contexts[s, LAST]
+        r = rank[lo] if hi > lo else contexts[s, SEEN]
+        fresh = r
+        for i in range(lo, hi + 1):
+            if m + 1 >= rows.shape[1]:
+                rows = roomier(rows)
+                marks = roomier(marks)
+            if i < hi:
+                if measured and (contexts[s, SEEN] == 0 or measure[i] > raw[s, POSITION]):
+                    raw[s, POSITION] = measure[i]
+                t = time[i]
+            closes = (actions[i] & CLOSE) != 0 if i < hi else closing
+            if b >= 0 and closes:
+                if r - b >= min_count:
+                    rows[0, m] = s
+                    rows[1, m] = b
+                    rows[2, m] = r
+                    rows[3, m] = f
+                    rows[4, m] = t if i < hi else t + 1
+                    rows[5, m] = t if i < hi else INF
+                    marks[0, m] = raw[s, LOW]
+                    marks[1, m] = raw[s, POSITION]
+                    m += 1
+                b = -1
+            if i == hi:
+                break
+            if b < 0 and actions[i] & OPEN:
+                b, f = r, t
+                raw[s, LOW] = raw[s, POSITION]
+            r += 1
+            contexts[s, SEEN] = r
+            if b >= 0 and actions[i] & COMPLETE:
+                rows[0, m] = s
+                rows[1, m] = b
+                rows[2, m] = r
+                rows[3, m] = f
+                rows[4, m] = rows[5, m] = t + 1
+                marks[0, m] = raw[s, LOW]
+                marks[1, m] = raw[s, POSITION]
+                m += 1
+                b = -1
+        contexts[s, BEGIN], contexts[s, START], contexts[s, LAST] = b, f, t
+        if b >= fresh:
+            if p == opened.shape[1]:
+                opened = roomier(opened)
+            opened[0, p] = s
+            opened[1, p] = b
+            p += 1
+    return rows[:, :m], marks[:, :m], opened[:, :p]

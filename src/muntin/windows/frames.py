@@ -1,0 +1,195 @@
+"""Frames: windows as long as the data stays alike.
+
+Threshold, delta and boundary frames after Grossniklaus et al., "Frames: Data-driven
+Windows"; the fourth kind, aggregate frames, is in `muntin.windows.until`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muntin.expressions import ColumnLike, Expr, as_expr
+from muntin.timeline import INF, LIMIT
+from muntin.windows.base import Contexts, Tuples
+from muntin.windows.columns import Flags, Numbers, condition, matrix, number_values, owned
+from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
+from muntin.windows.validation import (
+    column_name,
+    column_parameter,
+    fail,
+    measure_parameter,
+    number,
+    on,
+    positive_number,
+    predicate_expr,
+    whole_number,
+)
+
+__all__ = ["Boundary", "Delta", "Threshold", "boundary", "delta", "threshold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold(Frame):
+    """Runs of tuples for which the predicate holds, of at least `min_count` tuples.
+
+    A frame ends at the time of the tuple that breaks it.
+
+    >>> window = Threshold("hot")
+    >>> tuples = Tuples.of([1, 2, 3, 4, 5], hot=[True, True, False, True, None])
+    >>> window.cut(window.initial(1), tuples, upto=9).intervals()
+    [(1, 3), (4, 5)]
+    """
+
+    predicate: Expr
+    min_count: int = 1
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "threshold"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "predicate", predicate_expr(self.predicate))
+        object.__setattr__(self, "min_count", whole_number(self.min_count, "min_count"))
+        column_name(self.measure)
+
+    def describe(self) -> str:
+        least = f", at least {self.min_count}" if self.min_count > 1 else ""
+        return f"threshold while {self.predicate}{least}" + on(self.measure)
+
+    def parameters(self) -> dict[str, object]:
+        least: dict[str, object] = {"min_count": self.min_count} if self.min_count > 1 else {}
+        return {"predicate": self.predicate.to_text()} | least | measure_parameter(self.measure)
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return (self.predicate, *Frame.inputs(self))
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        holds = condition(tuples, self.predicate, self.describe())
+        return np.where(holds, np.uint8(OPEN), np.uint8(CLOSE))
+
+
+@dataclass(frozen=True, slots=True)
+class Delta(Frame):
+    """A frame lasts until a value is more than `by` away from the frame's first value.
+
+    The tuple with that value opens the next frame. Null and NaN stay in the frame
+    they come in.
+
+    >>> window = Delta("price", 5)
+    >>> tuples = Tuples.of([1, 2, 3, 4], price=[10, 15, 16, 12])
+    >>> window.cut(window.initial(1), tuples, upto=9, closing=True).intervals()
+    [(1, 3), (3, 5)]
+    """
+
+    column: Expr
+    by: float
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "delta"
+    extra_fields: ClassVar[tuple[str, ...]] = ("known", "reference")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", as_expr(self.column))
+        by = number(self.by, "by")
+        if by < 0:
+            raise fail("by must not be negative", by, f"did you mean {-by}?")
+        object.__setattr__(self, "by", by)
+        column_name(self.measure)
+
+    def describe(self) -> str:
+        return f"delta of {self.column} by {self.by}" + on(self.measure)
+
+    def parameters(self) -> dict[str, object]:
+        return column_parameter(self.column) | {"by": self.by} | measure_parameter(self.measure)
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return (self.column, *Frame.inputs(self))
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        values, valid, by = number_values(tuples, self.column, self.describe(), self.by)
+        if values.dtype == np.int64:
+            by = min(math.floor(by), INF)  # the distance of two integers is one
+        return drift(contexts, tuples, values, valid, by)
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary(Frame):
+    """A new frame whenever a value crosses a multiple of `step`: floor(value / step) changes.
+
+    Null and NaN stay in the frame they come in.
+
+    >>> window = Boundary("height", 100)
+    >>> tuples = Tuples.of([1, 2, 3, 4], height=[90, 99, 100, 250])
+    >>> window.cut(window.initial(1), tuples, upto=9, closing=True).intervals()
+    [(1, 3), (3, 4), (4, 5)]
+    """
+
+    column: Expr
+    step: float
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "boundary"
+    extra_fields: ClassVar[tuple[str, ...]] = ("known", "reference")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", as_expr(self.column))
+        object.__setattr__(self, "step", positive_number(self.step, "step"))
+        column_name(self.measure)
+
+    def describe(self) -> str:
+        return f"boundary of {self.column} at multiples of {self.step}" + on(self.measure)
+
+    def parameters(self) -> dict[str, object]:
+        return column_parameter(self.column) | {"step": self.step} | measure_parameter(self.measure)
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return (self.column, *Frame.inputs(self))
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        values, valid, step = number_values(tuples, self.column, self.describe(), self.step)
+        if values.dtype == np.int64 and step == int(step):
+            bands = values // min(int(step), LIMIT)
+        else:
+            bands = np.floor(values / float(step))
+        return drift(contexts, tuples, owned(bands), valid, 0)
+
+
+def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by: float) -> Actions:
+    """Close and open where a value is more than `by` away from the first of its frame."""
+    from muntin.windows.frame_kernels import drift_actions
+
+    # One type for `by` and the values: one compiled version of each.
+    by = values.dtype.type(by)
+    return drift_actions(
+        owned(tuples.offsets), values, valid, by, matrix(contexts), matrix(contexts, values.dtype)
+    )
+
+
+def threshold(predicate: ColumnLike, min_count: int = 1, *, measure: str | None = None) -> Threshold:
+    """Frames while a predicate holds (an Arrow expression or a text).
+
+    >>> threshold("speed > 100", min_count=3).describe()
+    'threshold while speed > 100, at least 3'
+    """
+    return Threshold(predicate, min_count, measure)  # type: ignore[arg-type]  # __post_init__ reads the text
+
+
+def delta(column: ColumnLike, by: Any, *, measure: str | None = None) -> Delta:
+    """Frames until a value drifts by more than `by`.
+
+    >>> delta("price", by=0.5).describe()
+    'delta of price by 0.5'
+    """
+    return Delta(column, by, measure)  # type: ignore[arg-type]  # __post_init__ reads the name
+
+
+def boundary(column: ColumnLike, step: Any, *, measure: str | None = None) -> Boundary:
+    """Frames between crossings of multiples of `step`.
+
+    >>> boundary("height", step=100).describe()
+    'boundary of height at multiples of 100'
+    """
+    return Boundary(column, step, measure)  # type: ignore[arg-type]  # __post_init__ reads the name

@@ -1,0 +1,49 @@
+"""Arithmetic of evenly spaced edges, over arrays of times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from muntin.timeline import INF, NEG_INF
+from muntin.windows.base import Ints
+
+__all__ = ["clamp", "integer_ranges", "multiples", "unseen_ranges"]
+
+
+def clamp(value: int) -> int:
+    """A time inside the range of int64."""
+    return min(max(value, NEG_INF), INF)
+
+
+def multiples(offset: int, step: int, lo: int, hi: int) -> Ints:
+    """All offset + k * step in [lo, hi], k any integer.
+
+    >>> multiples(1, 10, -12, 12).tolist()
+    [-9, 1, 11]
+    """
+    first = lo + (offset - lo) % step
+    count = max(0, (hi - first) // step + 1)
+    return first + step * np.arange(count, dtype=np.int64)
+
+
+def integer_ranges(first: Ints, last: Ints) -> Ints:
+    """The integers first[0]..last[0], first[1]..last[1], ... one after the other; both ends inclusive.
+
+    >>> integer_ranges(np.array([1, 7, 9]), np.array([3, 6, 9])).tolist()
+    [1, 2, 3, 9]
+    """
+    counts = np.maximum(last - first + 1, 0)
+    stops = np.cumsum(counts)
+    total = int(stops[-1]) if len(stops) else 0
+    return np.repeat(first - (stops - counts), counts) + np.arange(total, dtype=np.int64)
+
+
+def unseen_ranges(first: Ints, last: Ints) -> Ints:
+    """The union of integer ranges whose ends never go back: each integer once, in order.
+
+    >>> unseen_ranges(np.array([1, 2, 8]), np.array([3, 4, 9])).tolist()
+    [1, 2, 3, 4, 8, 9]
+    """
+    first = first.copy()
+    np.maximum(first[1:], last[:-1] + 1, out=first[1:])
+    return integer_ranges(first, last)

@@ -1,0 +1,109 @@
+"""Multi-measure windows: the last n tuples, at regular times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from muntin.timeline import INF
+from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.columns import matrix, owned
+from muntin.windows.found import cuts_of_rows
+from muntin.windows.validation import plain, positive_span, same_kind, text, time_offset, whole_number
+
+__all__ = ["Last", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Last(TupleDriven):
+    """At every edge offset + k * every after the first tuple: the last n tuples before it.
+
+    Forward context aware: only the tuples before an edge tell where its window
+    begins [scotty §4.4]. It comes out at every edge, also when the key is silent.
+
+    >>> window = Last(2, 10)
+    >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 3, 14]), upto=30)
+    >>> cuts.intervals(), cuts.begin.tolist(), cuts.end.tolist()
+    ([(2, 10), (3, 20), (3, 30)], [1, 2, 2], [3, 4, 4])
+    """
+
+    n: int
+    every: int
+    offset: int = 0
+
+    context: ClassVar[Context] = Context.FORWARD_AWARE
+    constructor: ClassVar[str] = "last"
+    timed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        every, offset = positive_span(self.every, "every"), time_offset(self.offset)
+        same_kind(every=every, offset=offset)
+        object.__setattr__(self, "n", whole_number(self.n, "n"))
+        object.__setattr__(self, "every", every)
+        object.__setattr__(self, "offset", type(offset)(offset % every))
+
+    def describe(self) -> str:
+        words = f"last {self.n} every {text(self.every)}"
+        return words + (f", offset {text(self.offset)}" if self.offset else "")
+
+    def parameters(self) -> dict[str, object]:
+        given: dict[str, object] = {"n": self.n, "every": plain(self.every)}
+        return given | ({"offset": plain(self.offset)} if self.offset else {})
+
+    def spans(self) -> tuple[int, ...]:
+        return self.every, self.offset
+
+    def initial(self, n: int) -> Contexts:
+        contexts = np.zeros(n, [(name, np.int64) for name in ("base", "edge", "seen")])
+        contexts["base"] = -1
+        return contexts
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        from muntin.windows.lookback_kernels import last_windows
+
+        if closing or upto == INF:
+            behind = self._edge_after(tuples, newest)
+            upto = behind if upto == INF else max(upto, behind)
+        rows = last_windows(
+            owned(tuples.offsets),
+            owned(tuples.time),
+            owned(tuples.rank),
+            matrix(contexts),
+            self.n,
+            self.every,
+            self.offset,
+            upto,
+        )
+        return cuts_of_rows(rows)
+
+    def _edge_after(self, tuples: Tuples, newest: int | None) -> int:
+        """The first edge after the newest tuple, where an endless list of windows stops."""
+        if newest is None:
+            newest = int(tuples.time.max()) if len(tuples) else 0
+        return newest - (newest - self.offset) % self.every + self.every
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        first = np.maximum(contexts["seen"] - self.n, contexts["base"])
+        return np.where(contexts["base"] < 0, seen, first)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+
+def last(n: int, every: object, offset: object = 0) -> Last:
+    """The last n tuples of a key, every so often.
+
+    >>> last(10, every="5 seconds").describe()
+    'last 10 every 5 seconds'
+    """
+    return Last(n, every, offset)  # type: ignore[arg-type]  # __post_init__ reads durations

@@ -1,0 +1,154 @@
+"""Tumbling and sliding windows on time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muntin.errors import QueryError
+from muntin.timeline import NEG_INF
+from muntin.windows.base import ContextFreeWindow, Ints
+from muntin.windows.grids import clamp, multiples, unseen_ranges
+from muntin.windows.measured import MeasuredPeriodic
+from muntin.windows.validation import column_name, plain, positive_span, same_kind, shown, text, time_offset
+
+__all__ = ["Periodic", "sliding", "tumbling"]
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic(ContextFreeWindow):
+    """Windows [offset + k * slide, offset + k * slide + length), for every integer k.
+
+    Tumbling when slide equals length, overlapping when it is smaller, with gaps
+    between the windows when it is larger. With `emit_empty`, windows without a
+    tuple come out as well, between the first and the last tuple of a key.
+
+    >>> starts, ends = Periodic(10, 20).windows(np.array([3, 12, 25]), after=-100, upto=100)
+    >>> list(zip(starts.tolist(), ends.tolist()))
+    [(0, 10), (20, 30)]
+    """
+
+    length: int
+    slide: int
+    offset: int = 0
+    emit_empty: bool = False
+
+    def __post_init__(self) -> None:
+        length = positive_span(self.length, "length")
+        slide = positive_span(self.slide, "slide", cure=f"did you mean tumbling({shown(length)})?")
+        offset = time_offset(self.offset)
+        same_kind(length=length, slide=slide, offset=offset)
+        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "slide", slide)
+        # Equal grids make equal windows, and sums with a time stay small.
+        object.__setattr__(self, "offset", type(offset)(offset % slide))
+
+    @property
+    def constructor(self) -> str:  # type: ignore[override]  # one class, two constructors
+        return "tumbling" if self.slide == self.length else "sliding"
+
+    def describe(self) -> str:
+        words = f"{self.constructor} {text(self.length)}"
+        words += f" every {text(self.slide)}" if self.slide != self.length else ""
+        return words + (f", offset {text(self.offset)}" if self.offset else "")
+
+    def parameters(self) -> dict[str, object]:
+        given: dict[str, object] = {"length": plain(self.length)}
+        if self.slide != self.length:
+            given["every"] = plain(self.slide)
+        if self.offset:
+            given["offset"] = plain(self.offset)
+        return given | ({"emit_empty": True} if self.emit_empty else {})
+
+    def spans(self) -> tuple[int, ...]:
+        return self.length, self.slide, self.offset
+
+    def edges(self, lo: int, hi: int) -> Ints:
+        starts = self.starts(lo, hi)
+        if self.length % self.slide == 0:
+            return starts
+        return np.union1d(starts, multiples(self.offset + self.length, self.slide, lo, hi))
+
+    def starts(self, lo: int, hi: int) -> Ints:
+        return multiples(self.offset, self.slide, lo, hi)
+
+    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        # The windows that contain t are numbered from `first` to `last`; both never go back as t grows.
+        first = (times - (self.offset + self.length)) // self.slide + 1
+        last = (times - self.offset) // self.slide
+        return self._numbered(first, last, after, upto)
+
+    def windows_between(self, first: int, last: int, after: int, upto: int) -> tuple[Ints, Ints]:
+        """All windows of the grid that overlap [first, last] and end in (after, upto], empty or not.
+
+        >>> starts, _ = Periodic(10, 10).windows_between(3, 25, after=-100, upto=100)
+        >>> starts.tolist()
+        [0, 10, 20]
+        """
+        lowest = (first - self.offset - self.length) // self.slide + 1
+        highest = (last - self.offset) // self.slide
+        return self._numbered(np.array([lowest]), np.array([highest]), after, upto)
+
+    def _numbered(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        lowest = clamp((after - self.offset - self.length) // self.slide + 1)
+        highest = clamp((upto - self.offset - self.length) // self.slide)
+        numbers = unseen_ranges(np.maximum(first, lowest), np.minimum(last, highest))
+        starts = numbers * self.slide + self.offset
+        return starts, starts + self.length
+
+    def last_end(self, times: Ints) -> Ints:
+        into = (times - self.offset) % self.slide
+        return np.where(into < self.length, times - into + self.length, NEG_INF)
+
+    def first_start(self, after: int) -> int:
+        number = (after - self.offset - self.length) // self.slide + 1
+        return clamp(number * self.slide + self.offset)
+
+
+def tumbling(
+    length: object, offset: object = 0, *, measure: str | None = None, emit_empty: bool = False
+) -> Periodic | MeasuredPeriodic:
+    """Windows of one length, side by side, aligned to the epoch plus `offset`.
+
+    With `measure`, the lengths are in units of that column instead of time.
+
+    >>> tumbling("1 minute").describe()
+    'tumbling 1 minute'
+    >>> tumbling(5, measure="odometer").describe()
+    'tumbling 5 on odometer'
+    """
+    return _periodic(length, length, offset, measure, emit_empty)
+
+
+def sliding(
+    length: object,
+    every: object,
+    offset: object = 0,
+    *,
+    measure: str | None = None,
+    emit_empty: bool = False,
+) -> Periodic | MeasuredPeriodic:
+    """Windows of one length that start every so often, overlapping or with gaps.
+
+    >>> sliding("10 minutes", every="5 seconds").describe()
+    'sliding 10 minutes every 5 seconds'
+    >>> sliding("1 minute", every="0 seconds")
+    Traceback (most recent call last):
+    muntin.errors.QueryError: slide must be positive: got "0 seconds"; did you mean tumbling("1 minute")?
+    """
+    return _periodic(length, every, offset, measure, emit_empty)
+
+
+def _periodic(
+    length: object, slide: object, offset: object, measure: str | None, emit_empty: bool
+) -> Periodic | MeasuredPeriodic:
+    if column_name(measure) is None:
+        # __post_init__ reads durations, timedeltas and integers.
+        return Periodic(length, slide, offset, emit_empty)  # type: ignore[arg-type]
+    if emit_empty:
+        raise QueryError(
+            f'emit_empty must be left out on another measure: got measure="{measure}"; '
+            "only windows on time can be told to be empty"
+        )
+    return MeasuredPeriodic(length, slide, offset, measure)  # type: ignore[arg-type]

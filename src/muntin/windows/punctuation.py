@@ -1,0 +1,64 @@
+"""Punctuation windows: tuples in the stream say where windows begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from muntin.expressions import ColumnLike, Expr
+from muntin.windows.base import Contexts, Tuples
+from muntin.windows.columns import condition
+from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
+from muntin.windows.validation import column_name, measure_parameter, on, predicate_expr
+
+__all__ = ["Punctuation", "punctuation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation(Frame):
+    """A tuple that satisfies the predicate closes the window before and opens the next, to which it belongs.
+
+    The first window starts at the first tuple. A window ends at the time of the
+    tuple that closed it.
+
+    >>> window = Punctuation("mark")
+    >>> tuples = Tuples.of([1, 4, 6, 9], mark=[False, True, None, True])
+    >>> window.cut(window.initial(1), tuples, upto=9).intervals()
+    [(1, 4), (4, 9)]
+    """
+
+    predicate: Expr
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "punctuation"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "predicate", predicate_expr(self.predicate))
+        column_name(self.measure)
+
+    def describe(self) -> str:
+        return f"punctuation where {self.predicate}" + on(self.measure)
+
+    def parameters(self) -> dict[str, object]:
+        return {"predicate": self.predicate.to_text()} | measure_parameter(self.measure)
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return (self.predicate, *Frame.inputs(self))
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        marks = condition(tuples, self.predicate, self.describe())
+        return np.where(marks, np.uint8(CLOSE | OPEN), np.uint8(OPEN))
+
+
+def punctuation(predicate: ColumnLike, *, measure: str | None = None) -> Punctuation:
+    """A window from each tuple that satisfies the predicate to the next one.
+
+    The predicate is an Arrow expression or a text: `mt.col("kind") == "start"`, or
+    `"kind == 'start'"`.
+
+    >>> punctuation("kind == 'start'").describe()
+    "punctuation where kind == 'start'"
+    """
+    return Punctuation(predicate, measure)  # type: ignore[arg-type]  # __post_init__ reads the text

@@ -1,0 +1,82 @@
+"""Tuples as the user's code sees them, and what happens when that code fails."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from muntin.errors import MuntinError, UserCodeError
+from muntin.windows.base import Tuples
+from muntin.windows.columns import python_values
+
+__all__ = ["Record", "guarded", "natural", "records_of"]
+
+_T = TypeVar("_T")
+
+
+class Record(Mapping[str, Any]):
+    """One tuple: its columns by name, its time inside and its rank within the key.
+
+    >>> record = Record({"price": 2.5}, time=1_000_000, rank=0)
+    >>> record["price"], record.time, record.rank
+    (2.5, 1000000, 0)
+    """
+
+    __slots__ = ("_values", "rank", "time")
+
+    def __init__(self, values: Mapping[str, Any], time: int, rank: int) -> None:
+        self._values = values
+        self.time = time
+        self.rank = rank
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Record({dict(self._values)!r}, time={self.time}, rank={self.rank})"
+
+
+def records_of(tuples: Tuples) -> Callable[[int, int], Record]:
+    """A function of (row, first rank of the key) that gives the record; ranks count from the first."""
+    times, ranks = tuples.time.tolist(), tuples.rank.tolist()
+    given = tuples.records
+    if given is None:
+        columns = {expr.column or expr.text: python_values(column) for expr, column in tuples.columns.items()}
+        given = lambda i: {name: values[i] for name, values in columns.items()}  # noqa: E731
+
+    def record(i: int, base: int) -> Record:
+        found = given(i)
+        if isinstance(found, Record) and found.rank == ranks[i] - base:
+            return found
+        return Record(dict(found), times[i], ranks[i] - base)
+
+    return record
+
+
+def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _T:
+    """The result of the user's code; an error of it tells the window, the function and the record."""
+    try:
+        return call()
+    except MuntinError:
+        raise
+    except Exception as error:
+        failed = f"{window}: {what} failed on {record!r}"
+        raise UserCodeError(f"{failed}: {type(error).__name__}: {error}") from error
+
+
+def natural(value: Any, window: str, what: str, record: object) -> int:
+    """A number of windows or records that the user's code returned."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise UserCodeError(f"{window}: {what} must be 0, 1, 2, ...: got {value!r} for {record!r}")
+    return number

@@ -1,0 +1,70 @@
+"""Compiled: rows of found windows, and the edges that follow from them.
+
+A kernel writes windows as columns of an int64 matrix with the rows segment, begin,
+end, start, stop, due, that grows as needed, and their edges on another measure as
+columns of a second one. Numba does not see changes of a function that another module's cached
+kernel calls: after changing `roomier`, clear the caches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from muntin.timeline import INF
+from muntin.windows.base import Ints
+from muntin.windows.columns import Numbers
+
+
+@njit(cache=True, nogil=True)
+def room(offsets: Ints) -> int:
+    """Room for a first guess at the number of windows."""
+    return int(64 + offsets.shape[0] + offsets[-1] // 16)
+
+
+@njit(cache=True, nogil=True)
+def roomier(rows: Numbers) -> Numbers:
+    """The same columns with twice the room."""
+    more = np.empty((rows.shape[0], 2 * rows.shape[1]), rows.dtype)
+    for c in range(rows.shape[0]):
+        more[c, : rows.shape[1]] = rows[c]
+    return more
+
+
+@njit(cache=True, nogil=True)
+def merged_edges(segment: Ints, begin: Ints, end: Ints, opened: Ints) -> Ints:
+    """Sorted, distinct (segment, rank) of the begins and ends of windows and of `opened`.
+
+    Within a segment, begins, ends and opened begins must each come in order.
+    """
+    n, p = segment.shape[0], opened.shape[1]
+    out = np.empty((2, 2 * n + p), np.int64)
+    m = b = e = o = 0
+    while b < n or e < n or o < p:
+        # Begins never lie behind the ends of the same window, so segment[b] >= segment[e].
+        s = segment[e] if e < n else opened[0, o]
+        if o < p and opened[0, o] < s:
+            s = opened[0, o]
+        last = np.int64(-1)
+        while True:
+            r = np.int64(INF)
+            if b < n and segment[b] == s:
+                r = begin[b]
+            if e < n and segment[e] == s and end[e] < r:
+                r = end[e]
+            if o < p and opened[0, o] == s and opened[1, o] < r:
+                r = opened[1, o]
+            if r == INF:
+                break
+            if r != last:
+                out[0, m] = s
+                out[1, m] = r
+                m += 1
+                last = r
+            while b < n and segment[b] == s and begin[b] == r:
+                b += 1
+            while e < n and segment[e] == s and end[e] == r:
+                e += 1
+            while o < p and opened[0, o] == s and opened[1, o] == r:
+                o += 1
+    return out[:, :m]

@@ -1,0 +1,141 @@
+"""Session windows: activity without a longer silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from muntin.errors import QueryError
+from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
+from muntin.windows.columns import matrix, owned
+from muntin.windows.found import cuts_of_rows
+from muntin.windows.measured import MeasuredSession
+from muntin.windows.validation import column_name, plain, positive_span, same_kind, text
+
+__all__ = ["CappedSession", "Session", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Window):
+    """Tuples whose neighbours are at most `gap` apart: [first, last + gap).
+
+    Sessions are not cut tuple by tuple: the slicer separates slices wherever a gap
+    lies between neighbours, and every session, also of larger gaps, is a run of
+    such slices. [scotty §6.1]
+
+    >>> Session("30 seconds").describe()
+    'session 30 seconds'
+    """
+
+    gap: int
+
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    constructor: ClassVar[str] = "session"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gap", positive_span(self.gap, "gap"))
+
+    def describe(self) -> str:
+        return f"session {text(self.gap)}"
+
+    def parameters(self) -> dict[str, object]:
+        return {"gap": plain(self.gap)}
+
+    def spans(self) -> tuple[int, ...]:
+        return (self.gap,)
+
+
+@dataclass(frozen=True, slots=True)
+class CappedSession(TupleDriven):
+    """Sessions that end after `max_length` at the latest: a tuple at or after that starts a new one.
+
+    They end at min(last + gap, first + max_length).
+
+    >>> window = CappedSession(10, 25)
+    >>> window.cut(window.initial(1), Tuples.of([0, 10, 20, 30, 45]), upto=100).intervals()
+    [(0, 25), (30, 40), (45, 55)]
+    """
+
+    gap: int
+    max_length: int
+
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    constructor: ClassVar[str] = "session"
+    timed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        gap = positive_span(self.gap, "gap")
+        max_length = positive_span(self.max_length, "max_length", cure="leave it out for no limit")
+        same_kind(gap=gap, max_length=max_length)
+        object.__setattr__(self, "gap", gap)
+        object.__setattr__(self, "max_length", max_length)
+
+    def describe(self) -> str:
+        return f"session {text(self.gap)}, at most {text(self.max_length)}"
+
+    def parameters(self) -> dict[str, object]:
+        return {"gap": plain(self.gap), "max_length": plain(self.max_length)}
+
+    def spans(self) -> tuple[int, ...]:
+        return self.gap, self.max_length
+
+    def initial(self, n: int) -> Contexts:
+        contexts = np.zeros(n, [(name, np.int64) for name in ("begin", "first", "last", "seen")])
+        contexts["begin"] = -1
+        return contexts
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        from muntin.windows.session_kernels import capped_sessions
+
+        rows, opened = capped_sessions(
+            owned(tuples.offsets),
+            owned(tuples.time),
+            owned(tuples.rank),
+            matrix(contexts),
+            self.gap,
+            self.max_length,
+            upto,
+            closing,
+        )
+        return cuts_of_rows(rows, opened=opened)
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        return np.where(contexts["begin"] >= 0, contexts["begin"], seen)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        key = np.flatnonzero(contexts["begin"] >= 0)
+        return key, contexts["begin"][key]
+
+
+def session(
+    gap: object, max_length: object = None, *, measure: str | None = None
+) -> Session | CappedSession | MeasuredSession:
+    """Windows of activity: neighbours in one session are at most `gap` apart.
+
+    With `measure`, the gap is in units of that column instead of time.
+
+    >>> session("30 seconds", max_length="1 hour").describe()
+    'session 30 seconds, at most 1 hour'
+    >>> session(0.5, measure="odometer").describe()
+    'session 0.5 on odometer'
+    """
+    if column_name(measure) is not None:
+        if max_length is not None:
+            raise QueryError(
+                f'max_length must be left out on another measure: got measure="{measure}"; '
+                "only sessions on time can be limited"
+            )
+        return MeasuredSession(gap, measure)  # type: ignore[arg-type]  # __post_init__ reads numbers
+    if max_length is None:
+        return Session(gap)  # type: ignore[arg-type]  # __post_init__ reads durations
+    return CappedSession(gap, max_length)  # type: ignore[arg-type]  # the same

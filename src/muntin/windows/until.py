@@ -1,0 +1,196 @@
+"""Aggregate frames: until a running aggregate reaches a limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.errors import DataError, MuntinError, UserCodeError
+from muntin.expressions import Expr
+from muntin.windows.base import Contexts, Cuts, Ints, Tuples
+from muntin.windows.columns import matrix, number_values, owned, python_values
+from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
+from muntin.windows.keeping import pack, unpack
+from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
+
+__all__ = ["Until", "until"]
+
+# The numbers of the compiled aggregates, and how many inputs they may have.
+_COMPILED = {"count": (0, (0, 1)), "sum": (1, (1,)), "min": (2, (1,)), "max": (3, (1,))}
+
+
+@dataclass(frozen=True, slots=True)
+class Until(Frame):
+    """A frame lasts until its aggregate reaches the limit, and ends with the tuple that reached it.
+
+    count, sum, min and max of numbers are compiled. Any other aggregate runs in the
+    interpreter, tuple by tuple, through its lift, combine and lower.
+
+    >>> from muntin.aggregates import sum
+    >>> window = Until(sum("litres"), 100)
+    >>> tuples = Tuples.of([1, 2, 3, 4], litres=[60, 50, 100, 10])
+    >>> window.cut(window.initial(1), tuples, upto=9).intervals()
+    [(1, 3), (3, 4)]
+    """
+
+    aggregate: Any
+    limit: Any
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "until"
+    extra_fields: ClassVar[tuple[str, ...]] = ("known", "total", "lost")
+
+    def __post_init__(self) -> None:
+        if not all(hasattr(self.aggregate, name) for name in ("inputs", "lift", "combine", "lower")):
+            raise fail("aggregate must be an aggregate", self.aggregate, 'for example a.sum("amount")')
+        if self.limit is None or self.limit != self.limit:
+            raise fail("limit must be a value", self.limit)
+        if self.compiled:
+            object.__setattr__(self, "limit", number(self.limit, "limit"))
+        column_name(self.measure)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the aggregate runs in compiled code."""
+        _, inputs = _COMPILED.get(getattr(self.aggregate, "constructor", ""), (0, ()))
+        return len(self.aggregate.inputs) in inputs
+
+    def describe(self) -> str:
+        return f"until {self.aggregate} reaches {self.limit}" + on(self.measure)
+
+    def parameters(self) -> dict[str, object]:
+        return {"aggregate": self.aggregate, "limit": self.limit} | measure_parameter(self.measure)
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return (*self.aggregate.inputs, *Frame.inputs(self))
+
+    def initial(self, n: int) -> Contexts:
+        if self.compiled:
+            return Frame.initial(self, n)
+        contexts = np.empty(n, object)
+        for i in range(n):
+            contexts[i] = [None, *_FRESH]
+        return contexts
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        from muntin.windows.frame_kernels import limit_actions
+
+        values, valid, limit = np.zeros(len(tuples), np.int64), np.ones(len(tuples), np.bool_), self.limit
+        what, _ = _COMPILED[self.aggregate.constructor]
+        if self.aggregate.inputs:
+            expr = self.aggregate.inputs[0]
+            if what == 0:
+                valid = _not_null(tuples, expr)
+            else:
+                values, valid, limit = number_values(tuples, expr, self.describe(), self.limit)
+        if values.dtype == np.int64:
+            limit = math.ceil(limit)
+            if abs(limit) >= 2**63:
+                raise DataError(f"limit must fit into 64 bits over integers: got {shown(self.limit)}")
+        actions, bad = limit_actions(
+            owned(tuples.offsets),
+            values,
+            valid,
+            values.dtype == np.int64,
+            what,
+            values.dtype.type(limit),
+            matrix(contexts),
+            matrix(contexts, values.dtype),
+        )
+        if bad >= 0:
+            raise DataError(f"{self.describe()}: the sum overflows 64 bits at time {tuples.time[bad]}")
+        return actions
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        if self.compiled:
+            return cut_frames(self, contexts, tuples, self.actions(contexts, tuples), closing)
+        frames = Frame.initial(self, len(contexts))
+        for i, context in enumerate(contexts):
+            frames[i] = (*context[1:], *(0 for _ in self.extra_fields))
+        partials = [unpack(context[0]) for context in contexts]
+        cuts = cut_frames(self, frames, tuples, self._interpreted(partials, tuples), closing)
+        for i, frame in enumerate(frames[list(FIELDS)].tolist()):
+            # A new list: whoever copied the contexts keeps what they were.
+            contexts[i] = [pack(partials[i]), *frame]
+        return cuts
+
+    def _interpreted(self, partials: list[Any], tuples: Tuples) -> Actions:
+        """What each tuple does; `partials` (None: no tuple in the frame) are advanced in place."""
+        actions = np.full(len(tuples), OPEN, np.uint8)
+        columns = [python_values(tuples.columns[expr]) for expr in self.aggregate.inputs]
+        offsets, times, ranks = tuples.offsets.tolist(), tuples.time.tolist(), tuples.rank.tolist()
+        for segment, (lo, hi) in enumerate(pairwise(offsets)):
+            for i in range(lo, hi):
+                values = [column[i] for column in columns]
+                try:
+                    partials[segment], reached = self._step(partials[segment], values, (times[i], ranks[i]))
+                except MuntinError:
+                    raise
+                except Exception as error:
+                    raise UserCodeError(
+                        f"{self.describe()}: the aggregate failed on the values {values!r} of the tuple "
+                        f"of rank {ranks[i]}, time {times[i]}: {type(error).__name__}: {error}"
+                    ) from error
+                if reached:
+                    actions[i] = OPEN | COMPLETE
+                    partials[segment] = None
+        return actions
+
+    def _step(self, partial: Any, values: list[Any], at: tuple[int, int]) -> tuple[Any, bool]:
+        """The partial aggregate with one more tuple, and whether it reaches the limit."""
+        aggregate = self.aggregate
+        lifted = aggregate.lift(*values, at=at)
+        partial = lifted if partial is None else aggregate.combine(partial, lifted)
+        value = aggregate.lower(partial)
+        if value is None:
+            return partial, False
+        # NaN is above every number, as in Spark's ordering.
+        return partial, bool(value >= self.limit) or value != value
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        begin = self._begins(contexts)
+        return np.where(begin >= 0, begin, seen)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        begin = self._begins(contexts)
+        key = np.flatnonzero(begin >= 0)
+        return key, begin[key]
+
+    def _begins(self, contexts: Contexts) -> Ints:
+        if self.compiled:
+            begins: Ints = contexts["begin"]
+            return begins
+        return np.array([context[1] for context in contexts], np.int64)
+
+
+_FRESH = (-1, *(0 for _ in FIELDS[1:]))
+
+
+def _not_null(tuples: Tuples, expr: Expr) -> Any:
+    column = tuples.columns[expr]
+    if isinstance(column, np.ndarray):
+        column = pa.array(column)
+    return owned(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+def until(aggregate: Any, limit: Any, *, measure: str | None = None) -> Until:
+    """Frames that end with the tuple at which an aggregate over the frame reaches the limit.
+
+    >>> from muntin.aggregates import count
+    >>> until(count(), 3).describe()
+    'until count() reaches 3'
+    """
+    return Until(aggregate, limit, measure)

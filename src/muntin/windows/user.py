@@ -1,0 +1,295 @@
+"""The three interfaces for windows of the user's own [scotty §4.4, §5.4.2].
+
+Write a subclass of the one whose context the windows need:
+
+- `ContextFree`: all edges are known without looking at tuples;
+- `ForwardContextFree`: each tuple tells at once which windows begin or end with it;
+- `ForwardContextAware`: a tuple may reveal a window that began before it.
+
+The last two see a tuple as a `Record`.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Iterable
+from functools import partial as bound
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muntin.errors import QueryError, UserCodeError
+from muntin.expressions import Expr, as_expr
+from muntin.timeline import INF, LIMIT, NEG_INF
+from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
+from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
+from muntin.windows.found import cuts_of_user_code
+from muntin.windows.records import Record, guarded, records_of
+
+__all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
+
+
+class _UserDefined(Window):
+    """What the three interfaces share."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
+    """The columns that `observe` reads; name them so that they are kept."""
+
+    def describe(self) -> str:
+        return type(self).__name__
+
+    def parameters(self) -> dict[str, object]:
+        raise QueryError(f"{type(self).__name__} is a class of its own, which no constructor makes")
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return tuple(as_expr(name) for name in self.columns)
+
+
+class ContextFree(_UserDefined, ContextFreeWindow):
+    """Windows at places known beforehand, whatever the tuples are.
+
+    >>> class Shifts(ContextFree):
+    ...     '''Two shifts a day, of unequal length: from 0 to 10 and from 10 to 24.'''
+    ...
+    ...     def next_edge(self, time):
+    ...         day, hour = divmod(time, 24)
+    ...         return 24 * day + (10 if hour < 10 else 24)
+    ...
+    ...     def containing(self, time):
+    ...         day, hour = divmod(time, 24)
+    ...         return [(24 * day, 24 * day + 10) if hour < 10 else (24 * day + 10, 24 * day + 24)]
+    >>> Shifts().edges(0, 30).tolist()
+    [0, 10, 24]
+    >>> starts, ends = Shifts().windows(np.array([3, 11, 12]), after=0, upto=100)
+    >>> starts.tolist(), ends.tolist()
+    ([0, 10], [10, 24])
+    """
+
+    @abstractmethod
+    def next_edge(self, time: int) -> int:
+        """The first edge (start or end of a window) strictly after `time`."""
+
+    @abstractmethod
+    def containing(self, time: int) -> Iterable[tuple[int, int]]:
+        """(start, end) of every window with start <= time < end."""
+
+    def edges(self, lo: int, hi: int) -> Ints:
+        found = []
+        edge = self._next(max(lo, -LIMIT) - 1)
+        while edge <= hi:
+            found.append(edge)
+            edge = self._next(edge)
+        return np.array(found, np.int64)
+
+    def starts(self, lo: int, hi: int) -> Ints:
+        edges = self.edges(lo, hi).tolist()
+        return np.array([e for e in edges if any(start == e for start, _ in self._at(e))], np.int64)
+
+    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        found = {(end, start) for _, _, at in self._between_edges(times) for start, end in at}
+        inside = sorted((end, start) for end, start in found if after < end <= upto)
+        ends, starts = np.array(inside, np.int64).reshape(-1, 2).T
+        return starts, ends
+
+    def last_end(self, times: Ints) -> Ints:
+        distinct, place = np.unique(times, return_inverse=True)
+        ends = np.empty(len(distinct), np.int64)
+        for lo, hi, at in self._between_edges(distinct):
+            ends[lo:hi] = max((end for _, end in at), default=NEG_INF)
+        return ends[place]
+
+    def first_start(self, after: int) -> int:
+        if abs(after) >= LIMIT:
+            return NEG_INF if after < 0 else INF
+        # Without a window around `after`, the next one starts at the next edge or later.
+        return min((start for start, _ in self._at(after)), default=self._next(after))
+
+    def _between_edges(self, times: Ints) -> Iterable[tuple[int, int, list[tuple[int, int]]]]:
+        """Rows lo:hi of sorted times with no edge in between, and the windows that contain them."""
+        lo = 0
+        while lo < len(times):
+            time = int(times[lo])
+            edge = self._next(time)
+            hi = len(times) if edge > times[-1] else int(np.searchsorted(times, edge))
+            yield lo, hi, self._at(time)
+            lo = hi
+
+    def _next(self, time: int) -> int:
+        edge = guarded(self.describe(), "next_edge", time, lambda: int(self.next_edge(time)))
+        if edge <= time:
+            raise UserCodeError(f"{self.describe()}: next_edge must be after the time: got {edge} for {time}")
+        return edge
+
+    def _at(self, time: int) -> list[tuple[int, int]]:
+        found = guarded(
+            self.describe(), "containing", time, lambda: [(int(s), int(e)) for s, e in self.containing(time)]
+        )
+        for start, end in found:
+            if not start <= time < end:
+                raise UserCodeError(
+                    f"{self.describe()}: containing must give windows around {time}: got [{start}, {end})"
+                )
+        return found
+
+
+class ForwardContextFree(_UserDefined, TupleDriven):
+    """Windows whose begin and end each tuple tells by itself and what came before it.
+
+    The state is any value that JSON can write; after a restart from a snapshot a
+    tuple has become a list.
+
+    >>> class Shopping(ForwardContextFree):
+    ...     '''From entering the shop to leaving it; the tuple of leaving is outside.'''
+    ...
+    ...     columns = ("event",)
+    ...
+    ...     def observe(self, state, record):
+    ...         return state, int(record["event"] == "enter"), int(record["event"] == "leave")
+    >>> window = Shopping()
+    >>> tuples = Tuples.of([1, 4, 6, 9], event=["enter", "look", "leave", "enter"])
+    >>> window.cut(window.initial(1), tuples, upto=9).intervals()
+    [(1, 6)]
+    """
+
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    wants_records: ClassVar[bool] = True
+
+    def initial_state(self) -> Any:
+        """The state of a key before its first tuple."""
+        return None
+
+    @abstractmethod
+    def observe(self, state: Any, record: Record) -> tuple[Any, int, int]:
+        """The new state, how many windows begin with this record and how many end before it.
+
+        The oldest open windows end first, and ends come before begins.
+        """
+
+    def initial(self, n: int) -> Contexts:
+        return fresh_contexts(n, self.initial_state)
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        return begins_and_ends(self.describe(), "observe", self.observe, contexts, tuples, closing)
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        return oldest_begins(contexts, seen)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        return open_windows(contexts)
+
+
+class ForwardContextAware(_UserDefined, TupleDriven):
+    """Windows that a tuple may reveal after they began.
+
+    >>> class Peaks(ForwardContextAware):
+    ...     '''Each new highest value, with the two tuples before it.'''
+    ...
+    ...     columns = ("height",)
+    ...
+    ...     def observe(self, state, record):
+    ...         if state is not None and record["height"] <= state:
+    ...             return state, []
+    ...         return record["height"], [(max(0, record.rank - 2), record.rank + 1)]
+    ...
+    ...     def keep_rank(self, state, rank):
+    ...         return max(0, rank - 2)
+    >>> window = Peaks()
+    >>> cuts = window.cut(window.initial(1), Tuples.of([1, 4, 6, 9], height=[5, 3, 4, 8]), upto=9)
+    >>> cuts.intervals(), cuts.begin.tolist()
+    ([(1, 2), (4, 10)], [0, 1])
+    """
+
+    context: ClassVar[Context] = Context.FORWARD_AWARE
+    wants_records: ClassVar[bool] = True
+
+    def initial_state(self) -> Any:
+        """The state of a key before its first tuple."""
+        return None
+
+    @abstractmethod
+    def observe(self, state: Any, record: Record) -> tuple[Any, Iterable[tuple[int, int]]]:
+        """The new state, and the windows [begin rank, end rank) that this record completes."""
+
+    def keep_rank(self, state: Any, rank: int) -> int:
+        """The smallest rank at which a window may begin that the record `rank` or a later one completes.
+
+        Tuples before it are forgotten; without an own method all are kept for ever.
+        """
+        return 0
+
+    def initial(self, n: int) -> Contexts:
+        contexts = np.empty(n, object)
+        for i in range(n):
+            contexts[i] = [self.initial_state(), -1, 0]
+        return contexts
+
+    def cut(
+        self,
+        contexts: Contexts,
+        tuples: Tuples,
+        upto: int,
+        closing: bool = False,
+        partial: bool = False,
+        newest: int | None = None,
+    ) -> Cuts:
+        rows: list[tuple[int, ...]] = []
+        record_at = records_of(tuples)
+        offsets, times, ranks = tuples.offsets.tolist(), tuples.time.tolist(), tuples.rank.tolist()
+        for segment in range(len(contexts)):
+            lo, hi = offsets[segment], offsets[segment + 1]
+            if lo == hi:
+                continue
+            state, base, seen = copy.deepcopy(contexts[segment])
+            base, seen = (ranks[lo], ranks[lo]) if base < 0 else (base, seen)
+            for i in range(lo + seen - ranks[lo], hi):
+                record = record_at(i, base)
+                state, found = self._observed(state, record)
+                for begin, end in found:
+                    self._check(begin, end, ranks[lo] - base, record)
+                    start, stop = times[lo + base + begin - ranks[lo]], record.time + 1
+                    rows.append((segment, base + begin, base + end, start, stop, stop))
+                seen = ranks[i] + 1
+            contexts[segment] = [state, base, seen]
+        return cuts_of_user_code(rows)
+
+    def _observed(self, state: Any, record: Record) -> tuple[Any, list[tuple[int, int]]]:
+        def call() -> tuple[Any, list[tuple[int, int]]]:
+            after, found = self.observe(state, record)
+            return after, [(int(begin), int(end)) for begin, end in found]
+
+        return guarded(self.describe(), "observe", record, call)
+
+    def _check(self, begin: int, end: int, oldest: int, record: Record) -> None:
+        if not 0 <= begin < end <= record.rank + 1:
+            raise UserCodeError(
+                f"{self.describe()}: observe must give seen ranks: got [{begin}, {end}) for {record!r}"
+            )
+        if begin < oldest:
+            raise UserCodeError(
+                f"{self.describe()}: keep_rank let go of a rank that a window needs: observe gave "
+                f"[{begin}, {end}) for {record!r}, and only ranks from {oldest} on were kept"
+            )
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        kept = []
+        for (state, base, next_rank), until in zip(contexts, seen.tolist(), strict=True):
+            if base < 0:
+                kept.append(until)
+                continue
+            rank = next_rank - base
+            call = bound(self.keep_rank, state, rank)
+            first = int(guarded(self.describe(), "keep_rank", rank, call))
+            kept.append(min(base + max(first, 0), until))
+        return np.array(kept, np.int64)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -1,0 +1,154 @@
+"""Checks of what users write: the rule, the value, the cure."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from muntin.errors import QueryError
+from muntin.expressions import ColumnLike, Expr, as_expr, parse
+from muntin.timeline import Micros, format_span, span
+
+__all__ = [
+    "LONGEST",
+    "column_name",
+    "column_parameter",
+    "fail",
+    "measure_parameter",
+    "number",
+    "on",
+    "plain",
+    "positive_number",
+    "positive_span",
+    "predicate_expr",
+    "same_kind",
+    "shown",
+    "text",
+    "time_offset",
+    "whole_number",
+]
+
+LONGEST = 2**60
+"""Longest span of a window: start, end and their sums with a time then stay inside int64."""
+
+
+def shown(value: object) -> str:
+    """A value as the user would write it, for messages.
+
+    >>> from muntin.timeline import Micros
+    >>> shown(Micros(0)), shown("x"), shown(5)
+    ('"0 seconds"', '"x"', '5')
+    """
+    if isinstance(value, Micros):
+        return f'"{format_span(value)}"'
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def text(value: object) -> str:
+    """A span or number in words: "1 minute", "10"."""
+    return format_span(value) if isinstance(value, int) else str(value)
+
+
+def plain(value: int) -> object:
+    """A span as it stands in a TOML file: text for a time, else the integer."""
+    return format_span(value) if isinstance(value, Micros) else int(value)
+
+
+def fail(rule: str, value: object, cure: str = "") -> QueryError:
+    """The error for a value that breaks a rule."""
+    return QueryError(f"{rule}: got {shown(value)}" + (f"; {cure}" if cure else ""))
+
+
+def positive_span(value: object, name: str, cure: str = "") -> int:
+    """A length of time above zero."""
+    length = span(value, name)
+    if length <= 0:
+        raise fail(f"{name} must be positive", length, cure)
+    if length > LONGEST:
+        raise fail(f"{name} must not exceed 2**60", length, "use a coarser time column")
+    return length
+
+
+def time_offset(value: object, name: str = "offset") -> int:
+    """A shift of a grid in time, in either direction."""
+    offset = span(value, name)
+    if abs(offset) > LONGEST:
+        raise fail(f"{name} must lie within +-2**60", offset)
+    return offset
+
+
+def same_kind(**spans: int) -> None:
+    """Either all lengths are times ("5 seconds") or all are plain integers; zero is both."""
+    given = {name: value for name, value in spans.items() if value}
+    if len({isinstance(value, Micros) for value in given.values()}) > 1:
+        names = " and ".join(given)
+        values = " and ".join(shown(value) for value in given.values())
+        raise QueryError(
+            f"{names} must be of one kind: got {values}; "
+            'write all of them as durations ("5 seconds") or all as integers of an integer time column'
+        )
+
+
+def whole_number(value: object, name: str, cure: str = "") -> int:
+    """A number of tuples, at least one."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise fail(f"{name} must be a whole number", value, cure)
+    count = int(value)
+    if count < 1:
+        raise fail(f"{name} must be at least 1", count, cure)
+    if count > LONGEST:
+        raise fail(f"{name} must not exceed 2**60", count, cure)
+    return count
+
+
+def number(value: object, name: str, cure: str = "") -> Any:
+    """A finite number, as it is; an integral float stays a float."""
+    if isinstance(value, Micros | str):
+        raise fail(f"{name} must be a plain number", value, cure or "it is in the unit of the column")
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise fail(f"{name} must be a number", value, cure)
+    if not math.isfinite(float(value)):
+        raise fail(f"{name} must be finite", value, cure)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value  # a Decimal stays one
+
+
+def positive_number(value: object, name: str, cure: str = "") -> Any:
+    """A finite number above zero."""
+    checked = number(value, name, cure)
+    if checked <= 0:
+        raise fail(f"{name} must be positive", value, cure)
+    return checked
+
+
+def column_name(value: object, name: str = "measure") -> str | None:
+    """The name of a column, or None."""
+    if value is not None and (not isinstance(value, str) or not value):
+        raise fail(f"{name} must be the name of a column", value)
+    return value
+
+
+def column_parameter(column: Expr) -> dict[str, object]:
+    """A column by name, or a computed one as text under the key that says so."""
+    return {"expression": column.to_text()} if column.column is None else {"column": column.column}
+
+
+def on(measure: str | None) -> str:
+    """The part of a description that names the measure."""
+    return "" if measure is None else f" on {measure}"
+
+
+def measure_parameter(measure: str | None) -> dict[str, object]:
+    """The parameter `measure`, where there is one."""
+    return {} if measure is None else {"measure": measure}
+
+
+def predicate_expr(value: ColumnLike) -> Expr:
+    """A condition: an Arrow expression, or text in the small expression language.
+
+    >>> predicate_expr("price < 10").columns
+    ('price',)
+    """
+    return parse(value) if isinstance(value, str) else as_expr(value, "predicate")

@@ -1,0 +1,439 @@
+"""Every aggregate over columns, through random lifts, joins and reductions, against plain Python."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+
+from muntin import aggregates as a
+from muntin.aggregates.base import Aggregate, Bound, Groups, with_needs
+from muntin.errors import DataError
+
+EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
+
+# --- the inputs ---------------------------------------------------------------------------
+
+_floats = st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.0, 1e16, -1e16, 1.0]) | st.floats(-1e6, 1e6)
+_times = st.integers(-(2**40), 2**40)
+
+
+def _decimals(digits: int, scale: int) -> st.SearchStrategy[Decimal]:
+    small = st.integers(-50, 50) | st.integers(-(10**digits) + 1, 10**digits - 1)
+    return small.map(lambda n: EXACT.scaleb(Decimal(n), -scale))
+
+
+TYPES: dict[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.int8(): st.integers(-128, 127),
+    pa.int64(): st.integers(-5, 5) | st.integers(-(2**63), 2**63 - 1),
+    pa.uint64(): st.integers(0, 5) | st.integers(0, 2**64 - 1),
+    pa.float64(): _floats,
+    pa.float32(): st.floats(-1e6, 1e6, width=32) | st.just(math.nan),
+    pa.decimal128(9, 2): _decimals(9, 2),
+    pa.decimal128(38, 6): _decimals(38, 6),
+    pa.bool_(): st.booleans(),
+    pa.timestamp("us", "UTC"): _times,
+    pa.timestamp("s"): st.integers(-(10**9), 10**9),
+    pa.date32(): st.integers(-(10**4), 10**4),
+    pa.duration("ms"): _times,
+    pa.string(): st.text("aä\U0001f600", max_size=3),
+    pa.binary(): st.binary(max_size=2),
+    pa.dictionary(pa.int32(), pa.string()): st.text("ab", max_size=2),
+    pa.list_(pa.int64()): st.lists(st.integers(0, 3), max_size=2),
+}
+
+
+def number(type_: pa.DataType) -> bool:
+    return pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+
+
+# --- what each aggregate means: the values are those of the tuples in (time, seq) order ----------
+
+Rows = list[tuple[Any, ...]]
+
+
+def rank(value: Any) -> Any:
+    return (value != value, 0 if value != value else value)
+
+
+def present(rows: Rows) -> list[Any]:
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def total(values: list[Any]) -> Any:
+    if isinstance(values[0], float):
+        special = [v for v in values if not math.isfinite(v)]
+        return sum(special) if special else math.fsum(values)
+    found = values[0]
+    for value in values[1:]:
+        found = EXACT.add(found, value) if isinstance(value, Decimal) else found + value
+    return found
+
+
+def sum_(rows: Rows, type_: pa.DataType) -> Any:
+    values = present(rows)
+    if not values:
+        return None
+    found = total(values)
+    if isinstance(found, int) and not -(2**63) <= found < 2**63:
+        raise DataError("overflow")
+    if isinstance(found, Decimal) and found.copy_abs() >= 10 ** (min(38, type_.precision + 10) - type_.scale):
+        raise DataError("overflow")
+    return found
+
+
+def mean(rows: Rows, type_: pa.DataType) -> Any:
+    values = present(rows)
+    if not values:
+        return None
+    if isinstance(values[0], Decimal):
+        scale = type_.scale + 4
+        found = EXACT.quantize(EXACT.divide(total(values), Decimal(len(values))), Decimal(1).scaleb(-scale))
+        if found.copy_abs() >= 10 ** (min(38, type_.precision + 4) - scale):
+            raise DataError("overflow")
+        return found
+    if isinstance(values[0], int):
+        return float(Fraction(total(values), len(values)))
+    return total(values) / len(values)
+
+
+def variance(rows: Rows, population: bool = False) -> float | None:
+    values = present(rows)
+    freedom = len(values) - (not population)
+    if not values or freedom <= 0:
+        return None
+    if not all(math.isfinite(value) for value in values):
+        return math.nan
+    exact = [Fraction(value) for value in values]
+    middle = sum(exact) / len(exact)
+    return float(sum((x - middle) ** 2 for x in exact) / freedom)
+
+
+def root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+def quantile(rows: Rows, q: float) -> float | None:
+    values = [float(value) for value in sorted(present(rows), key=rank)]
+    if not values:
+        return None
+    place = q * (len(values) - 1)
+    low, high = values[math.floor(place)], values[math.ceil(place)]
+    return low if low == high else (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+
+
+def arg(rows: Rows, largest: bool) -> Any:
+    ranked = [(rank(by), value) for value, by in rows if by is not None]
+    if not ranked:
+        return None
+    best = (max if largest else min)(key for key, _ in ranked)
+    return next(value for key, value in ranked if key == best)
+
+
+def extreme(rows: Rows, choose: Callable[..., Any]) -> Any:
+    return choose(present(rows), key=rank, default=None)
+
+
+CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
+    "aggregate": [
+        (
+            a.aggregate("x", lift=lambda v: [repr(v)], combine=lambda p, q: p + q, lower=" ".join,
+                        commutative=False, type=pa.string()),
+            lambda rows, _: " ".join(map(repr, present(rows))) or None,
+        ),
+        (
+            a.aggregate("x", "y", lift=lambda x, y: (1, {repr((x, y))}), type=pa.string(),
+                        combine=lambda p, q: (p[0] + q[0], p[1] | q[1]),
+                        lower=lambda p: f"{p[0]} {sorted(p[1])}"),
+            lambda rows, _: (
+                f"{len(full)} {sorted({repr(row) for row in full})}"
+                if (full := [row for row in rows if None not in row]) else None
+            ),
+        ),
+        (
+            a.aggregate("x", lift=lambda v: 1, combine=lambda p, q: p + q, identity=0,
+                        invert=lambda p, q: p - q),
+            lambda rows, _: len(present(rows)) or None,
+        ),
+    ],
+    "arg_max": [(a.arg_max("x", by="y"), lambda rows, _: arg(rows, True))],
+    "arg_min": [(a.arg_min("x", by="y"), lambda rows, _: arg(rows, False))],
+    "collect": [(a.collect("x"), lambda rows, _: present(rows))],
+    "count": [
+        (a.count(), lambda rows, _: len(rows)),
+        (a.count("x"), lambda rows, _: len(present(rows))),
+    ],
+    "first": [
+        (a.first("x"), lambda rows, _: rows[0][0] if rows else None),
+        (a.first("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)), None)),
+    ],
+    "last": [
+        (a.last("x"), lambda rows, _: rows[-1][0] if rows else None),
+        (a.last("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)[::-1]), None)),
+    ],
+    "max": [(a.max("x"), lambda rows, _: extreme(rows, max))],
+    "mean": [(a.mean("x"), mean)],
+    "median": [(a.median("x"), lambda rows, _: quantile(rows, 0.5))],
+    "min": [(a.min("x"), lambda rows, _: extreme(rows, min))],
+    "quantile": [
+        (a.quantile("x", 0.3), lambda rows, _: quantile(rows, 0.3)),
+        (a.quantile("x", 1), lambda rows, _: quantile(rows, 1)),
+    ],
+    "stddev": [
+        (a.stddev("x"), lambda rows, _: root(variance(rows))),
+        (a.stddev("x", population=True), lambda rows, _: root(variance(rows, True))),
+    ],
+    "sum": [(a.sum("x"), sum_)],
+    "variance": [
+        (a.variance("x"), lambda rows, _: variance(rows)),
+        (a.variance("x", population=True), lambda rows, _: variance(rows, True)),
+    ],
+}  # fmt: skip
+
+RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
+    "count": lambda _: pa.int64(),
+    "collect": pa.list_,
+    "sum": lambda t: (
+        pa.decimal128(min(38, t.precision + 10), t.scale) if pa.types.is_decimal(t)
+        else pa.int64() if pa.types.is_integer(t)
+        else pa.float64() if pa.types.is_floating(t)
+        else t
+    ),
+    "mean": lambda t: (
+        pa.decimal128(min(38, t.precision + 4), t.scale + 4) if pa.types.is_decimal(t) else pa.float64()
+    ),
+} | dict.fromkeys(["median", "quantile", "stddev", "variance"], lambda _: pa.float64())  # fmt: skip
+
+
+def makes_sense(name: str, inputs: list[pa.DataType]) -> bool:
+    if name in ("mean", "median", "quantile", "stddev", "variance"):
+        return number(inputs[0])
+    if name == "sum":
+        return number(inputs[0]) or pa.types.is_duration(inputs[0])
+    if name in ("min", "max", "arg_min", "arg_max"):
+        return not pa.types.is_nested(inputs[-1])
+    return True
+
+
+# --- the states under test beside what they should contain --------------------------------------
+
+
+@dataclass
+class Rowset:
+    """Rows of all partials of an aggregate, and the tuples that each row stands for."""
+
+    bound: Bound
+    states: dict[Any, Any]
+    content: list[list[tuple[int, int, tuple[Any, ...]]]]
+    expected: Callable[[Rows], Any] = field(repr=False)
+
+    @property
+    def partials(self) -> tuple[Any, ...]:
+        return with_needs(self.bound.partials)
+
+    def of(self, states: dict[Any, Any], content: list[Any]) -> "Rowset":
+        for partial, state in states.items():
+            assert partial.size(state) == len(content)
+            assert partial.nbytes(state) >= 0
+            weights = partial.weights(state)
+            assert weights is None or len(weights) == len(content)
+        return Rowset(self.bound, states, content, self.expected)
+
+    def join(self, other: "Rowset") -> "Rowset":
+        states = {p: p.concat([self.states[p], other.states[p]]) for p in self.partials}
+        return self.of(states, self.content + other.content)
+
+    def take(self, index: list[int]) -> "Rowset":
+        rows = np.array(index, dtype=np.int64)
+        states = {p: p.take(self.states[p], rows) for p in self.partials}
+        return self.of(states, [self.content[i] for i in index])
+
+    def reduce(self, rows: list[int] | None, ranges: list[tuple[int, int]]) -> "Rowset":
+        lo, hi = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+        index = None if rows is None else np.array(rows, dtype=np.int64)
+        after: dict[Any, Any] = {}
+        for p in self.partials:
+            before = tuple(self.states[q] for q in p.needs)
+            then = tuple(after[q] for q in p.needs)
+            after[p] = p.reduce(self.states[p], index, lo.copy(), hi.copy(), before, then)
+        places = list(range(len(self.content))) if rows is None else rows
+        content = [[item for r in places[b:e] for item in self.content[r]] for b, e in ranges]
+        return self.of(after, content)
+
+    def snapshot(self) -> "Rowset":
+        states = {}
+        for p in self.partials:
+            columns = p.to_arrow(self.states[p])
+            sink = pa.BufferOutputStream()
+            batch = pa.record_batch(columns)
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write(batch)
+            table = pa.ipc.open_stream(sink.getvalue()).read_all().combine_chunks()
+            back = {
+                name: table[name].chunk(0) if table[name].num_chunks else pa.array([], table[name].type)
+                for name in table.column_names
+            }
+            states[p] = p.from_arrow(back)
+        return self.of(states, self.content)
+
+    def check(self) -> None:
+        want, overflow = [], False
+        for row in self.content:
+            try:
+                want.append(self.expected([values for _, _, values in sorted(row, key=lambda r: r[:2])]))
+            except DataError:
+                overflow = True
+        states = tuple(self.states[p] for p in self.bound.partials)
+        if overflow:
+            with pytest.raises(DataError, match="overflow"):
+                self.bound.lower(states)
+            return
+        found = self.bound.lower(states)
+        assert found.type == self.bound.type
+        found.validate(full=True)
+        spread = max(
+            (abs(float(v[0])) for row in self.content for *_, v in row if v and is_finite(v[0])), default=1.0
+        )
+        for one, other in zip(found.to_pylist(), want, strict=True):
+            assert same(one, other, spread), (one, other)
+
+
+def is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and math.isfinite(value)
+
+
+def same(one: Any, other: Any, spread: float) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        if math.isnan(one) or math.isnan(other):
+            return math.isnan(one) and math.isnan(other)
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12 * spread)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other, [spread] * len(one)))
+    return bool(one == other)
+
+
+@st.composite
+def rowsets(draw: st.DrawFn, aggregate: Aggregate, name: str, expected: Any) -> Rowset:
+    types = [draw(st.sampled_from(list(TYPES))) for _ in aggregate.inputs]
+    assume(makes_sense(name, types))
+    bound = aggregate.bind(tuple(types))
+    plain = types[0].value_type if types and pa.types.is_dictionary(types[0]) else (types or [None])[0]
+    if name != "aggregate":
+        assert bound.type == RESULT.get(name, lambda t: t)(plain)
+    seqs = iter(draw(st.permutations(range(60))))
+    rowset = None
+    for _ in range(draw(st.integers(1, 3))):
+        n = draw(st.integers(0, 4))
+        m = draw(st.integers(0, 12))
+        group = [draw(st.integers(-1, n - 1)) for _ in range(m)]
+        time = [draw(st.integers(-3, 3)) for _ in range(m)]
+        seq = [next(seqs) for _ in range(m)]
+        nulls = st.none() if draw(st.booleans()) else st.nothing()
+        columns = [[draw(TYPES[type_] | nulls) for _ in range(m)] for type_ in types]
+        shape = draw(st.sampled_from(["scatter", "ordered", "offsets"]))
+        if shape != "scatter":
+            order = sorted(range(m), key=lambda i: (group[i], time[i], seq[i]))
+            group, time, seq, *columns = ([c[i] for i in order] for c in (group, time, seq, *columns))
+        lifted = _lift(aggregate, bound, types, n, group, time, seq, columns, shape, expected)
+        rowset = lifted if rowset is None else rowset.join(lifted)
+    assert rowset is not None
+    return rowset
+
+
+def _lift(aggregate, bound, types, n, group, time, seq, columns, shape, expected):  # type: ignore[no-untyped-def]
+    numbers = {k: np.array(v, dtype=np.int64) for k, v in (("group", group), ("time", time), ("seq", seq))}
+    offsets = np.searchsorted(numbers["group"], np.arange(n + 1)) if shape == "offsets" else None
+    # One entry before, one after, sliced away: arrays may start anywhere in their buffers.
+    padded = [
+        pa.array([None, *c, None], type_).slice(1, len(c)) for c, type_ in zip(columns, types, strict=True)
+    ]
+    values = dict(zip(aggregate.inputs, padded, strict=True))
+    group_or_none = None if shape == "offsets" else numbers["group"]
+    g = Groups(n, group_or_none, shape != "scatter", numbers["time"], numbers["seq"], values, offsets)
+    states: dict[Any, Any] = {}
+    for p in with_needs(bound.partials):
+        states[p] = p.lift(g, tuple(states[q] for q in p.needs))
+    content: list[list[Any]] = [[] for _ in range(n)]
+    rows = list(zip(*(array.to_pylist() for array in padded), strict=True)) if padded else [()] * len(group)
+    for i, k in enumerate(group):
+        if k >= 0:
+            content[k].append((time[i], seq[i], rows[i]))
+    first = types[0] if types else None
+    return Rowset(bound, {}, [], lambda rows: expected(rows, first)).of(states, content)
+
+
+# --- the tests ------------------------------------------------------------------------------
+
+
+def test_every_constructor_is_covered() -> None:
+    assert set(CASES) == set(a.__all__) - {"col"}
+
+
+ALL = [pytest.param(name, *case, id=f"{case[0]}") for name, cases in CASES.items() for case in cases]
+
+
+@pytest.mark.parametrize(("name", "aggregate", "expected"), ALL)
+@settings(max_examples=settings.default.max_examples // 2)
+@given(data=st.data())
+def test_any_tree_of_reductions_equals_recomputation(
+    name: str, aggregate: Aggregate, expected: Any, data: st.DataObject
+) -> None:
+    rowset = data.draw(rowsets(aggregate, name, expected))
+    rowset.check()
+    for _ in range(data.draw(st.integers(0, 3))):
+        size = len(rowset.content)
+        step = data.draw(st.sampled_from(["take", "ranges", "gather", "snapshot"]))
+        if step == "take":
+            rowset = rowset.take(data.draw(st.permutations(range(size))))
+        elif step == "ranges":
+            rowset = rowset.reduce(None, data.draw(ranges(size)))
+        elif step == "gather" and size:
+            rows = data.draw(st.lists(st.integers(0, size - 1), max_size=6))
+            rowset = rowset.reduce(rows, data.draw(ranges(len(rows))))
+        else:
+            rowset = rowset.snapshot()
+    rowset.check()
+
+
+def ranges(size: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    edge = st.integers(0, size)
+    return st.lists(st.tuples(edge, edge).map(lambda pair: (min(pair), max(pair))), max_size=4)
+
+
+@pytest.mark.parametrize(("name", "aggregate", "expected"), ALL)
+@settings(max_examples=settings.default.max_examples // 4)
+@given(data=st.data())
+def test_invert_leaves_the_rest(name: str, aggregate: Aggregate, expected: Any, data: st.DataObject) -> None:
+    if not aggregate.invertible:
+        return
+    rowset = data.draw(rowsets(aggregate, name, expected))
+    if not rowset.bound.invertible:
+        return
+    size = len(rowset.content)
+    cut = data.draw(st.integers(0, size))
+    whole, part, rest = (rowset.reduce(None, [edges]) for edges in ((0, size), (0, cut), (cut, size)))
+    states = {p: p.invert(whole.states[p], part.states[p]) for p in rowset.partials}
+    rest.of(states, rest.content).check()
+
+
+@pytest.mark.parametrize(("name", "aggregate", "expected"), ALL)
+def test_types_without_meaning_are_refused(name: str, aggregate: Aggregate, expected: Any) -> None:
+    for type_ in TYPES:
+        types = [type_] * len(aggregate.inputs)
+        if types and not makes_sense(name, types):
+            with pytest.raises(DataError, match=f'{name} needs .*: "[xy]" is'):
+                aggregate.bind(tuple(types))
+
+
+@pytest.mark.parametrize(
+    "aggregate", [case[0] for name, cases in CASES.items() if name != "aggregate" for case in cases]
+)
+def test_parameters_recreate_the_aggregate(aggregate: Aggregate) -> None:
+    assert getattr(a, aggregate.constructor)(**aggregate.parameters()) == aggregate

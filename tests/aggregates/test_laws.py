@@ -1,0 +1,88 @@
+"""The scalar algebra of every aggregate: a monoid with the traits that it declares."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from muntin import aggregates as a
+from muntin.aggregates.base import Aggregate
+from muntin.errors import DataError, QueryError
+
+REQUIRED: dict[str, dict[str, Any]] = {
+    "aggregate": {"lift": lambda v: Counter([v]), "combine": lambda p, q: p + q, "identity": Counter(),
+                  "invert": lambda p, q: p - q, "lower": lambda p: sorted(p.elements())},
+    "quantile": {"q": 0.3},
+}  # fmt: skip
+
+
+def instance(name: str) -> Aggregate:
+    constructor = getattr(a, name)
+    columns = getattr(constructor, "column_fields", ("column",))
+    found: Aggregate = constructor(*columns, **REQUIRED.get(name, {}))
+    return found
+
+
+ALL = [instance(name) for name in a.__all__ if name != "col"]
+ALL.append(a.aggregate("x", lift=str, combine=lambda p, q: p + q, commutative=False))
+
+
+@st.composite
+def partials(draw: st.DrawFn, aggregate: Aggregate) -> Any:
+    """A partial of a few tuples, at places that no two tuples share."""
+    p = aggregate.identity()
+    for _ in range(draw(st.integers(0, 3))):
+        values = [draw(st.none() | st.integers(-9, 9)) for _ in aggregate.inputs]
+        at = (draw(st.integers(-2, 2)), draw(st.uuids()).int)
+        p = aggregate.combine(p, aggregate.lift(*values, at=at))
+    return p
+
+
+def same(aggregate: Aggregate, p: Any, q: Any) -> bool:
+    one, other = aggregate.lower(p), aggregate.lower(q)
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("aggregate", ALL, ids=str)
+@given(data=st.data())
+def test_laws(aggregate: Aggregate, data: st.DataObject) -> None:
+    p, q, r = (data.draw(partials(aggregate)) for _ in range(3))
+    combine = aggregate.combine
+    assert same(aggregate, combine(combine(p, q), r), combine(p, combine(q, r)))
+    assert same(aggregate, combine(p, aggregate.identity()), p)
+    assert same(aggregate, combine(aggregate.identity(), p), p)
+    # All partials carry the order that matters, so all of them commute.
+    assert same(aggregate, combine(p, q), combine(q, p))
+    if aggregate.invertible:
+        assert same(aggregate, combine(r, aggregate.invert(combine(p, q), q)), combine(r, p))
+
+
+def test_nothing_has_no_value() -> None:
+    nothing = {aggregate.constructor: aggregate.lower(aggregate.identity()) for aggregate in ALL[1:-1]}
+    assert nothing.pop("count") == 0
+    assert nothing.pop("collect") == []
+    assert set(nothing.values()) == {None}
+
+
+@pytest.mark.parametrize("aggregate", ALL, ids=str)
+def test_what_is_not_invertible_says_so(aggregate: Aggregate) -> None:
+    if not aggregate.invertible:
+        with pytest.raises(QueryError, match="not invertible"):
+            aggregate.invert(aggregate.identity(), aggregate.identity())
+
+
+def test_scalar_sums_do_not_wrap() -> None:
+    total = a.sum("x")
+    with pytest.raises(DataError, match="overflows"):
+        total.lower(total.combine(total.lift(2**63 - 1), total.lift(1)))
+
+
+def test_kinds() -> None:
+    kinds = {aggregate.constructor: aggregate.kind for aggregate in ALL}
+    assert {name for name, kind in kinds.items() if kind == "holistic"} == {"collect", "median", "quantile"}
+    assert {name for name, kind in kinds.items() if kind == "distributive"} == {"count", "sum", "min", "max"}

@@ -1,0 +1,286 @@
+"""Cases that other implementations are known to get wrong, over whole columns."""
+
+import math
+import statistics
+import subprocess
+import sys
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from muntin import aggregates as a
+from muntin.aggregates.base import Aggregate, Groups, with_needs
+from muntin.errors import DataError, QueryError, SnapshotError
+from muntin.expressions import as_expr
+
+
+def run(aggregate: Aggregate, *columns: Any, slices: int = 1, ordered: bool = True) -> Any:
+    """The aggregate over all tuples, lifted into some slices and combined again."""
+    arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
+    size = len(arrays[0])
+    bound = aggregate.bind(tuple(array.type for array in arrays))
+    places = np.arange(size, dtype=np.int64)
+    group = places * slices // max(size, 1)
+    if not ordered:
+        shuffled = np.random.default_rng(1).permutation(size)
+        group, places = group[shuffled], places[shuffled]
+        arrays = [array.take(pa.array(shuffled)) for array in arrays]
+    g = Groups(slices, group, ordered, places, places, dict(zip(aggregate.inputs, arrays, strict=True)))
+    lo, hi = np.array([0]), np.array([slices])
+    lifted: dict[Any, Any] = {}
+    reduced: dict[Any, Any] = {}
+    for p in with_needs(bound.partials):
+        lifted[p] = p.lift(g, tuple(lifted[q] for q in p.needs))
+        before, after = (tuple(states[q] for q in p.needs) for states in (lifted, reduced))
+        reduced[p] = p.reduce(lifted[p], None, lo, hi, before, after)
+    return bound.lower(tuple(reduced[p] for p in bound.partials))[0].as_py()
+
+
+SHAPES = pytest.mark.parametrize(("slices", "ordered"), [(1, True), (7, True), (7, False)])
+
+
+@SHAPES
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_long_runs(slices: int, ordered: bool, nulls: bool, dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    numbers = rng.normal(1e3, 500, 5_000).astype(dtype)
+    mask = rng.random(5_000) < 0.3 if nulls else None
+    column = pa.array(numbers, mask=mask)
+    kept = [value for value in column.to_pylist() if value is not None]
+    want = {
+        a.count("x"): len(kept),
+        a.sum("x"): math.fsum(kept),
+        a.mean("x"): math.fsum(kept) / len(kept),
+        a.min("x"): min(kept),
+        a.max("x"): max(kept),
+        a.variance("x"): statistics.variance(kept),
+        a.median("x"): statistics.median(kept),
+        a.quantile("x", 0.1): float(np.quantile(kept, 0.1)),
+        a.first("x", ignore_nulls=True): kept[0],
+        a.last("x", ignore_nulls=True): kept[-1],
+        a.arg_max("x", by="x"): max(kept),
+        a.collect("x"): kept,
+    }
+    for aggregate, expected in want.items():
+        columns = [column] * len(aggregate.inputs)
+        if isinstance(aggregate, a.arg_max):
+            aggregate = a.arg_max("x", by="y")
+        found = run(aggregate, *columns, slices=slices, ordered=ordered)
+        assert found == (expected if isinstance(expected, list) else pytest.approx(expected, rel=1e-12)), (
+            aggregate
+        )
+
+
+@SHAPES
+def test_variance_of_small_noise_around_a_large_value(slices: int, ordered: bool) -> None:
+    noise = np.random.default_rng(3).integers(-3, 4, 10_000)
+    for shift in (1e9, -1e10):
+        found = run(a.variance("x"), noise + shift, slices=slices, ordered=ordered)
+        assert found == pytest.approx(statistics.variance(noise.tolist()), rel=1e-8)
+        integers = run(a.stddev("x"), noise + int(shift), slices=slices, ordered=ordered)
+        assert integers == pytest.approx(statistics.stdev(noise.tolist()), rel=1e-8)
+
+
+@SHAPES
+def test_float_sums_lose_nothing(slices: int, ordered: bool) -> None:
+    values = [1e16, 1.0, -1e16] * 1_000
+    assert run(a.sum("x"), values, slices=slices, ordered=ordered) == 1_000.0
+    assert run(a.mean("x"), values, slices=slices, ordered=ordered) == 1 / 3
+
+
+@SHAPES
+def test_float_sums_with_infinities(slices: int, ordered: bool) -> None:
+    values = [1.0] * 100
+    assert run(a.sum("x"), [*values, math.inf], slices=slices, ordered=ordered) == math.inf
+    assert math.isnan(run(a.sum("x"), [-math.inf, *values, math.inf], slices=slices, ordered=ordered))
+
+
+@SHAPES
+def test_integer_sums_are_exact_and_never_wrap(slices: int, ordered: bool) -> None:
+    most = 2**63 - 1
+    # In parts it does not fit, as a whole it does: only the result counts.
+    assert run(a.sum("x"), [most] * 10 + [-most] * 9 + [0], slices=slices, ordered=ordered) == most
+    with pytest.raises(DataError, match='sum over "x" overflows'):
+        run(a.sum("x"), [most] * 7 + [1], slices=slices, ordered=ordered)
+    with pytest.raises(DataError, match="overflows"):
+        run(a.sum("x"), [-most, -2], slices=2)
+    assert run(a.mean("x"), [most] * 8, slices=slices, ordered=ordered) == float(most)
+
+
+def test_sums_of_unsigned_integers() -> None:
+    top = pa.array([2**64 - 1, 2**63], pa.uint64())
+    assert run(a.mean("x"), top) == pytest.approx((2**64 + 2**63) / 2)
+    assert run(a.max("x"), top) == 2**64 - 1
+    with pytest.raises(DataError, match="overflows"):
+        run(a.sum("x"), top)
+    assert run(a.sum("x"), pa.array([2**63 - 2, 1], pa.uint64())) == 2**63 - 1
+
+
+def test_decimals_are_exact() -> None:
+    cents = pa.array([Decimal("0.10")] * 30, pa.decimal128(5, 2))
+    assert run(a.sum("x"), cents) == Decimal("3.00")
+    assert run(a.mean("x"), pa.array([Decimal("0.01"), Decimal("0.02"), Decimal("-0.05")])) == Decimal(
+        "-0.006667"
+    )
+    most, least = Decimal(10**38 - 1), Decimal(1 - 10**38)
+    assert run(a.sum("x"), pa.array([most, most, least], pa.decimal128(38)), slices=3) == most
+    with pytest.raises(DataError, match=r"does not fit into decimal128\(38, 0\)"):
+        run(a.sum("x"), pa.array([most, Decimal(1)], pa.decimal128(38)))
+    assert run(a.min("x"), pa.array([most, least], pa.decimal128(38)), slices=2) == least
+
+
+def test_extremes_of_negative_numbers_and_nan() -> None:
+    assert run(a.max("x"), [-3, -2, -7], slices=3) == -2
+    assert run(a.max("x"), [-math.inf, -math.inf], slices=2) == -math.inf
+    assert math.isnan(run(a.max("x"), [1.0, math.nan, math.inf], slices=3))
+    assert run(a.min("x"), [math.nan, math.inf], slices=2) == math.inf
+    assert math.isnan(run(a.min("x"), [math.nan, None], slices=2))
+    negative_nan = np.array([-math.nan, 1.0])
+    assert math.isnan(run(a.max("x"), negative_nan))
+
+
+def test_the_first_of_equals_wins() -> None:
+    who, amount = ["a", "b", "c", "d"], [1, 5, 5, 1]
+    assert run(a.arg_max("who", by="amount"), who, amount, slices=2, ordered=False) == "b"
+    assert run(a.arg_min("who", by="amount"), who, amount, slices=2, ordered=False) == "a"
+    assert run(a.arg_max("who", by="amount"), who, ["x", "y", "y", "x"], slices=4) == "b"
+    assert run(a.arg_max("who", by="amount"), who, [0.0, -0.0, None, math.nan], slices=4) == "d"
+    assert run(a.arg_max("who", by="amount"), [None, "b"], [2, 1]) is None
+
+
+def test_strings_order_by_code_point() -> None:
+    assert run(a.max("x"), ["z", "ä", "\U0001f600", "￿", None], slices=5) == "\U0001f600"
+    assert run(a.min("x"), pa.array([b"\xff", b"\x00", b""]), slices=2) == b""
+
+
+def test_quantiles_count_multiplicity() -> None:
+    assert run(a.median("x"), [1] * 7 + [100] * 6, slices=5) == 1.0
+    assert run(a.quantile("x", 0.95), list(range(101)), slices=4, ordered=False) == 95.0
+    with pytest.raises(QueryError, match="q must be a number from 0 to 1: got 95"):
+        a.quantile("x", 95)
+
+
+def test_mean_and_variance_share_their_partials() -> None:
+    mean, variance, total = (make("x").bind((pa.float64(),)) for make in (a.mean, a.variance, a.sum))
+    assert set(mean.partials) == set(total.partials) < set(variance.partials)
+    assert len(with_needs([*variance.partials, *mean.partials])) == 3
+
+
+def test_invertibility_depends_on_the_type() -> None:
+    assert a.sum("x").bind((pa.int64(),)).invertible
+    assert not a.sum("x").bind((pa.float64(),)).invertible
+
+
+def test_computed_inputs() -> None:
+    computed = a.sum(a.col("price") * a.col("volume"))
+    assert computed.parameters() == {"expression": "price * volume"}
+    assert str(a.arg_max("who", by=as_expr("amount"))) == "arg_max(who, by=amount)"
+    by = a.arg_max("who", by=a.col("amount") * 2)
+    assert by.parameters() == {"column": "who", "by_expression": "amount * 2"}
+
+
+def test_a_column_of_nulls_asks_for_a_type() -> None:
+    with pytest.raises(DataError, match="nothing but nulls"):
+        a.sum("x").bind((pa.null(),))
+    assert run(a.last("x"), pa.nulls(3)) is None
+    assert run(a.count("x"), pa.nulls(3)) == 0
+
+
+def test_importing_loads_no_compiler() -> None:
+    code = "import sys, muntin.aggregates; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- user-defined -------------------------------------------------------------------------------
+
+
+def join(column: str = "x", **kwargs: Any) -> Aggregate:
+    return a.aggregate(
+        column, lift=str, combine=lambda p, q: p + q, commutative=False, name="joined", **kwargs
+    )
+
+
+def test_user_functions_run_in_event_time_order() -> None:
+    letters = list("abcdefghij")
+    assert run(join(), letters, slices=3, ordered=False) == "abcdefghij"
+    assert run(join(), pa.array([None, "b"]), slices=2) == "b"
+    assert run(join(), pa.array([None, None], pa.string())) is None
+
+
+def test_folds_of_rows_in_order_are_reused() -> None:
+    calls = []
+
+    def combine(p: str, q: str) -> str:
+        calls.append((p, q))
+        return p + q
+
+    aggregate = a.aggregate("x", lift=str, combine=combine, commutative=False, type=pa.string())
+    partial = aggregate.bind((pa.string(),)).partials[0]
+    places = np.arange(6)
+    g = Groups(
+        3, np.repeat(np.arange(3), 2), True, places, places, {aggregate.inputs[0]: pa.array(list("abcdef"))}
+    )
+    state = partial.lift(g, ())
+    calls.clear()
+    # Two rows after one another, given in the wrong order: one combine.
+    found = partial.reduce(state, np.array([1, 0]), np.array([0]), np.array([2]), (), ())
+    assert (found.fold.tolist(), calls) == (["abcd"], [("ab", "cd")])
+
+
+@pytest.mark.parametrize(
+    ("step", "kwargs"),
+    [
+        ("lift", {"lift": lambda v: 1 / v, "combine": lambda p, q: p}),
+        ("combine", {"lift": float, "combine": lambda p, q: p / q}),
+        ("lower", {"lift": float, "combine": lambda p, q: q, "lower": lambda p: 1 / p}),
+    ],
+)
+@pytest.mark.parametrize("commutative", [True, False])
+def test_failures_name_the_aggregate_and_the_values(step: str, kwargs: Any, commutative: bool) -> None:
+    from muntin.errors import UserCodeError
+
+    aggregate = a.aggregate("x", name="mine", commutative=commutative, type=pa.float64(), **kwargs)
+    with pytest.raises(UserCodeError, match=rf'"mine": {step}\(.*0.*\) failed: ZeroDivisionError') as caught:
+        run(aggregate, [5, 0])
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_result_types_of_user_functions() -> None:
+    def promise(p: object) -> bytes:
+        raise NotImplementedError
+
+    assert join().bind((pa.string(),)).type == pa.string()
+    assert a.aggregate("x", lift=abs, combine=max).bind((pa.float64(),)).type == pa.float64()
+    promised = a.aggregate("x", lift=abs, combine=max, lower=promise)
+    assert promised.bind((pa.int64(),)).type == pa.binary()
+    with pytest.raises(QueryError, match="give it, for instance type="):
+        a.aggregate("x", lift=lambda v: v.nothing, combine=max).bind((pa.int64(),))
+    with pytest.raises(QueryError, match="combine must be a function: got 3"):
+        a.aggregate("x", lift=abs, combine=3)
+
+
+def test_a_result_of_another_type_than_said() -> None:
+    from muntin.errors import UserCodeError
+
+    with pytest.raises(UserCodeError, match="a result is no int64"):
+        run(a.aggregate("x", lift=str, combine=max, type=pa.int64()), ["a"])
+
+
+def test_states_that_no_snapshot_can_hold() -> None:
+    aggregate = a.aggregate("x", lift=lambda v: object(), combine=lambda p, q: p, type=pa.string())
+    partial = aggregate.bind((pa.string(),)).partials[0]
+    one = np.zeros(1, dtype=np.int64)
+    state = partial.lift(Groups(1, one, True, one, one, {aggregate.inputs[0]: pa.array(["a"])}), ())
+    with pytest.raises(SnapshotError, match="is a object; use numbers"):
+        partial.to_arrow(state)
+    with pytest.raises(SnapshotError, match="damaged"):
+        partial.from_arrow({"count": pa.array([1]), "value": pa.array(['{"os": 1}'])})
+
+
+def test_user_code_is_not_written_to_files() -> None:
+    with pytest.raises(QueryError, match='"joined" cannot be written to a file'):
+        join().parameters()

@@ -1,0 +1,54 @@
+"""What `import muntin` gives, and what it costs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+import muntin as mt
+from muntin import dsl
+from muntin import windows as w
+
+
+def test_public_names() -> None:
+    for name in mt.__all__:
+        assert getattr(mt, name) is not None
+    assert mt.col is pc.field
+    assert dir(mt) == sorted(mt.__all__)
+    with pytest.raises(AttributeError, match=r'Did you mean "windows"\?'):
+        mt.window  # noqa: B018  # the access is the test
+
+
+def test_windows_is_a_package_and_starts_queries() -> None:
+    assert inspect.ismodule(w)
+    assert mt.windows is w
+    assert isinstance(w.tumbling(10), w.base.Window)
+    assert isinstance(mt.windows(ten=w.tumbling(10)), mt.Query)
+
+
+def test_type_checkers_see_every_constructor() -> None:
+    seen = inspect.getsource(dsl.WindowsPackage)
+    constructors = [name for name in w.__all__ if name.islower()]
+    for name in (*constructors, "ContextFree", "ForwardContextFree", "ForwardContextAware"):
+        assert f" {name} = " in seen
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, json; before = set(sys.modules); import muntin; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = {name.partition(".")[0] for name in json.loads(run.stdout)}
+    assert not loaded & {"numba", "pyspark", "pandas", "polars"}
+    assert not {"pyarrow.compute", "pyarrow.acero"} & set(json.loads(run.stdout))
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(dsl.__file__).parent / "py.typed").exists()

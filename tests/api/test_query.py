@@ -1,0 +1,216 @@
+"""Queries: frozen, reusable, checked where they are written."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import pickle
+from typing import Any
+
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.errors import MuntinError, QueryError
+from muntin.timeline import Micros
+
+MINUTE = w.tumbling("1 minute")
+
+
+def dashboard() -> mt.Query:
+    return (
+        mt.windows(minute=MINUTE, visit=w.session("30 seconds"), hundred=w.count(100))
+        .aggregate(total=a.sum("amount"), top=a.arg_max("customer", by="amount"))
+        .by("shop")
+        .on("ts", allowed_lateness="1 hour", early=mt.every("10 seconds"), late="route", bad="skip")
+    )
+
+
+def test_the_parts_of_a_query() -> None:
+    query = dashboard()
+    assert query.windows == (
+        ("minute", MINUTE),
+        ("visit", w.session("30 seconds")),
+        ("hundred", w.count(100)),
+    )
+    assert query.aggregates == (("total", a.sum("amount")), ("top", a.arg_max("customer", by="amount")))
+    assert query.keys == ("shop",)
+    assert query.time == "ts"
+    assert query.allowed_lateness == Micros(3_600_000_000)
+    assert query.emit == mt.on_close()
+    assert query.early == mt.every(dt.timedelta(seconds=10))
+    assert (query.late, query.bad, query.idle_after) == ("route", "skip", None)
+
+
+def test_queries_are_frozen_equal_and_hashable() -> None:
+    query = dashboard()
+    assert query == dashboard()
+    assert hash(query) == hash(dashboard())
+    assert query != query.by("city")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        query.time = "at"  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(query)) == query  # noqa: S301  # our own bytes
+
+
+def test_the_order_of_the_calls_does_not_matter() -> None:
+    start = mt.windows(minute=MINUTE)
+    assert start.on("ts").by("shop").aggregate(n=a.count()) == start.aggregate(n=a.count()).by("shop").on(
+        "ts"
+    )
+
+
+def test_queries_can_be_reused() -> None:
+    base = mt.windows(minute=MINUTE).aggregate(n=a.count()).on("ts")
+    by_shop, by_city = base.by("shop"), base.by("city")
+    assert (base.keys, by_shop.keys, by_city.keys) == ((), ("shop",), ("city",))
+    more = base.aggregate(total=a.sum("amount"))
+    assert [name for name, _ in more.aggregates] == ["n", "total"]
+    assert [name for name, _ in base.aggregates] == ["n"]
+
+
+def test_repr_is_the_source() -> None:
+    assert repr(dashboard()) == (
+        "mt.windows(minute=w.tumbling(length='1 minute'), visit=w.session(gap='30 seconds'), "
+        "hundred=w.count(n=100)).aggregate(total=a.sum(column='amount'), "
+        "top=a.arg_max(column='customer', by='amount')).by('shop').on('ts', allowed_lateness='1 hour', "
+        "early=mt.every('10 seconds'), late='route', bad='skip')"
+    )
+
+
+def test_fingerprints_tell_queries_apart() -> None:
+    base = dashboard()
+    variants = [
+        base,
+        base.by(),
+        base.by("city"),
+        base.on("at"),
+        base.on("ts", allowed_lateness="2 hours"),
+        base.on("ts", early=mt.each_batch()),
+        base.on("ts", idle_after="1 minute"),
+        base.aggregate(n=a.count()),
+        dataclasses.replace(base, aggregates=base.aggregates[::-1]),
+        dataclasses.replace(base, windows=base.windows[:1]),
+        dataclasses.replace(base, windows=(("minute", w.tumbling("2 minutes")),)),
+        dataclasses.replace(base, windows=(("second", MINUTE),)),
+        mt.windows(x=w.punctuation(mt.col("qty") / 2 > 1)).aggregate(n=a.count()).on("ts"),
+        mt.windows(x=w.punctuation(mt.col("qty") / 2.0 > 1)).aggregate(n=a.count()).on("ts"),
+        mt.windows(x=w.punctuation(mt.col("qty").cast("int8") > 1)).aggregate(n=a.count()).on("ts"),
+        mt.windows(x=w.punctuation(mt.col("qty").cast("int16") > 1)).aggregate(n=a.count()).on("ts"),
+        mt.windows(x=w.discretize(_begins)).aggregate(n=a.count()).on("ts"),
+        mt.windows(x=w.discretize(_ends)).aggregate(n=a.count()).on("ts"),
+    ]
+    assert len({query.fingerprint() for query in variants}) == len(variants)
+    assert base.fingerprint() == dashboard().fingerprint()
+
+
+def _begins(record: Any) -> tuple[int, int]:
+    return 1, 0
+
+
+def _ends(record: Any) -> tuple[int, int]:
+    return 1, 1
+
+
+def test_a_fingerprint_never_changes() -> None:
+    query = mt.windows(minute=w.tumbling("1 minute")).aggregate(total=a.sum("amount")).by("shop").on("ts")
+    # Snapshots carry it: a change here refuses the snapshots of earlier versions.
+    assert query.fingerprint() == "368461952732d630102f1409c3f3f73fc4d2864e199cc5f648081c9fbd59206e"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: mt.windows(), "a query needs a window"),
+        (lambda: mt.windows(MINUTE), "windows need names"),
+        (lambda: mt.windows(minute="1 minute"), "\"minute\" must be a window: got '1 minute'; write minute="),
+        (lambda: mt.windows(minute=w.tumbling), "did you forget to call it?"),
+        (lambda: mt.windows(minute=a.count()), '"minute" must be a window'),
+        (lambda: mt.windows(minute=None), '"minute" must be a window'),
+        (lambda: mt.windows(m=MINUTE).aggregate(), "aggregates need names"),
+        (lambda: mt.windows(m=MINUTE).aggregate(a.count()), "aggregates need names"),
+        (lambda: mt.windows(m=MINUTE).aggregate(n=a.count), "did you forget to call it?"),
+        (lambda: mt.windows(m=MINUTE).aggregate(n="amount"), '"n" must be an aggregate'),
+        (lambda: mt.windows(m=MINUTE).aggregate(n=MINUTE), '"n" must be an aggregate'),
+        (lambda: mt.windows(m=MINUTE).aggregate(n=a.count()).aggregate(n=a.count()), '"n" twice'),
+        (lambda: mt.windows(m=MINUTE).by("x", "x"), '"x" twice'),
+        (lambda: mt.windows(m=MINUTE).by(3), "by() takes names of columns"),
+        (lambda: mt.windows(m=MINUTE).by(["x", "y"]), "by() takes names of columns"),
+        (lambda: mt.windows(m=MINUTE).by(""), "by() takes names of columns"),
+        (lambda: mt.windows(m=MINUTE).aggregate(kind=a.count()), 'the aggregate "kind" has the name'),
+        (lambda: mt.windows(m=MINUTE).by("window"), 'the key column "window" has the name'),
+        (lambda: mt.windows(m=MINUTE).by("n").aggregate(n=a.count()), "is a key column and an aggregate"),
+        (lambda: mt.windows(m=MINUTE).on(3), "on() takes the name of the time column"),
+        (lambda: mt.windows(m=MINUTE).on("ts", allowed_lateness="-1 s"), "must not be negative"),
+        (
+            lambda: mt.windows(m=MINUTE).on("ts", allowed_lateness="soon"),
+            "allowed_lateness must be a duration",
+        ),
+        (lambda: mt.windows(m=MINUTE).on("ts", allowed_lateness=10), "all durations"),
+        (lambda: mt.windows(m=MINUTE).on("ts", early=mt.every(10)), "all durations"),
+        (lambda: mt.windows(m=MINUTE, n=w.tumbling(10)), 'got "1 minute" in window "m" and 10 in window "n"'),
+        (lambda: mt.windows(m=MINUTE).on("ts", emit=mt.each_batch()), "early results go to early="),
+        (lambda: mt.windows(m=MINUTE).on("ts", early="10 seconds"), "early must be mt.every"),
+        (lambda: mt.windows(m=MINUTE).on("ts", early=mt.each_batch), "did you forget to call it?"),
+        (lambda: mt.windows(m=MINUTE).on("ts", early=mt.on_close()), "early must be mt.every"),
+        (lambda: mt.windows(m=MINUTE).on("ts", late="rout"), 'Did you mean "route"?'),
+        (lambda: mt.windows(m=MINUTE).on("ts", bad="ignore"), 'bad must be "fail" or "skip" or "route"'),
+        (lambda: mt.windows(m=MINUTE).on("ts", late=["drop"]), "late must be"),
+        (lambda: mt.windows(m=MINUTE).on("ts", idle_after=30), 'write idle_after="30 seconds"'),
+        (lambda: mt.windows(m=MINUTE).on("ts", idle_after="0 s"), "idle_after must be a positive"),
+        (lambda: mt.every("0 seconds"), "period must be positive"),
+        (lambda: mt.windows(m=MINUTE).on("ts").run({}), "the query has no aggregate"),
+        (lambda: mt.windows(m=MINUTE).aggregate(n=a.count()).operator(), "the query has no time column"),
+        (lambda: mt.windows(m=MINUTE).explain(), "the query has no aggregate"),
+        (lambda: mt.windows(m=MINUTE).to_toml(), "the query has no aggregate"),
+    ],
+)
+def test_mistakes_are_explained(wrong: Any, words: str) -> None:
+    with pytest.raises(QueryError) as error:
+        wrong()
+    assert words in str(error.value)
+
+
+def test_zero_and_other_measures_fit_every_unit() -> None:
+    mt.windows(ten=w.tumbling(10)).on("at", allowed_lateness=0)
+    mt.windows(ten=w.tumbling(10)).on("at", allowed_lateness="0 seconds")
+    mt.windows(minute=MINUTE, km=w.tumbling(10, measure="km"), hundred=w.count(100)).on("ts")
+
+
+def test_spark_is_not_there_yet() -> None:
+    with pytest.raises(MuntinError, match="Spark DataFrames are not supported in this version"):
+        dashboard()(object())
+
+
+def test_repr_of_computed_columns_and_of_the_users_own() -> None:
+    double = a.sum(mt.col("x") * 2)
+    mine = a.aggregate("x", lift=float, combine=float.__add__, name="mine")
+    query = mt.windows(enough=w.until(double, 5), d=w.discretize(_begins)).aggregate(double=double, mine=mine)
+    assert repr(query) == (
+        "mt.windows(enough=w.until(aggregate=a.sum(column=Expr('x * 2')), limit=5), "
+        "d=w.discretize(function=_begins))"
+        ".aggregate(double=a.sum(column=Expr('x * 2')), mine=a.aggregate(x, name='mine'))"
+    )
+
+
+class Wednesday(w.ContextFree):
+    """A window class of the user, which no constructor makes."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def next_edge(self, time: int) -> int:
+        return time + self.length
+
+    def containing(self, time: int) -> list[tuple[int, int]]:
+        return [(time, time + self.length)]
+
+
+def test_window_classes_of_the_user() -> None:
+    def query(length: int) -> mt.Query:
+        return mt.windows(mine=Wednesday(length)).aggregate(n=a.count()).on("ts")
+
+    assert query(5).fingerprint() == query(5).fingerprint() != query(6).fingerprint()
+    assert "Wednesday" in repr(query(5))
+    with pytest.raises(QueryError, match=r'windows "mine": .*Wednesday'):
+        query(5).to_toml()

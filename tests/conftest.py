@@ -1,0 +1,22 @@
+"""How many random scenarios the property tests try.
+
+A property test sets no `max_examples` of its own. One that covers more ground than others
+takes a multiple, and so grows with the profile too:
+
+    @settings(max_examples=10 * settings.default.max_examples)
+
+`make test` runs the profile "default", `make test-deep` the profile "deep".
+"""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default",
+    max_examples=100,
+    # The first example of a test may compile kernels: its time says nothing.
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile("deep", settings.get_profile("default"), max_examples=5_000)
+settings.load_profile("default")

@@ -1,0 +1,92 @@
+"""The embedded operator beside the oracle, on random queries and streams.
+
+How many scenarios: 2,300 in the profile "default", 115,000 in "deep" (`--hypothesis-profile
+deep`), or about as many as MUNTIN_EXAMPLES says. They are the same in every run; MUNTIN_SEED
+(a number, or "random") tries others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, given, seed, settings
+
+from muntin.testing.scenarios import Scenario, check
+from muntin.testing.strategies import scenarios
+
+PARTS = 23  # the sum of all shares below
+SEED = os.environ.get("MUNTIN_SEED", "")
+EXAMPLES = int(os.environ.get("MUNTIN_EXAMPLES", PARTS * settings.default.max_examples))
+
+Test = Callable[[Scenario], None]
+
+
+def on_random(share: int, *families: str, **options: Any) -> Callable[[Test], Test]:
+    """Run a test on its share of the scenarios, over windows of these families."""
+
+    def decorate(test: Test) -> Test:
+        arguments = (families,) if families else ()
+        test = given(scenarios(*arguments, **options))(test)
+        if SEED not in ("", "random"):
+            test = seed(int(SEED))(test)
+        return settings(
+            max_examples=max(1, share * EXAMPLES // PARTS),
+            derandomize=not SEED,
+            deadline=None,
+            report_multiple_bugs=False,  # shrinking one is enough to begin with
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        )(test)
+
+    return decorate
+
+
+@on_random(3, "time")
+def test_windows_on_time(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(3, "session", "session", "time")
+def test_sessions_beside_windows_on_time(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, "ranks", "ranks", "time")
+def test_windows_on_ranks(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, "frames", "frames", "session")
+def test_frames(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, "measures", "user")
+def test_other_measures_and_user_code(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(3)
+def test_everything_together(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, snapshots=True)
+def test_through_snapshots(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, live=True, snapshots=True)
+def test_queries_that_come_and_go(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, early=True)
+def test_early_results(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, "calendar", "time", "session", "ranks", "frames", stamps=True)
+def test_timestamps(scenario: Scenario) -> None:
+    check(scenario)

@@ -1,0 +1,65 @@
+"""Windows and aggregates in Python that the transcripts name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muntin import aggregates as a
+from muntin import windows as w
+
+
+def _begins_and_ends(record: Any) -> tuple[int, int]:
+    return record["begins"], record["ends"]
+
+
+def _surplus(buffer: Any) -> int:
+    return max(0, len(buffer) - 3)
+
+
+def _full(buffer: Any) -> bool:
+    return len(buffer) == 3
+
+
+class Doubling(w.ContextFree):
+    """[1, 2), [2, 4), [4, 8) and so on; nothing before 1."""
+
+    def next_edge(self, time: int) -> int:
+        return 1 if time < 1 else 1 << time.bit_length()
+
+    def containing(self, time: int) -> list[tuple[int, int]]:
+        return [] if time < 1 else [(1 << (time.bit_length() - 1), 1 << time.bit_length())]
+
+
+class Pairs(w.ForwardContextFree):
+    """Two records each."""
+
+    def initial_state(self) -> int:
+        return 0
+
+    def observe(self, state: int, record: Any) -> tuple[int, int, int]:
+        even = int(state % 2 == 0)
+        return state + 1, even, even
+
+
+class BeforeZero(w.ForwardContextAware):
+    """The two records before one with the value 0."""
+
+    columns = ("v",)
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, list[tuple[int, int]]]:
+        complete = record["v"] == 0 and record.rank >= 2
+        return state, [(record.rank - 2, record.rank)] if complete else []
+
+    def keep_rank(self, state: Any, rank: int) -> int:
+        return max(0, rank - 2)
+
+
+NAMED = {
+    "discretized": w.discretize(_begins_and_ends, columns=["begins", "ends"]),
+    "full_buffer": w.trigger(_full, _surplus),
+    "doubling": Doubling(),
+    "pairs": Pairs(),
+    "before_zero": BeforeZero(),
+    "product": a.aggregate("v", lift=int, combine=lambda p, q: p * q, name="product"),
+    "joined": a.aggregate("v", lift=str, combine=lambda p, q: p + q, commutative=False, name="joined"),
+}
