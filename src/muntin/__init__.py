@@ -9,19 +9,22 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import muntin.windows as _windows_package
-from muntin import aggregates, errors
-from muntin.dsl import Query, WindowsPackage
+from muntin import errors
 from muntin.errors import MuntinError
-from muntin.query import each_batch, every, on_close
-from muntin.query_file import load
+from muntin.windows_package import WindowsPackage
 
 if TYPE_CHECKING:
     from pyarrow.compute import field as col
 
+    from muntin import aggregates
     from muntin.connectors.embedded import Operator
+    from muntin.dsl import Query
+    from muntin.query import each_batch, every, on_close
+    from muntin.query_file import load
 
     __version__: str
     windows: WindowsPackage
@@ -41,26 +44,33 @@ __all__ = [
     "windows",
 ]
 
-# `from muntin import windows as w` must give the package, and `mt.windows(...)` start a
-# query: one name, so the package itself becomes callable.
 _windows_package.__class__ = WindowsPackage
 
 
+_ELSEWHERE = {
+    "Operator": ("muntin.connectors.embedded", "Operator"),
+    "Query": ("muntin.dsl", "Query"),
+    "aggregates": ("muntin.aggregates", None),
+    "col": ("pyarrow.compute", "field"),
+    "each_batch": ("muntin.query", "each_batch"),
+    "every": ("muntin.query", "every"),
+    "load": ("muntin.query_file", "load"),
+    "on_close": ("muntin.query", "on_close"),
+}
+"""Names that are imported when they are first used, so that `import muntin` stays quick."""
+
+
 def __getattr__(name: str) -> Any:
-    """Names whose import would make `import muntin` slow."""
-    if name == "col":
-        from pyarrow.compute import field
-
-        return field
-    if name == "Operator":
-        from muntin.connectors.embedded import Operator
-
-        return Operator
     if name == "__version__":
         from importlib.metadata import version
 
         return version("muntin")
-    raise AttributeError(f"module 'muntin' has no attribute {name!r}{errors.nearest(name, __all__)}")
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'muntin' has no attribute {name!r}{errors.nearest(name, __all__)}")
+    module, attribute = _ELSEWHERE[name]
+    found = import_module(module)
+    globals()[name] = found if attribute is None else getattr(found, attribute)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

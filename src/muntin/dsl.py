@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import MuntinError, QueryError
@@ -15,11 +14,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    import muntin.windows as w
     from muntin.connectors.embedded import Operator
     from muntin.planning.plan import Explanation
 
-__all__ = ["Query", "WindowsPackage", "windows"]
+__all__ = ["Query", "windows"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,33 +96,3 @@ def windows(*unnamed: object, **named: Window) -> Query:
     if unnamed:
         raise QueryError('windows need names: write mt.windows(minute=w.tumbling("1 minute"))')
     return Query(windows=tuple(named.items()))
-
-
-class WindowsPackage(ModuleType):
-    """The class of the package `muntin.windows`, which makes it callable: `mt.windows(...)`."""
-
-    def __call__(self, *unnamed: object, **named: Window) -> Query:
-        """Start a query from named windows; the names appear in the results' column `query`."""
-        return windows(*unnamed, **named)
-
-    if TYPE_CHECKING:  # what a type checker sees in `from muntin import windows as w`
-        boundary = staticmethod(w.boundary)
-        calendar = staticmethod(w.calendar)
-        count = staticmethod(w.count)
-        cumulate = staticmethod(w.cumulate)
-        delta = staticmethod(w.delta)
-        discretize = staticmethod(w.discretize)
-        fixed_band = staticmethod(w.fixed_band)
-        landmark = staticmethod(w.landmark)
-        last = staticmethod(w.last)
-        punctuation = staticmethod(w.punctuation)
-        session = staticmethod(w.session)
-        slide_by_tuple = staticmethod(w.slide_by_tuple)
-        sliding = staticmethod(w.sliding)
-        threshold = staticmethod(w.threshold)
-        trigger = staticmethod(w.trigger)
-        tumbling = staticmethod(w.tumbling)
-        until = staticmethod(w.until)
-        ContextFree = w.ContextFree
-        ForwardContextAware = w.ForwardContextAware
-        ForwardContextFree = w.ForwardContextFree

@@ -347,7 +347,7 @@ def rowsets(draw: st.DrawFn, aggregate: Aggregate, name: str, expected: Any) -> 
     return rowset
 
 
-def _lift(aggregate, bound, types, n, group, time, seq, columns, shape, expected):  # type: ignore[no-untyped-def]
+def _lift(aggregate, bound, types, n, group, time, seq, columns, shape, expected):
     numbers = {k: np.array(v, dtype=np.int64) for k, v in (("group", group), ("time", time), ("seq", seq))}
     offsets = np.searchsorted(numbers["group"], np.arange(n + 1)) if shape == "offsets" else None
     # One entry before, one after, sliced away: arrays may start anywhere in their buffers.

@@ -93,7 +93,7 @@ def _nested(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     operators = st.sampled_from(binary)
     return st.one_of(
         st.tuples(inner, operators, inner).map(lambda t: f"({t[0]}) {t[1]} ({t[2]})"),
-        st.tuples(inner, operators, inner, operators, inner).map(" ".join),
+        st.tuples(LEAVES, operators, LEAVES, operators, LEAVES).map(" ".join),
         inner.map(lambda x: f"not ({x})"),
         inner.map(lambda x: f"-({x})"),
         inner.map(lambda x: f"({x}) is not None"),

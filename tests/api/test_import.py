@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import muntin as mt
-from muntin import dsl
+from muntin import dsl, windows_package
 from muntin import windows as w
 
 
@@ -33,7 +33,7 @@ def test_windows_is_a_package_and_starts_queries() -> None:
 
 
 def test_type_checkers_see_every_constructor() -> None:
-    seen = inspect.getsource(dsl.WindowsPackage)
+    seen = inspect.getsource(windows_package.WindowsPackage)
     constructors = [name for name in w.__all__ if name.islower()]
     for name in (*constructors, "ContextFree", "ForwardContextFree", "ForwardContextAware"):
         assert f" {name} = " in seen

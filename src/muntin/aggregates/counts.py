@@ -34,7 +34,7 @@ class Count(Aggregate):
         return 0
 
     def lift(self, *values: Any, at: Order = ORIGIN) -> int:
-        return 0 if None in values else 1
+        return 0 if any(value is None for value in values) else 1
 
     def combine(self, p: int, q: int) -> int:
         return p + q

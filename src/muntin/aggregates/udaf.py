@@ -60,7 +60,7 @@ class UserDefined(Aggregate):
         return self.functions.identity if self.commutative else None
 
     def lift(self, *values: Any, at: Order = ORIGIN) -> Any:
-        if None in values:
+        if any(value is None for value in values):
             return self.identity()
         (lifted,) = self.functions.each("lift", [values])
         return lifted if self.commutative else ((at, lifted),)

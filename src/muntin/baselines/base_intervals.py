@@ -44,7 +44,9 @@ class BaseIntervals(FlatFAT):
             while x & 1 and x > 1:
                 x >>= 1
                 self._put(
-                    partials, x, self._combine(self._partial(partials, 2 * x), self._partial(partials, 2 * x + 1))
+                    partials,
+                    x,
+                    self._combine(self._partial(partials, 2 * x), self._partial(partials, 2 * x + 1)),
                 )
             state[END] = at + 1
         state[queue_kernels.COMBINES] = combines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.lazy_kernels import query_positions
 from muntin.stores.placeholders import ONE, combine, get, invert, lift, put
 from muntin.stores.queue_kernels import (
     COMBINES,
@@ -60,8 +59,3 @@ def evict_before(D: Any, t: int) -> int:
 def query(D: Any) -> Any:
     """No combine."""
     return get(D[2], D[0][MASK] + 1)
-
-
-def query_range(D: Any, i: int, j: int) -> Any:
-    """As a lazy list."""
-    return query_positions(D, i, j)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from muntin.baselines import tuple_tree_kernels
 from muntin.stores import flatfat_kernels, queue_kernels
 from muntin.stores.flatfat import FlatFAT
+from muntin.stores.flatfat_kernels import LIVE
 
 
 class TupleTree(FlatFAT):
@@ -19,13 +20,13 @@ class TupleTree(FlatFAT):
     kernels = (queue_kernels, flatfat_kernels, tuple_tree_kernels)
 
     def _evict_at(self, t: int) -> int:
-        """Everything at time ``t``: one leaf after the other."""
-        status = self._k.evict_at(self._data, t)
-        while status in (queue_kernels.OK, queue_kernels.SPARSE) and t in self.times():
-            if status:
-                self._resolve(status)
-            status = self._k.evict_at(self._data, t)
-        return int(status)
+        """Everything at time ``t``: the tree is built anew without it, O(n)."""
+        gone = [slot for slot in self._live() if self._data[1][slot] == t]
+        for slot in gone:
+            self._data[3][slot] = 1
+        self._data[0][LIVE] -= len(gone)
+        self.compact()
+        return queue_kernels.OK if gone else queue_kernels.MISSING
 
     def check_invariants(self) -> None:
         times = self.times()

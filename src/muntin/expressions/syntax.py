@@ -134,7 +134,9 @@ class _Reader:
                 return Node("col", value=name)
             case ast.Constant():
                 return self._literal(tree)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)) if (
+                not isinstance(number, bool)
+            ):
                 return Node("lit", value=self._value(tree))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._node(tree, "negative", self.read(operand))

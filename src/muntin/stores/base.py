@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.errors import DataError, QueryError
-from muntin.stores import columns, compilation
+from muntin.stores import columns, compilation, drive_kernels
 from muntin.stores.monoids import Monoid, named
 from muntin.stores.queue_kernels import COMBINES, DISORDER, EMPTY, MISSING, OK
 
@@ -45,7 +45,16 @@ class Store(ABC):
         """Refuse a monoid that the algorithm cannot serve."""
 
     def _specialise(self) -> SimpleNamespace:
-        return compilation.specialise(self.kernels, self.monoid, compiled=self.compiled)
+        return compilation.specialise(
+            (drive_kernels, *self.kernels),
+            self.monoid,
+            compiled=self.compiled,
+            constants=self._constants(),
+        )
+
+    def _constants(self) -> dict[str, int]:
+        """Integers of the kernels that this store sets."""
+        return {}
 
     _k: SimpleNamespace
     _data: tuple[Any, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.placeholders import get, put
+from muntin.stores.placeholders import put
 from muntin.stores.queue_kernels import FULL
 
 
@@ -64,7 +64,3 @@ def drive_bulks(D: Any, X: Any, n: int, bulk: int, t: int, oldest: int, ts: Any,
         put(out, 0, query(D))
         done += bulk
     return done
-
-
-def drive_read(out: Any) -> Any:
-    return get(out, 0)

@@ -23,7 +23,6 @@ import numpy as np
 
 from muntin.errors import QueryError
 from muntin.stores import (
-    compilation,
     fiba_evict_kernels,
     fiba_insert_kernels,
     fiba_kernels,
@@ -75,10 +74,8 @@ class FiBA(Store):
         self._scratch: tuple[int, Any] = (0, None)
         super().__init__(monoid, dtype=dtype, compiled=compiled)
 
-    def _specialise(self) -> Any:
-        return compilation.specialise(
-            self.kernels, self.monoid, compiled=self.compiled, constants=constants(self.arity)
-        )
+    def _constants(self) -> dict[str, int]:
+        return constants(self.arity)
 
     def _allocate(self) -> None:
         layout = constants(self.arity)

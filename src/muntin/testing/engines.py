@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from muntin.errors import QueryError
 from muntin.testing.oracle import Oracle
 from muntin.testing.rows import Row
 
@@ -106,18 +108,26 @@ class EmbeddedEngine:
         return [(row.pop("query"), row) for row in self._operator.take_late().to_pylist()]
 
     def add_query(self, name: str, window: Any, since: int | None) -> int:
-        return int(self._operator.add_query(**{name: window}).since[name])
+        added = self._operator.add_query(**{name: window})
+        self._query = replace(self._query, windows=(*self._query.windows, (name, window)))
+        return int(added.since[name])
 
     def remove_query(self, name: str) -> None:
         self._operator.remove_query(name)
+        remaining = tuple(item for item in self._query.windows if item[0] != name)
+        self._query = replace(self._query, windows=remaining)
 
     def snapshot(self) -> bytes:
         return bytes(self._operator.snapshot())
 
     def restored(self, data: bytes) -> EmbeddedEngine:
-        engine = object.__new__(EmbeddedEngine)
-        engine._query, engine._schema = self._query, self._schema
-        engine._operator = type(self._operator).restore(data)
+        engine = EmbeddedEngine(self._query, self._schema)
+        try:
+            self._query.to_toml()
+        except QueryError:  # it holds code, which is not in a snapshot
+            engine._operator = type(self._operator).restore(data, self._query)
+        else:
+            engine._operator = type(self._operator).restore(data)
         return engine
 
     def _rows(self, table: pa.Table | None) -> list[Row]:

@@ -160,7 +160,6 @@ class FloatSum(NumericPartial):
         return out
 
     def floats(self, state: Floats) -> Floats:
-        """The sums; infinities and NaN are in the plain sum alone."""
+        """The sums; beside an infinity or NaN the errors are NaN and say nothing."""
         total, lost = state[:, 0], state[:, 1]
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isfinite(total), total + lost, total)
+        return total + np.where(np.isfinite(lost), lost, 0.0)
