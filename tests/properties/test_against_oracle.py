@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, given, note, seed, settings
 
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
@@ -27,17 +27,22 @@ def on_random(share: int, *families: str, **options: Any) -> Callable[[Test], Te
     """Run a test on its share of the scenarios, over windows of these families."""
 
     def decorate(test: Test) -> Test:
+        def noted(scenario: Scenario) -> None:
+            note(repr(scenario))  # readable, unlike the integers that hypothesis drew
+            test(scenario)
+
+        noted.__name__, noted.__qualname__ = test.__name__, test.__qualname__
         arguments = (families,) if families else ()
-        test = given(scenarios(*arguments, **options))(test)
+        decorated = given(scenarios(*arguments, **options))(noted)
         if SEED not in ("", "random"):
-            test = seed(int(SEED))(test)
+            decorated = seed(int(SEED))(decorated)
         return settings(
             max_examples=max(1, share * EXAMPLES // PARTS),
             derandomize=not SEED,
             deadline=None,
             report_multiple_bugs=False,  # shrinking one is enough to begin with
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-        )(test)
+        )(decorated)
 
     return decorate
 

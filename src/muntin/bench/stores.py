@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
@@ -51,6 +52,7 @@ class Driver:
     window: int
     late: int = 0
     next: int = 0
+    values: npt.NDArray[Any] = field(init=False)
 
     def __post_init__(self) -> None:
         """Fill the window."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,16 @@ from muntin.expressions import Expr
 Column = npt.NDArray[np.int64]
 
 
-@dataclass(slots=True)
+class Extent(NamedTuple):
+    """Smallest and largest time of a batch; whether times never go back; whether it has one key."""
+
+    low: int
+    high: int
+    ordered: bool
+    one_key: bool
+
+
+@dataclass
 class Batch:
     """Tuples in order of arrival, or sorted by (key, time, arrival) where a function says so."""
 
@@ -24,6 +35,13 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @cached_property
+    def extent(self) -> Extent:
+        """What one look at a batch of at least one tuple tells."""
+        from muntin.slicing.cutting_kernels import extent
+
+        return Extent(*extent(self.key, self.time))
 
     @property
     def nbytes(self) -> int:

@@ -13,20 +13,20 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
-def extent(time: Ints) -> tuple[int, int, bool]:
-    """Smallest and largest time, and whether the times never go back."""
-    low = high = time[0]
+def extent(key: Ints, time: Ints) -> tuple[int, int, bool, bool]:
+    """Smallest and largest time, whether the times never go back, and whether there is one key only."""
+    low = high = previous = time[0]
     ordered = True
-    previous = time[0]
     for t in time:
-        if t < previous:
-            ordered = False
-            if t < low:
-                low = t
-        elif t > high:
-            high = t
+        ordered &= t >= previous
+        low = min(low, t)
+        high = max(high, t)
         previous = t
-    return low, high, ordered
+    first = key[0]
+    one_key = True
+    for k in key:
+        one_key &= k == first
+    return low, high, ordered, one_key
 
 
 @njit(cache=True, nogil=True)
@@ -58,23 +58,6 @@ def assign(time: Ints, edges: Ints, table: Ints, low: int, shift: int, cell: Int
 
 
 @njit(cache=True, nogil=True)
-def assign_sorted(time: Ints, edges: Ints, cell: Ints) -> None:
-    """Cells of tuples in order: only the next edge is compared, as in [scotty Alg. 1]."""
-    n = edges.shape[0]
-    e = 0
-    i = 0
-    m = time.shape[0]
-    while i < m:
-        while e < n and edges[e] <= time[i]:
-            e += 1
-        upto = m
-        if e < n:
-            upto = i + np.searchsorted(time[i:], edges[e])
-        cell[i:upto] = e
-        i = upto
-
-
-@njit(cache=True, nogil=True)
 def spread(group: Ints, key_rank: Ints, cells: int) -> None:
     """Turn cells into groups of (key, cell), in place."""
     for i in range(group.shape[0]):
@@ -82,11 +65,10 @@ def spread(group: Ints, key_rank: Ints, cells: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def describe(group: Ints, time: Ints, seq: Ints, first: Ints, last: Ints, n: Ints, mark: Ints) -> None:
-    """First and last time, number of tuples, and content mark of each group."""
+def describe(group: Ints, time: Ints, first: Ints, last: Ints, n: Ints) -> None:
+    """First and last time and number of tuples of each group."""
     for g in range(n.shape[0]):
         n[g] = 0
-        mark[g] = 0
     for i in range(group.shape[0]):
         g = group[i]
         t = time[i]
@@ -98,46 +80,51 @@ def describe(group: Ints, time: Ints, seq: Ints, first: Ints, last: Ints, n: Int
         elif t > last[g]:
             last[g] = t
         n[g] += 1
-        x = (np.uint64(seq[i]) + np.uint64(1)) * MIX
-        x ^= x >> np.uint64(29)
-        mark[g] += np.int64(x * MIX)
 
 
 @njit(cache=True, nogil=True)
-def describe_sorted(group: Ints, time: Ints, seq: Ints, first: Ints, last: Ints, n: Ints, mark: Ints) -> None:
-    """As `describe`, for tuples in group order: counters stay in registers."""
-    for g in range(n.shape[0]):
-        n[g] = 0
-        mark[g] = 0
-    m = group.shape[0]
-    i = 0
-    while i < m:
-        g = group[i]
-        begin = i
+def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
+    """A sum of hashes of the tuples of each run: equal for equal contents, whatever else happened."""
+    for g in range(mark.shape[0]):
         total = np.uint64(0)
-        while i < m and group[i] == g:
+        for i in range(begins[g], begins[g + 1]):
             x = (np.uint64(seq[i]) + np.uint64(1)) * MIX
             x ^= x >> np.uint64(29)
             total += x * MIX
-            i += 1
-        first[g] = time[begin]
-        last[g] = time[i - 1]
-        n[g] = i - begin
         mark[g] = np.int64(total)
 
 
 @njit(cache=True, nogil=True)
-def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, group: Ints) -> int:
-    """Groups of tuples in (key, time) order: a new one at each key, edge, session gap or forced cut."""
+def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
+    """Begins of the slices of one key's tuples in order: only the next edge matters, as in [scotty Alg. 1]."""
+    count = 0
+    i = 0
+    n = time.shape[0]
+    e = np.searchsorted(edges, time[0], side="right")
+    while i < n:
+        begins[count] = i
+        count += 1
+        if e >= edges.shape[0]:
+            break
+        i += np.searchsorted(time[i:], edges[e])
+        if i < n:
+            e += np.searchsorted(edges[e:], time[i], side="right")
+    return count
+
+
+@njit(cache=True, nogil=True)
+def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begins: Ints) -> int:
+    """Begins of the slices of tuples in (key, time) order: at each key, edge, session gap or forced cut."""
     n = edges.shape[0]
-    g = -1
+    count = 0
     previous_key = np.int64(-1)
     previous_time = np.int64(0)
     e = 0
     for i in range(time.shape[0]):
         t = time[i]
-        new = i == 0 or key[i] != previous_key or forced[i]
-        if key[i] != previous_key or i == 0:
+        new = forced[i]
+        if i == 0 or key[i] != previous_key:
+            new = True
             e = np.searchsorted(edges, t, side="right")
         else:
             while e < n and edges[e] <= t:
@@ -146,11 +133,11 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, grou
             if gap >= 0 and t - previous_time > gap:
                 new = True
         if new:
-            g += 1
-        group[i] = g
+            begins[count] = i
+            count += 1
         previous_key = key[i]
         previous_time = t
-    return g + 1
+    return count
 
 
 @njit(cache=True, nogil=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -66,7 +67,7 @@ class EdgeSet:
             np.array(sorted(set(points)), dtype=np.int64),
         )
 
-    @property
+    @cached_property
     def per_unit(self) -> float:
         """Edges per unit of time that the fused progressions make (coinciding ones counted each)."""
         return float(np.sum(1.0 / self.periods)) if len(self.periods) else 0.0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from muntin.expressions import Expr
 from muntin.slicing.edges import EdgeSet
-from muntin.timeline import LIMIT, NEG_INF
+from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows import Periodic, Session
 from muntin.windows.base import Context, ContextFreeWindow, TupleDriven, Window
 
@@ -68,6 +68,17 @@ class LiveSet:
             if isinstance(q.window, Periodic)
         ]
         return Grid(*np.ascontiguousarray(np.array(rows, dtype=np.int64).T))
+
+    def first_start(self, after: int) -> int:
+        """The smallest start of any context-free window that ends after `after`."""
+        starts = [q.window.first_start(after) for q in self.free if not isinstance(q.window, Periodic)]  # type: ignore[attr-defined]
+        if self.periodic:
+            grid = self.grid
+            if abs(after) >= LIMIT:
+                return INF if after > 0 and not starts else (min(starts) if after > 0 else NEG_INF)
+            number = (after - grid.length - grid.offset) // grid.slide + 1
+            starts.append(int((number * grid.slide + grid.offset).min()))
+        return int(min(starts))
 
     def number(self, query: LiveQuery) -> int:
         """The place of a query among all."""

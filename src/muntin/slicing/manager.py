@@ -77,30 +77,29 @@ class SliceManager:
         """Take tuples in. `raw` are the same tuples as they came, for the late output."""
         if not len(batch):
             return
-        old = batch.time < self.final
-        if old.any():
+        if batch.extent.low < self.final:
+            old = batch.time < self.final
             late = np.flatnonzero(old)
             self._pending.append((batch.take(late), None if raw is None else raw.take(pa.array(late))))
             batch = batch.take(np.flatnonzero(~old))
             if not len(batch):
                 return
-        high = int(batch.time.max())
         # A tuple at the watermark itself may close a window that is complete already.
-        self.touched = self.touched or int(batch.time.min()) <= self.watermark
+        self.touched = self.touched or batch.extent.low <= self.watermark
         if self.kept is not None:
             self.kept.add(batch)
         else:
-            edges = self.edges_around(batch.time)
+            edges = self.edges_around(batch)
             self._merge(slice_batch(batch, edges, self.live.gap, self.partials), edges)
-        self.newest = max(self.newest, high)
+        self.newest = max(self.newest, batch.extent.high)
         self.metrics.update_combines += len(batch) * len(self.partials.partials)
 
-    def edges_around(self, times: Column) -> Column:
-        """The fixed edges that separate these times from each other and from the rows of the table."""
-        low, high = int(times.min()), int(times.max())
+    def edges_around(self, batch: Batch) -> Column:
+        """The fixed edges that separate these tuples from each other and from the rows of the table."""
+        low, high = batch.extent.low, batch.extent.high
         oldest = int(self.table.first.min()) if len(self.table) else low
         newest = int(self.table.last.max()) if len(self.table) else high
-        return self.live.edges.around(low, high, times, oldest, newest)
+        return self.live.edges.around(low, high, batch.time, oldest, newest)
 
     def _merge(self, rows: SliceTable, edges: Column) -> None:
         self.table, combines = merge(self.table, rows, edges, self.live.gap, self.partials)
@@ -124,7 +123,7 @@ class SliceManager:
         raws = [r for _, r in parts if r is not None]
         order = batch.order()
         batch = batch.take(order)
-        edges = self.edges_around(batch.time)
+        edges = self.edges_around(batch)
         rows = slice_sorted(batch, edges, self.live.gap, self.partials)
         rows.level = self._levels(rows)
         accepted, late = self._verdicts(rows)
@@ -220,10 +219,9 @@ class SliceManager:
             return
         if self.kept is not None:
             self.kept.commit()
-        starts = [q.window.first_start(self.final) for q in self.live.free]  # type: ignore[attr-defined]
         needed = self.table.level < len(self.live.gaps)
-        if starts:
-            needed |= self.table.first >= min(starts)
+        if self.live.free:
+            needed |= self.table.first >= self.live.first_start(self.final)
         if self.kept is not None:
             needed |= self.kept.needs(self.table)
         dropped = len(needed) - int(needed.sum())

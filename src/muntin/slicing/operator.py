@@ -20,7 +20,7 @@ from muntin.slicing.emission import Emission, WindowManager
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, SliceManager
-from muntin.slicing.results import to_table
+from muntin.slicing.results import Results
 from muntin.slicing.stats import Stats
 from muntin.timeline import INF, NEG_INF, instant
 from muntin.windows.base import Window
@@ -72,6 +72,7 @@ class SlicingOperator:
         self.windows = WindowManager(self.slices, early=self.spec.early is not None)
         self.slices.watermark = self._watermark
         self.keys = KeyTable(binding.keys)
+        self.results = Results(binding, self.live.queries)
         self.binding = binding
 
     def _read_inputs(self, live: LiveSet, binding: Binding) -> None:
@@ -84,13 +85,13 @@ class SlicingOperator:
         data, time = self.arrivals.good(data, binding)
         self.metrics.bad = self.arrivals.bad
         if len(data):
-            if self.in_order:
-                self._check_order(time)
             inputs = list(binding.inputs)
             values: dict[Expr, pa.Array] = dict(zip(inputs, evaluate(inputs, data), strict=True))
             key = self._encode(data)
             seq = np.arange(self._seq, self._seq + len(data), dtype=np.int64)
             batch = Batch(key, time, seq, values)
+            if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
+                raise self._out_of_order(time)
             self.slices.keys = len(self.keys)
             self.slices.add(batch, data if self.spec.late == "route" else None)
             self.windows.observe(batch)
@@ -107,15 +108,14 @@ class SlicingOperator:
             return np.zeros(len(data), dtype=np.int64)
         return self.keys.encode([data.column(k) for k in self.spec.keys])
 
-    def _check_order(self, time: npt.NDArray[np.int64]) -> None:
+    def _out_of_order(self, time: npt.NDArray[np.int64]) -> DataError:
         previous = np.concatenate([[self.slices.newest], time[:-1]])
-        wrong = np.flatnonzero(time < previous)
-        if len(wrong):
-            raise DataError(
-                "the stream was declared in order, but a tuple comes after a newer one: "
-                f"time {time[wrong[0]]} after {previous[wrong[0]]} (row {wrong[0]} of the batch); "
-                "sort the input, or leave in_order=True out and use watermarks"
-            )
+        wrong = int(np.flatnonzero(time < previous)[0])
+        return DataError(
+            "the stream was declared in order, but a tuple comes after a newer one: "
+            f"time {time[wrong]} after {previous[wrong]} (row {wrong} of the batch); "
+            "sort the input, or leave in_order=True out and use watermarks"
+        )
 
     # Watermarks. ------------------------------------------------------------------------------------
 
@@ -176,8 +176,7 @@ class SlicingOperator:
         return emissions
 
     def _table(self, emissions: list[Emission]) -> pa.Table:
-        assert self.binding is not None
-        return to_table(emissions, self.binding, self.live.queries, self.keys)
+        return self.results.table(emissions, self.keys)
 
     def nothing(self) -> pa.Table:
         """No results."""
@@ -289,5 +288,6 @@ class SlicingOperator:
             binding = Binding.of(self.spec, windows, self.binding.schema)
             self._read_inputs(live, binding)
             self.slices.adapt(live, binding.partials)
+            self.results = Results(binding, live.queries)
             self.binding = binding
         self.live = live

@@ -16,14 +16,23 @@ from muntin.slicing.registry import KINDS, RETRACT_ROW
 from muntin.windows.base import Window
 
 
-def to_table(
-    emissions: list[Emission], binding: Binding, queries: tuple[LiveQuery, ...], keys: KeyTable
-) -> pa.Table:
-    """One row per emitted window: retractions first, then by end, start, query and key."""
-    windows = tuple(q.window for q in queries)
-    schema = binding.result_schema(windows)
-    if not emissions:
-        return schema.empty_table()
+class Results:
+    """Makes result tables for a set of queries over input of known types."""
+
+    def __init__(self, binding: Binding, queries: tuple[LiveQuery, ...]) -> None:
+        self.binding = binding
+        self.windows = tuple(q.window for q in queries)
+        self.names = pa.array([q.name for q in queries])
+        self.schema = binding.result_schema(self.windows)
+        self.empty = self.schema.empty_table()
+
+    def table(self, emissions: list[Emission], keys: KeyTable) -> pa.Table:
+        """One row per emitted window: retractions first, then by end, start, query and key."""
+        return _table(self, emissions, keys) if emissions else self.empty
+
+
+def _table(shape: Results, emissions: list[Emission], keys: KeyTable) -> pa.Table:
+    binding, windows, schema = shape.binding, shape.windows, shape.schema
     number, key, start, end, kind, revision = (
         np.concatenate(parts)
         for parts in zip(
@@ -35,9 +44,8 @@ def to_table(
         )
     )
     order = np.lexsort((key, number, start, end, kind != RETRACT_ROW))
-    names = pa.array([q.name for q in queries])
     columns = keys.values(key[order])
-    columns.append(names.take(pa.array(number[order])))
+    columns.append(shape.names.take(pa.array(number[order])))
     columns.append(_edges(emissions, windows, binding, start, end, order))
     for i in range(len(binding.spec.aggregates)):
         values = pa.chunked_array([e.values[i] for e in emissions], type=schema.field(len(columns)).type)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.base import Groups
 from muntin.slicing.batch import Batch
-from muntin.slicing.partials import PartialSet
+from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import SliceTable
 
 Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> SliceTable:
@@ -21,15 +20,20 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     `gap` is the smallest session gap, -1 without sessions: slicing by it alone serves the sessions
     of all gaps [scotty §7.3.1]. Rows may still be finer than slices; merging them fuses the rest.
     """
-    from muntin.slicing.cutting_kernels import extent
-
-    low, high, ordered = extent(batch.time)
-    one_key = len(batch) == 0 or bool((batch.key == batch.key[0]).all())
-    cells = _with_gap_grid(edges, gap, low, high, 2 * len(batch) + 1024)
-    if cells is None or (not one_key and _sparse(batch, len(cells))):
+    extent = batch.extent
+    if extent.ordered and extent.one_key:
+        return slice_sorted(batch, edges, gap, partials)
+    cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(batch) + 1024)
+    width = 0 if cells is None else len(cells) + 1
+    keys = 1 if extent.one_key else int(batch.key.max()) + 1
+    if cells is None or keys * width > 8 * len(batch) + 65_536:
         return slice_sorted(batch.take(batch.order()), edges, gap, partials)
-    groups, count, keys = _dense_groups(batch, cells, low, high, ordered, one_key)
-    return _lift(batch, groups, count, ordered and one_key, partials, lambda g: keys[g // (len(cells) + 1)])
+    group = _cells_of(batch, cells)
+    if not extent.one_key:
+        from muntin.slicing.cutting_kernels import spread
+
+        spread(group, batch.key, width)
+    return _lift_scattered(batch, group, keys, width, partials)
 
 
 def slice_sorted(
@@ -37,19 +41,32 @@ def slice_sorted(
     edges: Column,
     gap: int,
     partials: PartialSet,
-    forced: npt.NDArray[np.bool_] | None = None,
+    forced: Mask | None = None,
     rank: Column | None = None,
 ) -> SliceTable:
-    """As `slice_batch` for tuples in (key, time, arrival) order; `forced` marks tuples that begin a slice."""
-    from muntin.slicing.cutting_kernels import cut_sorted
+    """As `slice_batch` for tuples in (key, time, arrival) order.
 
-    cuts = np.zeros(len(batch), dtype=np.bool_) if forced is None else forced
-    group = np.empty(len(batch), dtype=np.int64)
-    count = cut_sorted(batch.key, batch.time, edges, gap, cuts, group)
-    begins = np.flatnonzero(np.diff(group, prepend=-1))
-    table = _lift(batch, group, count, True, partials, lambda g: batch.key[begins[g]])
+    `forced` marks tuples that begin a slice whatever the edges are; with `rank`, the rows know the
+    rank of their first tuple and what they hold.
+    """
+    from muntin.slicing.cutting_kernels import content_marks, cut_sorted, cut_sorted_time
+
+    begins = np.empty(len(batch) + 1, dtype=np.int64)
+    if forced is None and gap < 0 and batch.extent.one_key:
+        count = cut_sorted_time(batch.time, edges, begins)
+    else:
+        cuts = np.zeros(len(batch), dtype=np.bool_) if forced is None else forced
+        count = cut_sorted(batch.key, batch.time, edges, gap, cuts, begins)
+    begins = begins[: count + 1].copy()
+    begins[count] = len(batch)
+    first, end = begins[:-1], begins[1:]
+    groups = Groups(count, None, True, batch.time, batch.seq, batch.values, begins)
+    table = _rows(
+        batch.key[first], batch.time[first], batch.time[end - 1], end - first, partials.lift(groups)
+    )
     if rank is not None:
-        table.rank = rank[begins]
+        table.rank = rank[first]
+        content_marks(batch.seq, begins, table.mark)
     return table
 
 
@@ -69,58 +86,42 @@ def _with_gap_grid(edges: Column, gap: int, low: int, high: int, most: int) -> C
     return np.union1d(inside, grid)
 
 
-def _sparse(batch: Batch, cells: int) -> bool:
-    return (int(batch.key.max()) + 1) * (cells + 1) > 8 * len(batch) + 65_536
+def _cells_of(batch: Batch, cells: Column) -> Column:
+    """The cell of each tuple."""
+    from muntin.slicing.cutting_kernels import assign, lookup_table
 
-
-def _dense_groups(
-    batch: Batch, cells: Column, low: int, high: int, ordered: bool, one_key: bool
-) -> tuple[Column, int, Column]:
-    """Group of each tuple in a dense grid of (key, cell); how many groups; the keys."""
-    from muntin.slicing.cutting_kernels import assign, assign_sorted, lookup_table, spread
-
+    low, high = batch.extent.low, batch.extent.high
     group = np.empty(len(batch), dtype=np.int64)
-    if ordered:
-        assign_sorted(batch.time, cells, group)
-    else:
-        shift = max(0, int(high - low).bit_length() - (4 * len(cells) + 4).bit_length())
-        table = lookup_table(cells, low, shift, int((high - low) >> shift) + 1)
-        assign(batch.time, cells, table, low, shift, group)
-    width = len(cells) + 1
-    if one_key:
-        return group, width, batch.key[:1]
-    keys = int(batch.key.max()) + 1
-    spread(group, batch.key, width)
-    return group, keys * width, np.arange(keys, dtype=np.int64)
+    shift = max(0, (high - low).bit_length() - (4 * len(cells) + 4).bit_length())
+    table = lookup_table(cells, low, shift, ((high - low) >> shift) + 1)
+    assign(batch.time, cells, table, low, shift, group)
+    return group
 
 
-def _lift(
-    batch: Batch,
-    group: Column,
-    count: int,
-    ordered: bool,
-    partials: PartialSet,
-    key_of: Callable[[Column], Column],
-) -> SliceTable:
-    """Aggregate the tuples of each group into a row; groups without tuples give none."""
-    from muntin.slicing.cutting_kernels import describe, describe_sorted
+def _lift_scattered(batch: Batch, group: Column, keys: int, width: int, partials: PartialSet) -> SliceTable:
+    """Aggregate the tuples of each (key, cell); those without tuples give no row."""
+    from muntin.slicing.cutting_kernels import describe
 
-    meta = [np.empty(count, dtype=np.int64) for _ in range(4)]
-    (describe_sorted if ordered else describe)(group, batch.time, batch.seq, *meta)
-    states = partials.lift(Groups(count, group, ordered, batch.time, batch.seq, batch.values))
-    first, last, n, mark = meta
+    first, last, n = (np.empty(keys * width, dtype=np.int64) for _ in range(3))
+    describe(group, batch.time, first, last, n)
+    states = partials.lift(Groups(keys * width, group, False, batch.time, batch.seq, batch.values))
     full = np.flatnonzero(n)
-    if len(full) < count:
-        first, last, n, mark = first[full], last[full], n[full], mark[full]
+    if len(full) < len(n):
+        first, last, n = first[full], last[full], n[full]
         states = partials.take(states, full)
+    key = np.full(len(full), batch.key[0]) if keys == 1 else full // width
+    return _rows(key, first, last, n, states)
+
+
+def _rows(key: Column, first: Column, last: Column, n: Column, states: States) -> SliceTable:
     return SliceTable(
-        key=key_of(full),
+        key=key,
         first=first,
         last=last,
         n=n,
         fresh=n.copy(),
-        mark=mark,
-        rank=np.full(len(full), -1, dtype=np.int64),
-        level=np.zeros(len(full), dtype=np.int64),
+        mark=np.zeros(len(n), dtype=np.int64),
+        rank=np.full(len(n), -1, dtype=np.int64),
+        level=np.zeros(len(n), dtype=np.int64),
         states=states,
     )

@@ -220,7 +220,7 @@ class KeptTuples:
 
 def sort_order(batch: Batch) -> Column:
     """Positions in (key, time) order, arrivals of equal times in the order they have."""
-    if len(batch) and bool((batch.key == batch.key[0]).all()):
+    if len(batch) and batch.extent.one_key:
         return np.argsort(batch.time, kind="stable")
     return np.lexsort((batch.time, batch.key))
 

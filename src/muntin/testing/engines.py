@@ -54,15 +54,21 @@ class OracleEngine:
 
     def __init__(self, query: Any, schema: pa.Schema) -> None:
         self._oracle = Oracle(query)
+        self._unit = _unit_of_edges(query, schema)
 
     def process(self, rows: Sequence[Record]) -> list[Row]:
-        return self._oracle.process(rows)
+        return self._rounded(self._oracle.process(rows))
 
     def advance(self, watermark: int) -> list[Row]:
-        return self._oracle.advance(watermark)
+        return self._rounded(self._oracle.advance(watermark))
 
     def finish(self) -> list[Row]:
-        return self._oracle.finish()
+        return self._rounded(self._oracle.finish())
+
+    def _rounded(self, rows: list[Row]) -> list[Row]:
+        """Edges as the time column can hold them: starts rounded down, ends up."""
+        unit = self._unit
+        return [row._replace(start=row.start // unit * unit, end=-(-row.end // unit) * unit) for row in rows]
 
     def take_late(self) -> list[tuple[str, Record]]:
         late, self._oracle.late = self._oracle.late, []
@@ -132,6 +138,14 @@ class EmbeddedEngine:
 
     def _rows(self, table: pa.Table | None) -> list[Row]:
         return [] if table is None else rows_of_table(table, self._query.keys)
+
+
+def _unit_of_edges(query: Any, schema: pa.Schema) -> int:
+    """Microseconds in the unit in which results carry edges; 1 for an integer time column."""
+    kind = schema.field(query.time).type
+    unit = {"s": 1_000_000, "ms": 1_000}.get(getattr(kind, "unit", ""), 1)
+    lengths = [length for _, window in query.windows if window.measure is None for length in window.spans()]
+    return 1 if any(length % unit for length in lengths) else unit
 
 
 def rows_of_table(table: pa.Table, keys: Sequence[str]) -> list[Row]:

@@ -36,12 +36,10 @@ def capped_session(window: Any, tuples: Tuples, view: View) -> list[Found]:
         return bool(item.time - run[-1].time > window.gap or item.time >= run[0].time + window.max_length)
 
     found = []
-    every_run = runs(tuples, breaks)
-    for run, following in zip(every_run, [*every_run[1:], None], strict=True):
+    for run in runs(tuples, breaks):
         limit, silence = run[0].time + window.max_length, run[-1].time + window.gap
-        cut_by_length = following is not None and following[0].time <= silence
-        due = limit if cut_by_length else silence + 1
-        found.append(Found(run[0].time, min(silence, limit), due, run))
+        # From the limit on nothing can join, whether or not a tuple came that would have.
+        found.append(Found(run[0].time, min(silence, limit), min(silence + 1, limit), run))
     return found
 
 
