@@ -33,7 +33,7 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    def run(self, table: object, *, threads: int = 1) -> pa.Table:
+    def run(self, table: object) -> pa.Table:
         """The windows of a whole table; the end of the table closes every window.
 
         `table` is an Arrow table or batch, a pandas or polars DataFrame, a dict of
@@ -41,7 +41,7 @@ class Query(QuerySpec):
         """
         from muntin.connectors import embedded
 
-        return embedded.run(self.validated(), table, threads=threads)
+        return embedded.run(self.validated(), table)
 
     def operator(
         self,

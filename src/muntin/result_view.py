@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -14,14 +16,39 @@ MOST = 40
 
 def show_table(results: pa.Table, console: Console, title: str | None = None, most: int = MOST) -> None:
     """Print result rows, the first `most` of them; updates and retractions stand out."""
-    flat = results.flatten()
-    names = [name.removeprefix("window.") for name in flat.column_names]
-    table = Table(*names, title=title, title_justify="left")
-    for row in flat.slice(0, most).to_pylist():
-        table.add_row(*(_text(v) for v in row.values()), style=STYLES.get(row.get("kind", "")))
+    rows = results.slice(0, most).to_pylist()
+    one_day = len({edge.date() for edge in _edges(rows)}) <= 1
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in results.column_names:
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        row["window"] = _window(row["window"], one_day)
+        table.add_row(*(_text(v) for v in row.values()), style=STYLES.get(row["kind"]))
     console.print(table)
     if results.num_rows > most:
         console.print(f"... and {results.num_rows - most:,} more rows")
+
+
+def _edges(rows: list[dict[str, Any]]) -> list[dt.datetime]:
+    edges = [row["window"][side] for row in rows for side in ("start", "end")]
+    return [edge for edge in edges if isinstance(edge, dt.datetime)]
+
+
+def _window(window: dict[str, Any], one_day: bool) -> str:
+    """The edges of a window: in time, and on its own measure where it has one."""
+    text = f"{_edge(window['start'], one_day)} - {_edge(window['end'], one_day)}"
+    for name, low in window.items():
+        if name.startswith("start_") and low is not None:
+            measure = name.removeprefix("start_")
+            text += f", {measure} {low} - {window['end_' + measure]}"
+    return text
+
+
+def _edge(value: Any, one_day: bool) -> str:
+    if not isinstance(value, dt.datetime):
+        return str(value)
+    clock = f"{value:%H:%M:%S.%f}".removesuffix(".000000")
+    return clock if one_day else f"{value:%Y-%m-%d} {clock}"
 
 
 def _text(value: Any) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from muntin.connectors.tables import is_record, to_batch
 from muntin.errors import DataError, QueryError
+from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, QuerySpec
 from muntin.query.files import loads, to_toml
 from muntin.slicing import snapshot as snapshots
@@ -22,7 +23,7 @@ BUFFER = 4096
 """Records that are gathered before they are sliced; results do not depend on it."""
 
 
-def run(query: QuerySpec, data: object, *, threads: int = 1) -> pa.Table:
+def run(query: QuerySpec, data: object) -> pa.Table:
     """All windows of a table; its end closes every window."""
     operator = Operator(query)
     parts = [operator.process(data), operator.finish()]
@@ -37,7 +38,8 @@ def make_operator(
     clock: Callable[[], float] | None = None,
     store: str | None = None,
 ) -> Operator:
-    """An operator for the query."""
+    """An operator for the query; `store` forces a store instead of the one that the plan chooses."""
+    make_plan(query, in_order, store)
     return Operator(query, watermark_lag=watermark_lag, in_order=in_order, clock=clock)
 
 

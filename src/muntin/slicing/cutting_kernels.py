@@ -96,7 +96,7 @@ def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
 
 @njit(cache=True, nogil=True)
 def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
-    """Begins of the slices of one key's tuples in order: only the next edge matters, as in [scotty Alg. 1]."""
+    """Begins of slices of one key's tuples in order: only the next edge counts, as in [scotty Alg. 1]."""
     count = 0
     i = 0
     n = time.shape[0]

@@ -111,10 +111,9 @@ class KeptSlicer:
             cuts = kept.cut(query, kept.sliced, over, end[over], Look(upto, manager.newest))
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
-        if upto != manager.final:
-            # A slice ends where the final part ends, so that this part can be committed.
-            final = kept.base + kept.positions_until(manager.final - 1) - kept.offsets[:-1]
-            edges.append((new, final[new]))
+        # A slice ends where the final part ends, so that this part can be committed.
+        final = kept.base + kept.positions_until(manager.ranked_until) - kept.offsets[:-1]
+        edges.append((new, final[new]))
         affected = np.unique(np.concatenate([new, *(k for k, _ in edges)])) if manager.live.aware else new
         if len(affected):
             self._build(affected, reached, edges)
@@ -241,7 +240,7 @@ class KeptSlicer:
         kept, manager = self.tuples, self.manager
         if kept.batch is None:
             return
-        end = kept.positions_until(manager.final - 1)
+        end = kept.positions_until(manager.ranked_until)
         target = np.minimum(kept.base + end - kept.offsets[:-1], kept.sliced.rank)
         ranked = np.flatnonzero(manager.table.rank >= 0)
         target = align_ranks(

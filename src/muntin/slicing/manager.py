@@ -39,10 +39,14 @@ class SliceManager:
     sessions they touch, whatever the order in which they came. [scotty §8]
     """
 
-    def __init__(self, live: LiveSet, partials: PartialSet, lateness: int, metrics: Metrics) -> None:
+    def __init__(
+        self, live: LiveSet, partials: PartialSet, lateness: int, metrics: Metrics, in_order: bool = False
+    ) -> None:
         self.live = live
         self.partials = partials
-        self.lateness = lateness
+        # In order no tuple comes late, so that every window is final as soon as it is complete.
+        self.lateness = 0 if in_order else lateness
+        self.in_order = in_order
         self.metrics = metrics
         self.table = SliceTable.empty(partials)
         self.kept: KeptSlicer | None = KeptSlicer(self) if live.driven else None
@@ -60,6 +64,14 @@ class SliceManager:
         if self.watermark in (NEG_INF, INF):
             return self.watermark
         return max(self.watermark - self.lateness, -LIMIT)
+
+    @property
+    def ranked_until(self) -> int:
+        """Tuples up to this time have their final rank: none can come before them any more.
+
+        A tuple at the watermark may be followed, but in order never be preceded, by one that comes later.
+        """
+        return self.final if self.in_order else self.final - 1
 
     @property
     def pending(self) -> int:

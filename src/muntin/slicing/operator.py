@@ -68,7 +68,7 @@ class SlicingOperator:
     def _open(self, binding: Binding) -> None:
         lateness = int(self.spec.allowed_lateness)
         self._read_inputs(self.live, binding)
-        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics)
+        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
         self.windows = WindowManager(self.slices, early=self.spec.early is not None)
         self.slices.watermark = self._watermark
         self.keys = KeyTable(binding.keys)

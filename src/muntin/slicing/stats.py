@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from muntin.timeline import INF
+
 
 @dataclass(frozen=True, slots=True)
 class Stats:
@@ -25,4 +27,10 @@ class Stats:
     watermark: int
 
     def __str__(self) -> str:
-        return "\n".join(f"{f.name.replace('_', ' '):>16}: {getattr(self, f.name)}" for f in fields(self))
+        return "\n".join(f"{f.name.replace('_', ' '):>16}: {self._shown(f.name)}" for f in fields(self))
+
+    def _shown(self, name: str) -> str:
+        value = getattr(self, name)
+        if name == "watermark" and abs(value) == INF:
+            return "none yet" if value < 0 else "the end"
+        return ", ".join(f"{k} {v}" for k, v in value.items()) if name == "late" else f"{value:,}"

@@ -19,42 +19,45 @@ def put_object(cells: Any, i: int, p: Any) -> None:
     cells[i] = p
 
 
+# Unsigned positions: Numba then leaves out the test for one that counts from the end.
+
+
 def _get1(cells: Any, i: int) -> Any:
-    return cells[i]
+    return cells[np.uint64(i)]
 
 
 def _put1(cells: Any, i: int, p: Any) -> None:
-    cells[i] = p
+    cells[np.uint64(i)] = p
 
 
 def _get2(cells: Any, i: int) -> Any:
-    return cells[0][i], cells[1][i]
+    return cells[0][np.uint64(i)], cells[1][np.uint64(i)]
 
 
 def _put2(cells: Any, i: int, p: Any) -> None:
-    cells[0][i] = p[0]
-    cells[1][i] = p[1]
+    cells[0][np.uint64(i)] = p[0]
+    cells[1][np.uint64(i)] = p[1]
 
 
 def _get3(cells: Any, i: int) -> Any:
-    return cells[0][i], cells[1][i], cells[2][i]
+    return cells[0][np.uint64(i)], cells[1][np.uint64(i)], cells[2][np.uint64(i)]
 
 
 def _put3(cells: Any, i: int, p: Any) -> None:
-    cells[0][i] = p[0]
-    cells[1][i] = p[1]
-    cells[2][i] = p[2]
+    cells[0][np.uint64(i)] = p[0]
+    cells[1][np.uint64(i)] = p[1]
+    cells[2][np.uint64(i)] = p[2]
 
 
 def _get4(cells: Any, i: int) -> Any:
-    return cells[0][i], cells[1][i], cells[2][i], cells[3][i]
+    return cells[0][np.uint64(i)], cells[1][np.uint64(i)], cells[2][np.uint64(i)], cells[3][np.uint64(i)]
 
 
 def _put4(cells: Any, i: int, p: Any) -> None:
-    cells[0][i] = p[0]
-    cells[1][i] = p[1]
-    cells[2][i] = p[2]
-    cells[3][i] = p[3]
+    cells[0][np.uint64(i)] = p[0]
+    cells[1][np.uint64(i)] = p[1]
+    cells[2][np.uint64(i)] = p[2]
+    cells[3][np.uint64(i)] = p[3]
 
 
 _ACCESSORS: tuple[Accessors, ...] = ((_get1, _put1), (_get2, _put2), (_get3, _put3), (_get4, _put4))

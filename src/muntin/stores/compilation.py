@@ -19,7 +19,7 @@ from muntin.stores import columns
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
-_FORMAT = "3"  # part of the cache key of compiled kernels: raise it when this module changes their meaning
+_FORMAT = "4"  # part of the cache key of compiled kernels: raise it when this module changes their meaning
 _namespaces: dict[tuple[object, ...], types.SimpleNamespace] = {}
 
 
