@@ -18,7 +18,7 @@ def show_table(results: pa.Table, console: Console, title: str | None = None, mo
     """Print result rows, the first `most` of them; updates and retractions stand out."""
     rows = results.slice(0, most).to_pylist()
     one_day = len({edge.date() for edge in _edges(rows)}) <= 1
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in results.column_names:
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     for row in rows:
@@ -35,13 +35,12 @@ def _edges(rows: list[dict[str, Any]]) -> list[dt.datetime]:
 
 
 def _window(window: dict[str, Any], one_day: bool) -> str:
-    """The edges of a window: in time, and on its own measure where it has one."""
-    text = f"{_edge(window['start'], one_day)} - {_edge(window['end'], one_day)}"
+    """The edges of a window on its own measure: time, or ranks or a column where it has them."""
     for name, low in window.items():
         if name.startswith("start_") and low is not None:
             measure = name.removeprefix("start_")
-            text += f", {measure} {low} - {window['end_' + measure]}"
-    return text
+            return f"{measure} {low} - {window['end_' + measure]}"
+    return f"{_edge(window['start'], one_day)} - {_edge(window['end'], one_day)}"
 
 
 def _edge(value: Any, one_day: bool) -> str:

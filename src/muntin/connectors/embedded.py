@@ -16,6 +16,7 @@ from muntin.query.files import loads, to_toml
 from muntin.slicing import snapshot as snapshots
 from muntin.slicing.operator import Added, SlicingOperator
 from muntin.slicing.stats import Stats
+from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import span
 from muntin.windows.base import Window
 
@@ -107,10 +108,11 @@ class Operator:
     def _take(self, data: object) -> pa.Table:
         binding = self._engine.binding
         batch = to_batch(data, None if binding is None else binding.schema)
-        results = self._engine.process(batch)
-        if self._lag is None or self._engine.binding is None or not batch.num_rows:
-            return results
-        return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
+        if self._lag is None or not batch.num_rows:
+            return self._engine.process(batch)
+        with whole_or_nothing(self._engine, sliced=True):
+            results = self._engine.process(batch)
+            return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
 
     def _prompt(self) -> bool:
         """Whether a record may complete a window at once, so that it must not wait in the buffer."""

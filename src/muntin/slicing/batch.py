@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -58,6 +59,11 @@ class Batch:
             self.seq[index],
             {e: v.take(where) for e, v in self.values.items()},
         )
+
+    def with_columns(self, types: Mapping[Expr, pa.DataType]) -> Batch:
+        """The same tuples with null in the columns that they lack: no query has asked for them so far."""
+        values = {e: self.values.get(e, pa.nulls(len(self), kind)) for e, kind in types.items()}
+        return Batch(self.key, self.time, self.seq, values)
 
     def order(self) -> Column:
         """Positions that sort the tuples by (key, time, arrival)."""

@@ -99,6 +99,7 @@ class WindowManager:
             if self.slices.final > NEG_INF:
                 low = np.maximum(low, _number_ended(window, self.slices.final) + 1)
             mine = (low <= high) & (batch.time >= query.since)
+            extent.first, extent.last = extent.first.copy(), extent.last.copy()
             np.minimum.at(extent.first, batch.key[mine], low[mine])
             np.maximum.at(extent.last, batch.key[mine], high[mine])
 
@@ -128,6 +129,9 @@ class WindowManager:
         for listing in list_free(slices.live, slices.table, slices.keys, slices.final, INF, changed):
             for number, mine in listing.by_query():
                 result += self._reconcile(slices.live.queries[number], mine, None, early=True)
+        for query in slices.live.periodic:
+            if self._emits_empty(query):
+                result += self._emit_grid(query, slices.watermark)
         for query in slices.live.sessions:
             result += self._reconcile(query, self._sessions(query), slices.final, early=True)
         for query in slices.live.driven:
@@ -291,7 +295,7 @@ class WindowManager:
         assert kept is not None
         closed = kept.closed.get(query.name)
         if look:
-            partial = self.early or bool(getattr(query.window, "emit_partial", False))
+            partial = bool(getattr(query.window, "emit_partial", False))
             opened = kept.open_windows(query, partial)
             closed = opened if closed is None else closed.join(opened)
         if closed is None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.slicer import slice_sorted
@@ -112,7 +114,7 @@ class KeptSlicer:
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
         # A slice ends where the final part ends, so that this part can be committed.
-        final = kept.base + kept.positions_until(manager.ranked_until) - kept.offsets[:-1]
+        final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
         edges.append((new, final[new]))
         affected = np.unique(np.concatenate([new, *(k for k, _ in edges)])) if manager.live.aware else new
         if len(affected):
@@ -130,8 +132,12 @@ class KeptSlicer:
         look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
-    def adapt(self, live: LiveSet) -> None:
+    def adapt(self, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
         """Forget the contexts of queries that are gone; new ones start with fresh contexts."""
+        kept = self.tuples
+        kept.arrived = [batch.with_columns(inputs) for batch in kept.arrived]
+        if kept.batch is not None:
+            kept.batch = kept.batch.with_columns(inputs)
         names = {q.name for q in live.driven}
         for contexts in (self.tuples.sliced.contexts, self.tuples.committed.contexts, self.closed):
             for name in set(contexts) - names:
@@ -198,7 +204,7 @@ class KeptSlicer:
         oldest = reached[keys].copy()
         for query in self.manager.live.driven:
             if query.window.context is Context.FORWARD_AWARE:
-                oldest = np.minimum(oldest, self._keep_from(query, kept.sliced, reached)[keys])
+                oldest = np.minimum(oldest, self.keep_from(query, kept.sliced, reached)[keys])
         return keys, oldest
 
     def _remove_from(self, keys: Column, rank: Column) -> SliceTable:
@@ -233,6 +239,15 @@ class KeptSlicer:
 
     # What is final, and what is still needed. --------------------------------------------------------
 
+    def _final_until(self) -> int:
+        """Tuples up to this time have their final place in the order of their key.
+
+        In order a tuple at the watermark may be followed, but not preceded, by one that comes later.
+        """
+        manager = self.manager
+        in_order = manager.in_order and manager.final == manager.watermark and not self._ahead
+        return manager.final if in_order else manager.final - 1
+
     def commit(self) -> None:
         """Make final what no tuple can change any more, and forget the tuples of it."""
         from muntin.slicing.table_kernels import align_ranks
@@ -240,7 +255,7 @@ class KeptSlicer:
         kept, manager = self.tuples, self.manager
         if kept.batch is None:
             return
-        end = kept.positions_until(manager.ranked_until)
+        end = kept.positions_until(self._final_until())
         target = np.minimum(kept.base + end - kept.offsets[:-1], kept.sliced.rank)
         ranked = np.flatnonzero(manager.table.rank >= 0)
         target = align_ranks(
@@ -267,7 +282,7 @@ class KeptSlicer:
         needed = kept.committed.rank.copy()
         for query in manager.live.driven:
             if query.window.context is Context.FORWARD_AWARE:
-                needed = np.minimum(needed, self._keep_from(query, kept.committed, kept.committed.rank))
+                needed = np.minimum(needed, self.keep_from(query, kept.committed, kept.committed.rank))
         if not manager.live.aware:
             return needed
         from muntin.slicing.table_kernels import align_ranks
@@ -277,7 +292,7 @@ class KeptSlicer:
         aligned = align_ranks(manager.table.key[ranked], rank, needed, kept.sliced.rank, manager.keys)
         return np.maximum(aligned, kept.base)
 
-    def _keep_from(self, query: LiveQuery, progress: Progress, seen: Column) -> Column:
+    def keep_from(self, query: LiveQuery, progress: Progress, seen: Column) -> Column:
         """Per key: the smallest rank that a window of the query may still need."""
         skip = self.tuples.skip_of(query)
         own = np.maximum(seen - skip, 0)
@@ -289,7 +304,7 @@ class KeptSlicer:
         kept = self.tuples
         needed = kept.committed.rank.copy()
         for query in self.manager.live.driven:
-            needed = np.minimum(needed, self._keep_from(query, kept.committed, kept.committed.rank))
+            needed = np.minimum(needed, self.keep_from(query, kept.committed, kept.committed.rank))
         for closed in self.closed.values():
             np.minimum.at(needed, closed.key, closed.begin)
         return (table.rank >= 0) & (table.rank + table.n > needed[table.key])

@@ -205,7 +205,7 @@ def list_grid(
     begin = np.maximum(first[known], done[known] + 1)
     if query.since > NEG_INF:
         begin = np.maximum(begin, -((base - query.since) // step))
-        begin = np.maximum(begin, (query.after - span - base) // step + 1)
+        begin = np.maximum(begin, (max(query.after, -LIMIT) - span - base) // step + 1)
     count = np.maximum(highest - begin + 1, 0)
     done = done.copy()
     done[known] = np.maximum(done[known], np.where(count > 0, highest, done[known]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch, concat
 from muntin.slicing.edges import NO_TIMES
@@ -17,6 +19,7 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.slicer import slice_batch, slice_sorted
 from muntin.slicing.table import SliceTable, combine_runs, merge
 from muntin.timeline import INF, LIMIT, NEG_INF
+from muntin.windows import Periodic
 from muntin.windows.base import ContextFreeWindow, Window
 
 Column = npt.NDArray[np.int64]
@@ -44,8 +47,7 @@ class SliceManager:
     ) -> None:
         self.live = live
         self.partials = partials
-        # In order no tuple comes late, so that every window is final as soon as it is complete.
-        self.lateness = 0 if in_order else lateness
+        self.lateness = lateness
         self.in_order = in_order
         self.metrics = metrics
         self.table = SliceTable.empty(partials)
@@ -64,14 +66,6 @@ class SliceManager:
         if self.watermark in (NEG_INF, INF):
             return self.watermark
         return max(self.watermark - self.lateness, -LIMIT)
-
-    @property
-    def ranked_until(self) -> int:
-        """Tuples up to this time have their final rank: none can come before them any more.
-
-        A tuple at the watermark may be followed, but in order never be preceded, by one that comes later.
-        """
-        return self.final if self.in_order else self.final - 1
 
     @property
     def pending(self) -> int:
@@ -286,6 +280,9 @@ class SliceManager:
         if not isinstance(window, ContextFreeWindow):
             return max(self.newest, self._newest_pending()) + 1
         low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)))
+        if isinstance(window, Periodic) and window.emit_empty:
+            # Where its empty windows lie depends on the extent of each key, noted from now on.
+            low = max(low, self.newest + 1)
         if self.kept is not None:
             self.kept.slice(self.watermark)
         if len(self.table):
@@ -301,8 +298,9 @@ class SliceManager:
     def _newest_pending(self) -> int:
         return max((int(b.time.max()) for b, _ in self._pending), default=NEG_INF)
 
-    def adapt(self, live: LiveSet, partials: PartialSet) -> None:
+    def adapt(self, live: LiveSet, partials: PartialSet, inputs: Mapping[Expr, pa.DataType]) -> None:
         """Go on with other queries: session classes are renumbered, tuples kept or not as they need."""
+        self._pending = [(batch.with_columns(inputs), raw) for batch, raw in self._pending]
         old = self.live
         self.live = live
         self.partials = partials
@@ -313,7 +311,7 @@ class SliceManager:
             self.kept.dissolve()
             self.kept = None
         elif self.kept is not None:
-            self.kept.adapt(live)
+            self.kept.adapt(live, inputs)
 
 
 def next_start(window: ContextFreeWindow, low: int) -> int:

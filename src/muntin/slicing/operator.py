@@ -16,12 +16,14 @@ from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding, unbound_schema, window_inputs
+from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import Emission, WindowManager
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, SliceManager
 from muntin.slicing.results import Results
 from muntin.slicing.stats import Stats
+from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, NEG_INF, instant
 from muntin.windows.base import Window
 
@@ -52,6 +54,7 @@ class SlicingOperator:
         self.keys = KeyTable(())
         self.arrivals = Arrivals(spec.bad)
         self.late: list[Late] = []
+        self.crowded = FEW
         self._watermark = NEG_INF
         self._seq = 0
 
@@ -81,6 +84,10 @@ class SlicingOperator:
 
     def process(self, data: pa.RecordBatch) -> pa.Table:
         """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for."""
+        with whole_or_nothing(self, sliced=self.in_order or isinstance(self.spec.early, EachBatch)):
+            return self._process(data)
+
+    def _process(self, data: pa.RecordBatch) -> pa.Table:
         binding = self.bind(data.schema)
         data, time = self.arrivals.good(data, binding)
         self.metrics.bad = self.arrivals.bad
@@ -98,7 +105,7 @@ class SlicingOperator:
             self._seq += len(data)
             self.metrics.tuples += len(data)
         if self.in_order and len(data):
-            return self.advance(int(time[-1]))
+            return self._advance(max(int(time[-1]), self._watermark), closing=False)
         if isinstance(self.spec.early, EachBatch):
             return self._table(self._look_early())
         return self._table([])
@@ -129,14 +136,16 @@ class SlicingOperator:
         if self.binding is None:
             self._watermark = max(self._watermark, watermark)
             return unbound_schema(self.spec).empty_table()
-        return self._advance(max(watermark, self._watermark), closing=False)
+        with whole_or_nothing(self, sliced=True):
+            return self._advance(max(watermark, self._watermark), closing=False)
 
     def finish(self) -> pa.Table:
         """The end of the stream: every window closes."""
         if self.binding is None:
             self._watermark = INF
             return unbound_schema(self.spec).empty_table()
-        return self._advance(INF, closing=True)
+        with whole_or_nothing(self, sliced=True):
+            return self._advance(INF, closing=True)
 
     def _advance(self, watermark: int, closing: bool) -> pa.Table:
         slices, windows = self.slices, self.windows
@@ -158,6 +167,7 @@ class SlicingOperator:
         slices.settle(fresh=looked or not isinstance(self.spec.early, Every))
         slices.evict()
         windows.forget()
+        compact(self)
         return table
 
     def _crossed_period(self, before: int, watermark: int) -> bool:
@@ -228,7 +238,8 @@ class SlicingOperator:
         if self.binding is None:
             return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self._watermark)
         slices = self.slices
-        slices.evict(force=True)
+        with whole_or_nothing(self, sliced=True):
+            slices.evict(force=True)
         kept = 0 if slices.kept is None else len(slices.kept.tuples)
         size = slices.nbytes + self.windows.nbytes + self.keys.nbytes
         return Stats(
@@ -254,12 +265,13 @@ class SlicingOperator:
                 raise QueryError(f'there is a query "{name}" already; choose another name')
         added = Added({})
         new = []
-        for name, window in named.items():
-            since = self._since(window)
-            new.append(LiveQuery(name, window, since, self._watermark if since > NEG_INF else NEG_INF))
-            added.since[name] = since
-            added.notes.append(self._note(name, window, since))
-        self._replace(LiveSet((*self.live.queries, *new)))
+        with whole_or_nothing(self, sliced=True):
+            for name, window in named.items():
+                since = self._since(window)
+                new.append(LiveQuery(name, window, since, self._watermark if since > NEG_INF else NEG_INF))
+                added.since[name] = since
+                added.notes.append(self._note(name, window, since))
+            self._replace(LiveSet((*self.live.queries, *new)))
         return added
 
     def remove_query(self, name: str) -> None:
@@ -269,7 +281,8 @@ class SlicingOperator:
             raise QueryError(f'there is no query "{name}" ({", ".join(names)});{nearest(name, names)}')
         if len(names) == 1:
             raise QueryError(f'"{name}" is the only query left; drop the operator instead')
-        self._replace(LiveSet(tuple(q for q in self.live.queries if q.name != name)))
+        with whole_or_nothing(self, sliced=True):
+            self._replace(LiveSet(tuple(q for q in self.live.queries if q.name != name)))
         if self.binding is not None:
             self.windows.registries.pop(name, None)
             self.windows.extents.pop(name, None)
@@ -287,7 +300,7 @@ class SlicingOperator:
             windows = tuple(q.window for q in live.queries)
             binding = Binding.of(self.spec, windows, self.binding.schema)
             self._read_inputs(live, binding)
-            self.slices.adapt(live, binding.partials)
+            self.slices.adapt(live, binding.partials, binding.types)
             self.results = Results(binding, live.queries)
             self.binding = binding
         self.live = live

@@ -126,6 +126,7 @@ class Registry:
 
     def retract(self, gone: Column) -> None:
         """These entries were taken back; their revisions go on if they ever return."""
+        self.stage, self.revision = self.stage.copy(), self.revision.copy()
         self.stage[gone] = RETRACTED
         self.revision[gone] += 1
 

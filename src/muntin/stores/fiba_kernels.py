@@ -59,6 +59,7 @@ INNER = frozenset(
         "raise_root",
         "split",
         "rebalance_overflow",
+        "extend",
         "take_entry",
         "rebalance_underflow",
         "merge",
@@ -371,9 +372,29 @@ def rebalance_overflow(D: Any, x: int) -> None:
         refresh(D, y)
         recount(D, y)
         hit |= spine(D, x) | spine(D, y)
-        x = N[x * STRIDE + PARENT]
+        parent = N[x * STRIDE + PARENT]
+        if hit == RIGHT and spine(D, y) == RIGHT and N[parent * STRIDE + COUNT] < 2 * MU:
+            extend(D, parent, x, y)
+            return
+        x = parent
         hit |= spine(D, x)
     repair(D, x, hit, 1)
+
+
+def extend(D: Any, parent: int, x: int, y: int) -> None:
+    """A split at the right edge, as in-order inserts make them, adds x and one entry at the end of
+    the parent's own aggregate: no need to recompute it."""
+    S, N, V = D
+    own = parent * CELLS + OWN
+    piece = combine(get(V, x * CELLS + OWN), get(V, parent * CELLS + N[parent * STRIDE + COUNT] - 1))
+    put(V, own, combine(get(V, own), piece))
+    N[parent * STRIDE + BELOW] += N[x * STRIDE + BELOW] + 1
+    S[COMBINES] += 2
+    if parent != S[TOP]:
+        down = parent * CELLS + DOWN
+        put(V, down, combine(get(V, down), piece))
+        S[COMBINES] += 1
+    descend(D, y, RIGHT)
 
 
 # --- evict -----------------------------------------------------------------------------------
@@ -466,7 +487,9 @@ def rebalance_underflow(D: Any, x: int, levels: int, hit: int) -> None:
         y = N[parent * STRIDE + KIDS + (i + 1 if after else i - 1)]
         hit |= spine(D, x) | spine(D, y)
         levels -= 1
-        if N[y * STRIDE + COUNT] < MU:
+        # Leaves merge whenever they fit into one: in-order windows have leaves of MU entries, and
+        # would otherwise move single entries between two of them at nearly every evict.
+        if N[y * STRIDE + COUNT] < MU + (1 if N[x * STRIDE + FLAGS] & LEAF else 0):
             x = merge(D, parent, i if after else i - 1)
             if parent != S[TOP] or N[parent * STRIDE + COUNT] > 0:
                 x = parent

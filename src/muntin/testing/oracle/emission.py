@@ -8,13 +8,13 @@ from typing import Any
 
 from muntin.testing.oracle.aggregates import aggregate_value
 from muntin.testing.oracle.settings import Settings
-from muntin.testing.oracle.time_windows import is_context_free, latest_end
+from muntin.testing.oracle.time_windows import containing, is_context_free, latest_end
 from muntin.testing.oracle.tuples import Arrival, Found, Tuples, View, runs
 from muntin.testing.oracle.windows import find_windows, is_plain_session
 from muntin.testing.rows import Row
-from muntin.timeline import INF
+from muntin.timeline import INF, NEG_INF
 
-__all__ = ["Emitted", "Key", "NamedWindow", "numbers"]
+__all__ = ["Key", "NamedWindow"]
 
 Key = tuple[Any, ...]
 Identity = tuple[Any, ...]
@@ -24,6 +24,7 @@ Identity = tuple[Any, ...]
 class Emitted:
     """What was last said about a window."""
 
+    window: Found
     aggregates: dict[str, Any]
     content: frozenset[int]
     due: int
@@ -40,7 +41,9 @@ class NamedWindow:
     window: Any
     since: int
     settings: Settings
+    known_since: int = NEG_INF  # windows that ended by then were over before the query was there
     accepted: dict[Key, list[Arrival]] = field(default_factory=dict)
+    first_start: dict[Key, int] = field(default_factory=dict)  # of a window that took a tuple in time
     emitted: dict[Key, dict[Identity, Emitted]] = field(default_factory=dict)
 
     # ---- which tuples count --------------------------------------------------
@@ -56,9 +59,19 @@ class NamedWindow:
         for key, items in arrivals.items():
             items, rejected = self._judge_key(key, items, watermark)
             self.accepted.setdefault(key, []).extend(items)
+            self._note_first_start(key, items, watermark)
             self.accepted[key].sort(key=lambda item: (item.time, item.seq))
             late += rejected
         return late
+
+    def _note_first_start(self, key: Key, items: list[Arrival], watermark: int) -> None:
+        """Empty windows come out only behind the first window that a tuple reached in time."""
+        if not getattr(self.window, "emit_empty", False):
+            return
+        for item in items:
+            for start, end in containing(self.window, item.time):
+                if end + self.lateness > watermark:
+                    self.first_start[key] = min(start, self.first_start.get(key, start))
 
     def _judge_key(
         self, key: Key, items: list[Arrival], watermark: int
@@ -105,14 +118,21 @@ class NamedWindow:
         """The windows of a key as they stand now, by identity."""
         found: dict[Identity, Found] = {}
         for window in find_windows(self.window, tuple(self.accepted.get(key, [])), view):
-            if is_context_free(self.window) and window.start < self.since:
+            if is_context_free(self.window) and self._unserved(key, window):
                 continue
+            # A window is known by its edges on its own measure: late tuples may shift those in time.
+            edges = (window.start, window.end) if window.low is None else (window.low, window.high)
             # Windows between tuples of one time may have equal edges: number them.
             number = 0
-            while (identity := (window.start, window.end, window.low, window.high, number)) in found:
+            while (identity := (*edges, number)) in found:
                 number += 1
             found[identity] = window
         return found
+
+    def _unserved(self, key: Key, window: Found) -> bool:
+        """Context free windows from before the query was there, or before the first tuple in time."""
+        too_early = window.start < self.since or window.end <= self.known_since
+        return too_early or window.start < self.first_start.get(key, window.start)
 
     def emit(self, before: int, now: int, view: View, early: bool) -> list[Row]:
         """The rows of one step: the watermark went from `before` to `now`."""
@@ -124,13 +144,15 @@ class NamedWindow:
                 if said.live and identity not in windows and said.due + self.lateness > before:
                     said.live = False
                     said.revision += 1
-                    retracts.append(self._row(key, identity, said, "retract"))
+                    retracts.append(self._row(key, said, "retract"))
             for identity, window in windows.items():
                 known = emitted.get(identity)
+                if known is None and self._came_too_late(window, before):
+                    window = window._replace(content=())
                 kind = self._kind(window, known, before, now, early)
                 if kind is not None:
                     emitted[identity] = self._describe(window, known, kind)
-                    results.append(self._row(key, identity, emitted[identity], kind))
+                    results.append(self._row(key, emitted[identity], kind))
         return retracts + results
 
     def _kind(self, window: Found, known: Emitted | None, before: int, now: int, early: bool) -> str | None:
@@ -148,15 +170,17 @@ class NamedWindow:
     def _frozen(self, window: Found, known: Emitted | None) -> bool:
         """Whether a window that expired stays as it is.
 
-        One that nobody knew before is new, however early its end lies: a tuple
-        at the watermark may close a frame at the watermark, and the next tuple
-        after a silence makes its empty windows. Only a context free window that
-        expired cannot be entered any more.
+        One that was never complete before is new, however early its end lies: a
+        tuple at the watermark may close a frame at the watermark, and the next
+        tuple after a silence makes its empty windows. Only a context free window
+        that expired cannot be entered any more.
         """
-        return known is not None or (is_context_free(self.window) and bool(window.content))
+        was_complete = known is not None and known.finalized
+        return was_complete or (is_context_free(self.window) and bool(window.content))
 
     def _describe(self, window: Found, known: Emitted | None, kind: str) -> Emitted:
         return Emitted(
+            window=window,
             aggregates={
                 name: aggregate_value(aggregate, window.content)
                 for name, aggregate in self.settings.aggregates.items()
@@ -167,9 +191,10 @@ class NamedWindow:
             finalized=kind != "early" or (known is not None and known.finalized),
         )
 
-    def _row(self, key: Key, identity: Identity, emitted: Emitted, kind: str) -> Row:
-        start, end, low, high, _ = identity
-        return Row(key, self.name, start, end, emitted.aggregates, kind, emitted.revision, low, high)
+    def _row(self, key: Key, emitted: Emitted, kind: str) -> Row:
+        said = emitted.window
+        edges = (said.start, said.end, emitted.aggregates, kind, emitted.revision, said.low, said.high)
+        return Row(key, self.name, *edges)
 
 
 def numbers(window: Found) -> frozenset[int]:

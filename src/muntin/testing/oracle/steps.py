@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from muntin.errors import DataError, QueryError, nearest
-from muntin.testing.oracle.emission import Emitted, Key, NamedWindow, numbers
+from muntin.testing.oracle.emission import Key, NamedWindow
 from muntin.testing.oracle.settings import settings_of
 from muntin.testing.oracle.tuples import Arrival, View
 from muntin.testing.rows import Row
@@ -81,15 +81,10 @@ class Oracle:
         """Start another named window, whose first window may start at `since`."""
         if name in self._queries:
             raise QueryError(f'query names must differ: "{name}" runs already')
-        query = NamedWindow(name, window, since, self._settings)
+        added = self._watermark if since > NEG_INF else NEG_INF
+        query = NamedWindow(name, window, since, self._settings, added)
         for watermark, tuples in self._judged:
             query.judge(tuples, watermark)
-        # What would have been final long ago does not come out any more.
-        for key in query.accepted:
-            for identity, found in query.windows(key, self._view()).items():
-                if not found.open and found.due + query.lateness <= self._watermark:
-                    frozen = Emitted({}, numbers(found), found.due, 0, finalized=True)
-                    query.emitted.setdefault(key, {})[identity] = frozen
         self._queries[name] = query
 
     def remove_query(self, name: str) -> None:

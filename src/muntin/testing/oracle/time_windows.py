@@ -10,7 +10,7 @@ from muntin.testing.oracle.tuples import Found, Tuples, View
 from muntin.timeline import INF
 from muntin.windows import ContextFree
 
-__all__ = ["context_free", "grid", "is_context_free", "latest_end"]
+__all__ = ["containing", "context_free", "grid", "is_context_free", "latest_end"]
 
 Interval = tuple[int, int]
 
@@ -37,6 +37,11 @@ def latest_end(window: Any, time: int, since: int) -> int | None:
         return INF if time >= window.start >= since else None
     view = View(upto=INF, closing=False, newest=time)
     return max((end for start, end in _containing(window, time, view) if start >= since), default=None)
+
+
+def containing(window: Any, time: int) -> list[Interval]:
+    """The windows that contain a time."""
+    return _containing(window, time, View(upto=INF, closing=False, newest=time))
 
 
 def _containing(window: Any, time: int, view: View) -> list[Interval]:

@@ -1,0 +1,125 @@
+"""Keys that come and go: a key that nothing refers to any more gives up its id.
+
+A key is alive while it has slices, kept tuples, windows that may still change, or tuples that wait.
+Some queries need their keys for ever, and so a few bytes for each key that was ever seen:
+
+- those that number tuples or carry a position on: count windows (the next tuple's rank), windows
+  on another measure (how far it has come), `slide_by_tuple`, `last`, and user-defined ones, whose
+  code sees ranks and keeps a state;
+- those that always have an open window: punctuation, delta, boundary;
+- `emit_empty`, whose empty windows lie between all tuples of a key.
+
+Sessions with a maximum length, `threshold` and `until` begin anew once no window is open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.slicing.batch import Batch
+from muntin.slicing.kept import KeptSlicer
+from muntin.timeline import NEG_INF
+from muntin.windows import CappedSession, Threshold, Until
+from muntin.windows.base import Window
+
+if TYPE_CHECKING:
+    from muntin.slicing.operator import SlicingOperator
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+FEW = 1024
+"""So many keys are never worth the work."""
+
+
+def compact(operator: SlicingOperator, force: bool = False) -> None:
+    """Forget the keys that are not alive, if they are more than half of all.
+
+    The others get new ids in the same order. Costs O(keys + slices) when it looks, which is only
+    when the keys have doubled since it last did.
+    """
+    keys = len(operator.keys)
+    if not operator.spec.keys or not (force or keys > operator.crowded):
+        return
+    alive = np.flatnonzero(living(operator))
+    if force or 2 * len(alive) < keys:
+        _renumber(operator, alive)
+    operator.crowded = max(FEW, 2 * len(alive))
+
+
+def living(operator: SlicingOperator) -> Mask:
+    """Which keys something still refers to."""
+    slices = operator.slices
+    alive = np.zeros(len(operator.keys), dtype=np.bool_)
+    alive[slices.table.key] = True
+    for batch, _ in slices._pending:
+        alive[batch.key] = True
+    for registry in operator.windows.registries.values():
+        alive[registry.key] = True
+    for extent in operator.windows.extents.values():
+        alive[: len(extent.last)] |= extent.last > NEG_INF
+    if slices.kept is not None:
+        _mark_kept(slices.kept, alive)
+    return alive
+
+
+def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
+    tuples = kept.tuples
+    tuples.grow(len(alive), kept.manager.live)
+    for batch in (*tuples.arrived, *([] if tuples.batch is None else [tuples.batch])):
+        alive[batch.key] = True
+    for closed in kept.closed.values():
+        alive[closed.key] = True
+    seen = tuples.committed.rank
+    alive |= tuples.sliced.rank != seen
+    for query in kept.manager.live.driven:
+        if _begins_anew(query.window):
+            alive |= kept.keep_from(query, tuples.committed, seen) < seen
+        else:
+            alive |= seen > 0
+
+
+def _begins_anew(window: Window) -> bool:
+    """Whether a key without an open window is as good as one never seen."""
+    return isinstance(window, CappedSession | Threshold | Until) and window.measure is None
+
+
+def _renumber(operator: SlicingOperator, alive: Column) -> None:
+    slices, windows = operator.slices, operator.windows
+    ids = np.full(len(operator.keys), -1, dtype=np.int64)
+    ids[alive] = np.arange(len(alive))
+    for extent in windows.extents.values():
+        extent.grow(len(ids))
+        extent.first, extent.last, extent.done = extent.first[alive], extent.last[alive], extent.done[alive]
+    for registry in windows.registries.values():
+        registry.key = ids[registry.key]
+    slices.table = slices.table.renumbered(ids)
+    slices._pending = [(_with_ids(batch, ids), raw) for batch, raw in slices._pending]
+    if slices.kept is not None:
+        _renumber_kept(slices.kept, alive, ids)
+    operator.keys = operator.keys.keep(alive)
+    slices.keys = len(operator.keys)
+
+
+def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
+    tuples = kept.tuples
+    tuples.arrived = [_with_ids(batch, ids) for batch in tuples.arrived]
+    if tuples.batch is not None:
+        tuples.batch = _with_ids(tuples.batch, ids)
+    tuples.offsets = np.concatenate([tuples.offsets[alive], tuples.offsets[-1:]])
+    tuples.base, tuples.reached = tuples.base[alive], tuples.reached[alive]
+    for progress in (tuples.committed, tuples.sliced):
+        progress.rank = progress.rank[alive]
+        progress.contexts = {name: contexts[alive] for name, contexts in progress.contexts.items()}
+    for name, skipped in tuples.skipped.items():
+        known = np.concatenate([skipped, np.full(len(ids) - len(skipped), -1, dtype=np.int64)])
+        tuples.skipped[name] = known[alive]
+    kept.closed = {name: replace(closed, key=ids[closed.key]) for name, closed in kept.closed.items()}
+
+
+def _with_ids(batch: Batch, ids: Column) -> Batch:
+    return Batch(ids[batch.key], batch.time, batch.seq, batch.values)

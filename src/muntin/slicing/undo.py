@@ -1,0 +1,67 @@
+"""A step happens as a whole or not at all: what it changed before an error is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from muntin.slicing.operator import SlicingOperator
+
+Saved = list[tuple[Any, dict[str, Any]]]
+
+
+@contextmanager
+def whole_or_nothing(operator: SlicingOperator, sliced: bool = False) -> Iterator[None]:
+    """Put the operator back to what it was if the block fails: in the user's code, by an overflow.
+
+    Costs no more than a few dozen references, since arrays are replaced, not written to. Only the
+    positions of kept tuples are written in place; they are copied where the step goes on to slice
+    tuples (`sliced`), which looks at all of them anyway.
+    """
+    saved = _save(operator, sliced)
+    try:
+        yield
+    except BaseException:
+        for part, attributes in saved:
+            _put_back(part, attributes)
+        raise
+
+
+def _save(operator: SlicingOperator, sliced: bool) -> Saved:
+    parts = [operator, operator.metrics, operator.arrivals, operator.keys, *operator.live.queries]
+    in_place: list[Any] = []
+    if operator.binding is not None:
+        slices, windows = operator.slices, operator.windows
+        parts += [slices, slices.table, windows, *windows.registries.values(), *windows.extents.values()]
+        if slices.kept is not None:
+            kept = slices.kept.tuples
+            parts.append(slices.kept)
+            in_place = [kept, kept.committed, kept.sliced]
+    return [(part, _attributes(part, False)) for part in parts] + [
+        (part, _attributes(part, sliced)) for part in in_place
+    ]
+
+
+def _attributes(part: Any, arrays: bool) -> dict[str, Any]:
+    names = part.__slots__ if hasattr(part, "__slots__") else vars(part)
+    return {name: _copied(getattr(part, name), arrays) for name in names}
+
+
+def _copied(value: Any, arrays: bool) -> Any:
+    if isinstance(value, list):
+        return value.copy()
+    if isinstance(value, dict):
+        return {name: _copied(item, arrays) for name, item in value.items()}
+    return value.copy() if arrays and isinstance(value, np.ndarray) else value
+
+
+def _put_back(part: Any, attributes: dict[str, Any]) -> None:
+    if not hasattr(part, "__slots__"):
+        for name in set(vars(part)) - set(attributes):
+            delattr(part, name)
+    for name, value in attributes.items():
+        setattr(part, name, value)
