@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """B-Int: aggregates of dyadic base intervals (Arasu and Widom, VLDB 2004).
 
 Interval j of level l covers the positions j * 2^l to (j + 1) * 2^l - 1 and is computed when its last

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """The classic B-tree with an aggregate in every node (VLDB 2019, section 3.1).
 
 The functions here take the place of FiBA's: every node holds the product of its whole subtree, so
@@ -34,7 +36,7 @@ from muntin.stores.fiba_kernels import (
 from muntin.stores.placeholders import ONE, combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, EMPTY, FULL, OK
 
-INNER = frozenset({"refresh", "recount", "repair", "search"})
+INNER = frozenset({"refresh", "recount", "repair", "extend", "search"})
 
 
 def refresh(D: Any, x: int) -> None:
@@ -73,6 +75,11 @@ def repair(D: Any, x: int, hit: int, delta: int) -> None:
     while x != S[TOP]:
         x = N[x * STRIDE + PARENT]
         refresh(D, x)
+
+
+def extend(D: Any, parent: int, x: int, y: int) -> None:
+    """A split at the right edge changes the whole path as any other does."""
+    repair(D, parent, 0, 1)
 
 
 def search(D: Any, t: int) -> tuple[int, int]:

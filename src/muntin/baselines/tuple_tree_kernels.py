@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """FlatFAT over single tuples: one that comes late moves all younger leaves and dirties their nodes."""
 
 from __future__ import annotations

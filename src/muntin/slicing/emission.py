@@ -128,7 +128,10 @@ class WindowManager:
         changed = slices.table.fresh > 0
         for listing in list_free(slices.live, slices.table, slices.keys, slices.final, INF, changed):
             for number, mine in listing.by_query():
-                result += self._reconcile(slices.live.queries[number], mine, None, early=True)
+                query = slices.live.queries[number]
+                if self._emits_empty(query):  # the complete ones come below, with the empty ones
+                    mine = mine.take(mine.due > slices.watermark)
+                result += self._reconcile(query, mine, None, early=True)
         for query in slices.live.periodic:
             if self._emits_empty(query):
                 result += self._emit_grid(query, slices.watermark)

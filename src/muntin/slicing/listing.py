@@ -201,7 +201,7 @@ def list_grid(
     assert isinstance(window, Periodic)
     base, step, span = window.offset, window.slide, window.length
     known = np.flatnonzero(last > NEG_INF)
-    highest = np.minimum(last[known], (min(upto, FAR) - span - base) // step)
+    highest = np.minimum(last[known], (max(min(upto, FAR), -LIMIT) - span - base) // step)
     begin = np.maximum(first[known], done[known] + 1)
     if query.since > NEG_INF:
         begin = np.maximum(begin, -((base - query.since) // step))

@@ -41,7 +41,7 @@ class Store(ABC):
         self._value = _coercion(self.monoid, self.compiled)
         self._allocate()
 
-    def _require(self, monoid: Monoid) -> None:
+    def _require(self, monoid: Monoid) -> None:  # noqa: B027  # most stores take every monoid
         """Refuse a monoid that the algorithm cannot serve."""
 
     def _specialise(self) -> SimpleNamespace:

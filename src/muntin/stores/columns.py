@@ -12,10 +12,12 @@ Accessors = tuple[Callable[[Any, int], Any], Callable[[Any, int, Any], None]]
 
 
 def get_object(cells: Any, i: int) -> Any:
+    """Partial ``i`` of a list."""
     return cells[i]
 
 
 def put_object(cells: Any, i: int, p: Any) -> None:
+    """Write partial ``i`` of a list."""
     cells[i] = p
 
 

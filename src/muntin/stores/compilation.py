@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +99,11 @@ def _copy(
 
 
 def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants: Mapping[str, int]) -> str:
-    """Changes with the bytecode of the monoid and of all kernels: Numba itself watches only the file
-    of the function that it loads, not the files of the functions that this one calls."""
+    """Changes with the bytecode of the monoid and of all kernels.
+
+    Numba itself watches only the file of the function that it loads, not those of the functions that
+    this one calls.
+    """
     digest = hashlib.sha1(_FORMAT.encode(), usedforsecurity=False)
     parts = [monoid.lift, monoid.combine, monoid.invert]
     for module in modules:
@@ -111,7 +114,7 @@ def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants:
                 parts.append(value)
     for function in parts:
         if function is not None:
-            code = function.__code__  # type: ignore[union-attr]  # a plain function
+            code = function.__code__
             digest.update(code.co_code + repr((code.co_consts, code.co_names)).encode())
     digest.update(repr((monoid.columns, monoid.identity, sorted(constants.items()))).encode())
     return digest.hexdigest()[:10]

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """DABA Lite: Two-Stacks Lite with the flip spread over later operations (VLDBJ 2021).
 
 Positions F <= L <= R <= A <= B <= E cut the queue:

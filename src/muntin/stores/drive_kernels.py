@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """Whole workloads in one compiled loop, so that a measurement sees the store and not the interpreter.
 
 Times are made from a counter that starts at ``t``; values come from ``vs``, over and over. Every
@@ -13,23 +15,28 @@ from muntin.stores.queue_kernels import FULL
 
 
 def insert(D: Any, t: int, v: Any) -> int:
-    raise NotImplementedError("each store has its own")
+    """Bound to the store's own."""
+    raise NotImplementedError
 
 
 def evict(D: Any) -> int:
-    raise NotImplementedError("each store has its own")
+    """Bound to the store's own."""
+    raise NotImplementedError
 
 
 def query(D: Any) -> Any:
-    raise NotImplementedError("each store has its own")
+    """Bound to the store's own."""
+    raise NotImplementedError
 
 
 def evict_before(D: Any, t: int) -> int:
-    raise NotImplementedError("each store has its own")
+    """Bound to the store's own."""
+    raise NotImplementedError
 
 
 def insert_sorted(D: Any, X: Any, ts: Any, vs: Any) -> int:
-    raise NotImplementedError("FiBA has it")
+    """Bound to FiBA's own."""
+    raise NotImplementedError
 
 
 def drive_fill(D: Any, n: int, t: int, vs: Any) -> int:

@@ -114,8 +114,8 @@ class FiBA(Store):
             return
         if self.compiled:
             if (times[1:] < times[:-1]).any():
-                order = np.argsort(times, kind="stable")
-                times, values = times[order], values[order]
+                sequence: Any = np.argsort(times, kind="stable")
+                times, values = times[sequence], values[sequence]
         else:
             order = sorted(range(len(times)), key=times.__getitem__)
             times, values = [times[j] for j in order], [values[j] for j in order]

@@ -134,7 +134,8 @@ def _check_free(tree: _Tree) -> None:
     free: set[int] = set()
     while stack:
         x = stack.pop()
-        assert x not in free and x not in tree.nodes, f"node {x} is free once and not in use"
+        assert x not in free, f"node {x} is free once"
+        assert x not in tree.nodes, f"node {x} is not free and in use"
         free.add(x)
         stack.extend(tree.kids(x))
     assert len(free) + len(tree.nodes) == tree.state[FRESH], "no node is lost"

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """FiBA: bulk evict (Tangwongsan et al., VLDB 2023, section 4).
 
 Going down, the nodes along the cut are noted, each with its neighbour to the right on the same level

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """FiBA: bulk insert (Tangwongsan et al., VLDB 2023, section 5).
 
 `locate` searches for all entries in one sweep: those whose time is there already are combined in
@@ -63,7 +65,7 @@ INNER = frozenset(
 
 
 def insert_many(D: Any, ts: Any, vs: Any, start: int) -> tuple[int, int]:
-    """One after the other: better for a few. (How far it came, the status that stopped it.)"""
+    """One after the other, better for a few; (how far it came, the status that stopped it)."""
     for j in range(start, len(ts)):
         status = insert(D, ts[j], vs[j])
         if status != OK:
@@ -168,7 +170,7 @@ def start_node(D: Any, t: int) -> tuple[int, int]:
 def settle(D: Any, X: Any) -> int:
     """Passes 2 and 3: level by level upwards, then down the spines. FULL: make room, call again."""
     S = D[0]
-    G, F, L = X[3], X[5], X[6]
+    L = X[6]
     while True:
         level, groups, found = S[LEVEL], S[GROUPS], S[FOUND]
         waiting = 0  # nodes found on this level or above
@@ -264,11 +266,11 @@ def take_items(D: Any, X: Any, x: int, low: int, high: int) -> None:
 
 
 def cut_items(D: Any, X: Any, x: int, low: int, high: int, emitted: int) -> tuple[int, int]:
-    """Merge pending items into node x and cut it: nodes of MU entries, each followed by one entry
-    that goes up as the pending item of the next node; the last node takes the rest.
+    """Merge pending items into node x and cut it; (last piece, emitted items).
 
-    The first piece stays in x, so the left finger and the parent's pointer remain right; the last
-    piece inherits the right spine. (Last piece, emitted items.)
+    Nodes of MU entries are each followed by one entry that goes up as the pending item of the next
+    node; the last node takes the rest. The first piece stays in x, so the left finger and the
+    parent's pointer remain right; the last piece inherits the right spine.
     """
     S, N, V = D
     K, C, P, NK, NC, NP, TK, TC, TP = X[0], X[1], X[2], X[7], X[8], X[9], X[12], X[13], X[14]

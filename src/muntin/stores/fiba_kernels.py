@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """FiBA, the finger B-tree aggregator: single operations (Tangwongsan et al., VLDB 2019, section 3).
 
 State ``D = (S, N, V)``. Node x has a header and its times and children in ``N[x * STRIDE:]``, its
@@ -118,6 +120,7 @@ def clear(D: Any) -> None:
 
 
 def room(D: Any) -> int:
+    """How many nodes can be allocated for sure."""
     S = D[0]
     n: int = S[CAPACITY] - S[FRESH] + S[FREE_COUNT]
     return n
@@ -137,6 +140,7 @@ def rank(D: Any, x: int, t: int) -> int:
 
 
 def child_index(D: Any, parent: int, x: int) -> int:
+    """Which child of its parent x is."""
     N = D[1]
     at = parent * STRIDE + KIDS
     i = 0
@@ -382,8 +386,10 @@ def rebalance_overflow(D: Any, x: int) -> None:
 
 
 def extend(D: Any, parent: int, x: int, y: int) -> None:
-    """A split at the right edge, as in-order inserts make them, adds x and one entry at the end of
-    the parent's own aggregate: no need to recompute it."""
+    """Take a split at the right edge, as in-order inserts make them, into the parent's aggregates.
+
+    It adds x and one entry at their end, so they need not be recomputed.
+    """
     S, N, V = D
     own = parent * CELLS + OWN
     piece = combine(get(V, x * CELLS + OWN), get(V, parent * CELLS + N[parent * STRIDE + COUNT] - 1))

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """FiBA: range queries (section 4 of the paper) and walking through the entries in order."""
 
 from __future__ import annotations

@@ -14,8 +14,10 @@ Paper         Tangwongsan, Hirzel, Schneider, Wu: General Incremental Sliding-Wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from operator import index
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +42,7 @@ class FlatFAT(Store):
     8.0
     """
 
-    kernels = (queue_kernels, flatfat_kernels)
+    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, flatfat_kernels)
 
     def _allocate(self) -> None:
         self._data = self._tree(SMALLEST)
@@ -158,10 +160,11 @@ class FlatFAT(Store):
         front, end, mask = int(state[FRONT]), int(state[END]), int(state[MASK])
         assert 0 <= end - front <= mask + 1, "no more entries than slots"
         order = [int(times[i & mask]) for i in range(front, end)]
-        assert all(x < y for x, y in zip(order, order[1:], strict=False)), "times strictly in order"
+        assert all(x < y for x, y in pairwise(order)), "times strictly in order"
         assert len(self._live()) == len(self), "live entries are counted"
         if front < end:
-            assert not holes[front & mask] and not holes[(end - 1) & mask], "no hole at either end"
+            assert not holes[front & mask], "no hole at the front"
+            assert not holes[(end - 1) & mask], "no hole at the end"
         assert mask + 1 == SMALLEST or 4 * len(self) >= mask + 1, "not too sparse"
         assert front <= int(state[DONE]) <= end, "inner nodes are known up to a position in the window"
         if int(state[DONE]) == end and not state[EDGES]:

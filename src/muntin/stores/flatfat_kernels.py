@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """FlatFAT, the flat fixed-size aggregator of the Reactive Aggregator (Tangwongsan et al., VLDB 2015).
 
 State ``D = (S, T, V, H)``: a perfect binary tree in ``V`` (root at 1, children of x at 2x and 2x+1),

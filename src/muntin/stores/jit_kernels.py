@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -12,22 +11,24 @@ if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
 
-def jit(function: Callable[..., Any], *, cache: bool, inner: bool = False, hot: bool = False) -> Any:
+def jit(function: Any, *, cache: bool, inner: bool = False, hot: bool = False) -> Any:
     """Compile with the options that all kernels share (no fast-math: results must not depend on it).
 
     Kernels allocate nothing, so the counting of references is left out: it is all atomic operations.
     ``inner``: called from other kernels only, so it needs no way in from Python; saves compile time.
     ``hot``: small and called often, so it becomes part of its callers.
     """
-    inside = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
-    options = {"nogil": True, "error_model": "numpy", "_nrt": False, "cache": cache and not inner}
-    return numba.njit(**options, forceinline=hot, **inside)(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": hot}
+    if inner:
+        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**options, cache=cache and not inner)(function)
 
 
 def why_not_compilable(monoid: Monoid) -> str:
     """Empty if Numba compiles the user's functions and their partials keep the declared types."""
-    value = numba.typeof(0 if monoid.input == "int64" else 0.0)
-    one = numba.typeof(monoid.identity)
+    typeof: Any = numba.typeof
+    value = typeof(0 if monoid.input == "int64" else 0.0)
+    one = typeof(monoid.identity)
     try:
         lifted = jit(monoid.lift, cache=False)
         lifted.compile((value,))
@@ -44,5 +45,5 @@ def why_not_compilable(monoid: Monoid) -> str:
 
 
 def _parts(kind: Any) -> list[str]:
-    parts = list(kind) if isinstance(kind, numba.types.BaseTuple) else [kind]
+    parts = list(getattr(kind, "types", [kind]))
     return [str(getattr(part, "literal_type", part)) for part in parts]

@@ -30,6 +30,7 @@ NOTHING = _Nothing()
 
 
 def same(x: Any) -> Any:
+    """Lift or lower that changes nothing."""
     return x
 
 

@@ -8,20 +8,25 @@ ONE: Any = None  # the identity
 
 
 def lift(v: Any) -> Any:
-    raise NotImplementedError("bound by specialise()")
+    """Bound by `specialise`."""
+    raise NotImplementedError
 
 
 def combine(p: Any, q: Any) -> Any:
-    raise NotImplementedError("bound by specialise()")
+    """Bound by `specialise`."""
+    raise NotImplementedError
 
 
 def invert(p: Any, q: Any) -> Any:
-    raise NotImplementedError("bound by specialise()")
+    """Bound by `specialise`."""
+    raise NotImplementedError
 
 
 def get(cells: Any, i: int) -> Any:
-    raise NotImplementedError("bound by specialise()")
+    """Bound by `specialise`."""
+    raise NotImplementedError
 
 
 def put(cells: Any, i: int, p: Any) -> None:
-    raise NotImplementedError("bound by specialise()")
+    """Bound by `specialise`."""
+    raise NotImplementedError

@@ -33,7 +33,7 @@ class Prefix(QueueStore):
 
     >>> Prefix("sum")
     Traceback (most recent call last):
-    muntin.errors.QueryError: Prefix needs an exact inverse, and "sum" of float64 values has none; use TwoStacksLite
+    muntin.errors.QueryError: Prefix needs an exact inverse, and "sum" of float64 values has none; ...
     """
 
     kernels = (queue_kernels, prefix_kernels)

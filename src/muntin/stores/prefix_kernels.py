@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """Prefix sums for operators that can be undone exactly: every range is one ``invert``.
 
 Slot i of [F, E) holds the product of the entries BASE..i. One slot before F stays readable, so the
@@ -77,6 +79,7 @@ def evict(D: Any) -> int:
 
 
 def evict_before(D: Any, t: int) -> int:
+    """No combine."""
     S = D[0]
     cut = lower_bound(D, t)
     count = cut - S[FRONT]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from operator import index
 from typing import Any, ClassVar
 
@@ -96,7 +97,7 @@ class QueueStore(Store):
 
     def check_invariants(self) -> None:
         times = self.times()
-        assert all(x <= y for x, y in zip(times, times[1:], strict=False)), "times in order"
+        assert all(x <= y for x, y in pairwise(times)), "times in order"
         assert len(self) <= int(self._data[0][MASK]) + 1, "no more entries than slots"
 
 

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """What the in-order stores share: a ring of times with absolute positions FRONT <= i < END.
 
 State ``D = (S, T, V)``: ``S`` integers, ``T`` times, ``V`` partials. A position ``i`` lives in slot
@@ -11,11 +13,6 @@ from typing import Any
 
 OK, FULL, DISORDER, EMPTY, MISSING, SPARSE = 0, 1, 2, 3, 4, 5
 COMBINES, FRONT, END, MASK = 0, 1, 2, 3
-
-
-def size(D: Any) -> int:
-    n: int = D[0][END] - D[0][FRONT]
-    return n
 
 
 def lower_bound(D: Any, t: int) -> int:
@@ -42,4 +39,5 @@ def insert_many(D: Any, ts: Any, vs: Any, start: int) -> tuple[int, int]:
 
 
 def insert(D: Any, t: int, v: Any) -> int:
+    """Each store has its own, which takes the place of this one."""
     raise NotImplementedError("each store has its own")

@@ -75,6 +75,7 @@ def choose(monoid: Monoid, n: int, lo: Rows, hi: Rows) -> str:
 
 
 def is_monotone(rows: Rows) -> bool:
+    """Whether the rows never go back."""
     return bool((rows[1:] >= rows[:-1]).all())
 
 

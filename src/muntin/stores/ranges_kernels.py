@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """Many ranges over one fixed sequence of partials, by four strategies.
 
 ``V`` holds the partials, ``lo`` and ``hi`` the half-open row ranges, ``out`` takes one partial for

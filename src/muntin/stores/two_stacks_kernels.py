@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# (columns are lists or arrays, so what they hold is Any)
 """Two-Stacks Lite: a queue whose front part holds suffix sums (Tangwongsan et al., VLDBJ 2021).
 
 With F <= B <= E: slot i of [F, B) holds the product of the entries i..B-1, slot i of [B, E) the

@@ -178,6 +178,11 @@ class NamedWindow:
         was_complete = known is not None and known.finalized
         return was_complete or (is_context_free(self.window) and bool(window.content))
 
+    def _came_too_late(self, window: Found, before: int) -> bool:
+        """Whether an empty window had expired when the tuples in it came: it comes out empty."""
+        expired = window.due + self.lateness <= before
+        return expired and bool(getattr(self.window, "emit_empty", False))
+
     def _describe(self, window: Found, known: Emitted | None, kind: str) -> Emitted:
         return Emitted(
             window=window,
