@@ -77,7 +77,9 @@ def churn(window: w.Window, keys: int = 4 * FEW, **on: object) -> mt.Operator:
     each = FEW // 2
     for first in range(0, keys, each):
         t = np.repeat(np.arange(first, first + each) * 10, 4) + np.tile(np.arange(4), each)
-        op.process({"t": t, "k": np.repeat(np.arange(first, first + each), 4), "v": np.tile(np.arange(4), each)})
+        op.process(
+            {"t": t, "k": np.repeat(np.arange(first, first + each), 4), "v": np.tile(np.arange(4), each)}
+        )
         op.advance(int(t[-1]) + 1)
     return op
 
@@ -159,7 +161,12 @@ def test_rank_goes_on_when_a_key_of_a_count_window_comes_back() -> None:
 
 
 def test_tuples_that_wait_to_be_judged_keep_their_key() -> None:
-    query = mt.windows(long=w.tumbling(10_000), short=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t", late="route")
+    query = (
+        mt.windows(long=w.tumbling(10_000), short=w.tumbling(10))
+        .aggregate(n=a.count())
+        .by("k")
+        .on("t", late="route")
+    )
     op = query.operator()
     op.process({"t": np.arange(4 * FEW), "k": np.arange(4 * FEW)})
     op.advance(4 * FEW)

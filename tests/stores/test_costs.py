@@ -98,20 +98,39 @@ def test_prefix_needs_one_for_any_range(n: int) -> None:
     assert average <= 4
 
 
-@pytest.mark.parametrize(("arity", "most"), [(2, 16), (4, 23), (8, 36)])
-def test_fiba_in_order_does_not_depend_on_the_window(arity: int, most: int) -> None:
-    averages = []
-    for n in SIZES:
-        driver = Driver(store := FiBA("last", arity=arity), n)
-        driver.rounds(256)
+IN_ORDER_BOUNDS = {2: 16, 4: 23, 8: 36}
+
+
+def in_order_cost(arity: int, n: int, compiled: bool, count: int) -> float:
+    store = FiBA("last", arity=arity, compiled=compiled)
+    if compiled:
+        driver = Driver(store, n)
+        driver.rounds(count // 4)
         before = store.combines
-        driver.rounds(8192)
-        averages.append((store.combines - before) / 8192)
-    assert max(averages) <= most
+        driver.rounds(count)
+    else:
+        filled(store, n)
+        rounds(store, n, count // 4)
+        before = store.combines
+        *_, query = rounds(store, n + count // 4, count)
+        assert query == 2
+    return (store.combines - before) / count
+
+
+@pytest.mark.parametrize(
+    ("arity", "compiled", "windows"),
+    [
+        (2, False, SIZES[:2]),
+        (4, True, SIZES),
+        (8, False, SIZES[:2]),
+        pytest.param(2, True, SIZES, marks=pytest.mark.deep),
+        pytest.param(8, True, SIZES, marks=pytest.mark.deep),
+    ],
+)
+def test_fiba_in_order_does_not_depend_on_the_window(arity: int, compiled: bool, windows: list[int]) -> None:
+    averages = [in_order_cost(arity, n, compiled, 8192 if compiled else 1024) for n in windows]
+    assert max(averages) <= IN_ORDER_BOUNDS[arity]
     assert max(averages) - min(averages) <= 0.1 * max(averages)
-    before = store.combines
-    store.query()
-    assert store.combines - before == 2
 
 
 def test_fiba_out_of_order_grows_with_the_logarithm_of_the_distance() -> None:

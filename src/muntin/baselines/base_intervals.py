@@ -14,7 +14,7 @@ from muntin.stores.queue_kernels import END, FRONT
 class BaseIntervals(FlatFAT):
     """Dyadic intervals of a ring of entries; tied entries lie side by side.
 
-    >>> window = BaseIntervals("max")
+    >>> window = BaseIntervals("max", compiled=False)
     >>> window.insert_many([1, 2, 3, 4], [4.0, 9.0, 2.0, 7.0])
     >>> window.evict_before(3)
     2

@@ -14,7 +14,7 @@ from muntin.stores.fiba import FiBA
 class ClassicBTree(FiBA):
     """FiBA without fingers and spines.
 
-    >>> window = ClassicBTree("max", arity=4)
+    >>> window = ClassicBTree("max", arity=4, compiled=False)
     >>> window.insert_many([3, 1, 2], [5.0, 7.0, 6.0])
     >>> window.evict()
     >>> window.query()

@@ -12,7 +12,7 @@ from muntin.stores.queue import QueueStore
 class SubtractOnEvict(QueueStore):
     """A running total; the oldest entry is subtracted when it leaves.
 
-    >>> window = SubtractOnEvict("sum", dtype="int64")
+    >>> window = SubtractOnEvict("sum", dtype="int64", compiled=False)
     >>> window.insert_many([1, 2, 3], [5, 6, 7])
     >>> window.evict()
     >>> window.query()

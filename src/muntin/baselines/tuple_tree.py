@@ -11,7 +11,7 @@ from muntin.stores.flatfat_kernels import LIVE
 class TupleTree(FlatFAT):
     """FlatFAT with one leaf for every tuple, ties side by side.
 
-    >>> window = TupleTree("sum")
+    >>> window = TupleTree("sum", compiled=False)
     >>> window.insert_many([1, 3, 2, 2], [1.0, 4.0, 2.0, 8.0])
     >>> window.query(), window.query_range(2, 3), len(window)
     (15.0, 10.0, 4)

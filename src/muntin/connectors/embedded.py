@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.connectors.tables import is_record, to_batch
-from muntin.errors import DataError, QueryError
+from muntin.errors import DataError, MuntinError, QueryError
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, QuerySpec
 from muntin.query.files import loads, to_toml
@@ -17,7 +17,7 @@ from muntin.slicing import snapshot as snapshots
 from muntin.slicing.operator import Added, SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
-from muntin.timeline import span
+from muntin.timeline import TimeColumn, span
 from muntin.windows.base import Window
 
 BUFFER = 4096
@@ -40,8 +40,7 @@ def make_operator(
     store: str | None = None,
 ) -> Operator:
     """An operator for the query; `store` forces a store instead of the one that the plan chooses."""
-    make_plan(query, in_order, store)
-    return Operator(query, watermark_lag=watermark_lag, in_order=in_order, clock=clock)
+    return Operator(query, watermark_lag=watermark_lag, in_order=in_order, clock=clock, store=store)
 
 
 class Operator:
@@ -62,11 +61,15 @@ class Operator:
         watermark_lag: object = None,
         in_order: bool = False,
         clock: Callable[[], float] | None = None,
+        store: str | None = None,
     ) -> None:
+        make_plan(query, in_order, store)  # a store that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
-        self._engine = SlicingOperator(query.validated(), in_order)
+        self._engine = SlicingOperator(query.validated(), in_order, store)
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
+        if self._lag is not None and self._lag < 0:
+            raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
         self._records: list[dict[str, Any]] = []
@@ -95,21 +98,35 @@ class Operator:
         records, self._records = self._records, []
         try:
             return self._take(records)
-        except DataError:
+        except MuntinError:
             if len(records) == 1:
                 raise
+        except BaseException:
+            self._records = records
+            raise
         # One of them is bad: the ones before it count, the ones behind it wait.
-        parts = []
+        schema, parts = self._types_of(records), []
         for i, record in enumerate(records):
             self._records = records[i + 1 :]
-            parts.append(self._take([record]))
+            parts.append(self._take([record], schema))
         return _joined(parts)
 
-    def _take(self, data: object) -> pa.Table:
+    def _types_of(self, records: list[dict[str, Any]]) -> pa.Schema | None:
+        """The types that these records have together: one alone may hold nulls."""
+        try:
+            return to_batch(records).schema
+        except DataError:
+            return None
+
+    def _take(self, data: object, schema: pa.Schema | None = None) -> pa.Table:
         binding = self._engine.binding
-        batch = to_batch(data, None if binding is None else binding.schema)
-        if self._lag is None or not batch.num_rows:
+        batch = to_batch(data, schema if binding is None else binding.schema)
+        if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
+            return self._nothing()  # no tuples, and no types to learn
+        if self._lag is None:
             return self._engine.process(batch)
+        if binding is None and self._engine.spec.time in batch.schema.names:
+            TimeColumn(batch.schema.field(self._engine.spec.time).type, (self._lag,))  # of the same unit
         with whole_or_nothing(self._engine, sliced=True):
             results = self._engine.process(batch)
             return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])

@@ -108,8 +108,9 @@ def _from_columns(data: Mapping[Any, Any], schema: pa.Schema | None) -> pa.Recor
 
 
 def _from_records(data: Sequence[Any], schema: pa.Schema | None) -> pa.RecordBatch:
-    # Arrow's own from_pylist takes the names of the first record and drops the others'.
-    names: dict[Any, None] = {}
+    # Arrow's own from_pylist takes the names of the first record and drops the others'. A field that
+    # no record of this batch has is null, as it would be beside records that have it.
+    names: dict[Any, None] = dict.fromkeys(() if schema is None or not data else schema.names)
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise DataError(
@@ -127,6 +128,8 @@ def _array(name: str, values: Any, schema: pa.Schema | None) -> pa.Array:
         return values
     python = isinstance(values, list | tuple | range)
     known = schema is not None and python and name in schema.names
+    if known and schema and pa.types.is_integer(schema.field(name).type):
+        _refuse_fractions(name, values, schema.field(name).type)
     try:
         array = pa.array(values, schema.field(name).type) if known and schema else pa.array(values)
     except _FAILURES as error:
@@ -144,14 +147,37 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     for i, name in enumerate(batch.schema.names):
         if name not in schema.names or arrays[i].type == schema.field(name).type:
             continue
-        wanted = schema.field(name).type
+        wanted, given = schema.field(name).type, arrays[i].type
+        rule = f'the column "{name}" must be of type {wanted} in every batch: got {given}'
+        if _kind(given) not in ("null", _kind(wanted)):
+            raise DataError(f"{rule}; cast it")
         try:
             arrays[i], changed = arrays[i].cast(wanted), True
         except _FAILURES as error:
-            raise DataError(
-                f'the column "{name}" must be of type {wanted} in every batch: got {arrays[i].type} ({error})'
-            ) from error
+            raise DataError(f"{rule} ({error})") from error
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if changed else batch
+
+
+def _kind(type_: pa.DataType) -> str:
+    """What a type means: Arrow would also turn times into counts of their unit, and numbers into texts."""
+    if pa.types.is_dictionary(type_):
+        return _kind(type_.value_type)
+    if pa.types.is_timestamp(type_):
+        return "timestamp" if type_.tz is None else "timestamp with a zone"
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "number"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return "text"
+    return "null" if pa.types.is_null(type_) else str(type_)
+
+
+def _refuse_fractions(name: str, values: Sequence[Any], type_: pa.DataType) -> None:
+    """Arrow itself would cut them off."""
+    for row, value in enumerate(values):
+        if isinstance(value, float) and not value.is_integer():
+            raise DataError(
+                f'the column "{name}" must be of type {type_} in every batch: got {value} in row {row}'
+            )
 
 
 def _is_column(value: object) -> bool:

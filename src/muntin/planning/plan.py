@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest
+from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
 from muntin.query import QuerySpec
 from muntin.timeline import Micros, format_span
-from muntin.windows import Cumulate, Periodic, Session
-from muntin.windows.base import Window
+from muntin.windows import Session
 
-STORES = ("lazy",)
+STORES = ("lazy", "flatfat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,11 @@ class Plan:
     def keeps_tuples(self) -> bool:
         """Whether tuples are kept beside slices."""
         return self.decisions[0].answer == "yes"
+
+    @property
+    def store(self) -> str:
+        """How slices are combined into windows."""
+        return self.decisions[-1].answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,10 @@ def make_plan(query: QuerySpec, in_order: bool = False, store: str | None = None
     if store is not None and store not in STORES:
         raise QueryError(f'there is no store "{store}" ({", ".join(STORES)});{nearest(store, STORES)}')
     workload = Workload.of(query, in_order)
-    return Plan(workload, tuple(decide(question, table, workload) for question, table in TREES))
+    decisions = [decide(question, table, workload) for question, table in TREES]
+    if store is not None:
+        decisions[-1] = Decision(decisions[-1].question, store, "forced by store=", "your choice")
+    return Plan(workload, tuple(decisions))
 
 
 def explain(query: QuerySpec, *, in_order: bool = False, store: str | None = None) -> Explanation:
@@ -92,22 +98,3 @@ def slice_rates(workload: Workload) -> list[str]:
     if workload.context_aware:
         lines.append(f"one more where a window of {', '.join(workload.context_aware)} begins or ends")
     return lines or ["where windows start and end"]
-
-
-def progressions(window: Window, in_order: bool) -> list[tuple[int, int]]:
-    """The edges of a periodic window as (offset, period)."""
-    if isinstance(window, Cumulate):
-        return [(window.offset, window.step)]
-    if not isinstance(window, Periodic):
-        return []
-    starts = [(window.offset, window.slide)]
-    return starts if in_order else [*starts, (window.offset + window.length, window.slide)]
-
-
-def edges_per_unit(periods: list[tuple[int, int]]) -> float:
-    """Distinct edges per unit of time, counted over a stretch that holds many of each."""
-    most = 200_000
-    density = sum(1 / p for _, p in periods)
-    stretch = max(int(most / density), max(p for _, p in periods))
-    edges = [np.arange(o % p, stretch, p) for o, p in set(periods)]
-    return float(len(np.unique(np.concatenate(edges))) / stretch)

@@ -122,11 +122,20 @@ REMOVE_TUPLES = (
     ),
 )
 
+MANY_SLICES = 64
+"""From here on a tree over the slices costs less than walking over those of each window."""
+
 STORE = (
+    Rule(
+        lambda w: w.slices_per_window >= MANY_SLICES,
+        "flatfat",
+        "windows of many slices: a tree over the slices is built once and shared by all windows",
+        "reactive §4",
+    ),
     Rule(
         lambda w: True,
         "lazy",
-        "slices are combined when windows end, for all keys and windows in one compiled pass",
+        "few slices per window: they are combined when windows end, in one compiled pass",
         "scotty §3.4",
     ),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from muntin.aggregates.base import Aggregate
+from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.query import QuerySpec
-from muntin.windows import Count, Session
+from muntin.windows import Count, Cumulate, Periodic, Session
 from muntin.windows.base import Context, Window
 
 
@@ -61,6 +62,14 @@ class Workload:
         """Time, count, and the columns that serve as measures."""
         found = {"count" if isinstance(w, Count) else w.measure or "time": None for _, w in self.windows}
         return tuple(found)
+
+    @property
+    def slices_per_window(self) -> float:
+        """Slices that the longest periodic or count window is combined from."""
+        windows = [w for _, w in self.windows]
+        rate = edges_per_unit([p for w in windows for p in progressions(w, self.in_order)])
+        spans = [w.length * rate for w in windows if isinstance(w, Periodic | Cumulate)]
+        return max([*spans, *(w.n / w.every for w in windows if isinstance(w, Count))], default=0.0)
 
     def characteristics(self) -> list[tuple[str, str]]:
         """The characteristics in words."""

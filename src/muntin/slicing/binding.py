@@ -9,6 +9,7 @@ import pyarrow as pa
 from muntin.errors import DataError, nearest
 from muntin.expressions import Expr, as_expr, types
 from muntin.query import QuerySpec
+from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
 from muntin.timeline import TimeColumn
 from muntin.windows.base import TupleDriven, Window
@@ -30,12 +31,7 @@ class Binding:
     @classmethod
     def of(cls, spec: QuerySpec, windows: tuple[Window, ...], schema: pa.Schema) -> Binding:
         """Check the query against the columns that there are."""
-        for column in (spec.time, *spec.keys):
-            if column not in schema.names:
-                raise DataError(
-                    f'there is no column "{column}" in the input ({", ".join(schema.names)});'
-                    f"{nearest(column, schema.names) or ' name one of them'}"
-                )
+        require((spec.time, *spec.keys), schema)
         spans = [s for w in windows for s in w.spans()]
         time = TimeColumn(schema.field(spec.time).type, (*spans, spec.allowed_lateness))
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, schema))
@@ -50,10 +46,7 @@ class Binding:
 
     def result_schema(self, windows: tuple[Window, ...]) -> pa.Schema:
         """Keys, query, window, aggregates, kind, revision."""
-        fields = [
-            pa.field(k, t.value_type if pa.types.is_dictionary(t) else t)
-            for k, t in zip(self.spec.keys, self.keys, strict=True)
-        ]
+        fields = [pa.field(k, plain_type(t)) for k, t in zip(self.spec.keys, self.keys, strict=True)]
         fields.append(pa.field("query", pa.string()))
         fields.append(pa.field("window", pa.struct(self.edge_fields(windows))))
         for (name, _), bound in zip(self.spec.aggregates, self.partials.bound, strict=True):
@@ -75,6 +68,16 @@ class Binding:
         """Edges on a measure: as floats if it is one, otherwise as integers."""
         kind = self.schema.field(column).type
         return pa.float64() if pa.types.is_floating(kind) else pa.int64()
+
+
+def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
+    """A DataError, which names the nearest one, where a column is missing."""
+    for column in columns:
+        if column not in schema.names:
+            raise DataError(
+                f'there is no column "{column}" in the input ({", ".join(schema.names)});'
+                f"{nearest(column, schema.names) or ' name one of them'}"
+            )
 
 
 def window_inputs(window: Window, schema: pa.Schema) -> tuple[Expr, ...]:

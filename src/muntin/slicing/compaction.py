@@ -43,7 +43,7 @@ def compact(operator: SlicingOperator, force: bool = False) -> None:
     when the keys have doubled since it last did.
     """
     keys = len(operator.keys)
-    if not operator.spec.keys or not (force or keys > operator.crowded):
+    if not operator.spec.keys or not keys or not (force or keys > operator.crowded):
         return
     alive = np.flatnonzero(living(operator))
     if force or 2 * len(alive) < keys:

@@ -10,26 +10,11 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from muntin.windows import Cumulate, Periodic
+from muntin.planning.progressions import fuse, progressions
 from muntin.windows.base import ContextFreeWindow
 
 Times = npt.NDArray[np.int64]
 NO_TIMES: Times = np.zeros(0, dtype=np.int64)
-
-
-def fuse(progressions: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Drop every progression (offset, period) whose members another one has as well.
-
-    The query fusion of [scotty Alg. 2].
-
-    >>> fuse([(0, 2), (0, 6), (1, 6)])
-    [(0, 2), (1, 6)]
-    """
-    kept: list[tuple[int, int]] = []
-    for offset, period in sorted({(o % p, p) for o, p in progressions}, key=lambda x: (x[1], x[0])):
-        if not any(period % p == 0 and (offset - o) % p == 0 for o, p in kept):
-            kept.append((offset, period))
-    return kept
 
 
 @dataclass(frozen=True)
@@ -49,17 +34,9 @@ class EdgeSet:
     @classmethod
     def of(cls, windows: Iterable[ContextFreeWindow], points: Iterable[int] = ()) -> EdgeSet:
         """The edges of these windows, and single ones besides."""
-        progressions: list[tuple[int, int]] = []
-        others: dict[ContextFreeWindow, None] = {}
-        for window in windows:
-            if isinstance(window, Periodic):
-                progressions.append((window.offset, window.slide))
-                progressions.append((window.offset + window.length, window.slide))
-            elif isinstance(window, Cumulate):
-                progressions.append((window.offset, window.step))
-            else:
-                others[window] = None
-        fused = fuse(progressions)
+        every = list(windows)
+        fused = fuse(p for window in every for p in progressions(window))
+        others = dict.fromkeys(window for window in every if not progressions(window))
         return cls(
             np.array([o for o, _ in fused], dtype=np.int64),
             np.array([p for _, p in fused], dtype=np.int64),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.batch import Batch
+from muntin.slicing.combining import combine_ranges
 from muntin.slicing.kept import Closed
 from muntin.slicing.listing import (
     ALL_ROWS,
@@ -76,16 +77,18 @@ class WindowManager:
     context-free windows are remembered only once they were revised.
     """
 
-    def __init__(self, slices: SliceManager, early: bool) -> None:
+    def __init__(self, slices: SliceManager, early: bool, store: str) -> None:
         self.slices = slices
         self.early = early
+        self.store = store
         self.registries: dict[str, Registry] = {}
         self.extents: dict[str, Extent] = {}
 
     @property
     def nbytes(self) -> int:
         """Bytes of what is remembered."""
-        return sum(r.nbytes for r in self.registries.values())
+        extents = sum(e.first.nbytes + e.last.nbytes + e.done.nbytes for e in self.extents.values())
+        return sum(r.nbytes for r in self.registries.values()) + extents
 
     def observe(self, batch: Batch) -> None:
         """Note the extent of each key's tuples, where a query emits empty windows."""
@@ -340,9 +343,9 @@ class WindowManager:
         lo = np.concatenate([e.windows.lo + size for e, size in zip(view, sizes[:-1], strict=True)])
         hi = np.concatenate([e.windows.hi + size for e, size in zip(view, sizes[:-1], strict=True)])
         rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
-        states = slices.partials.reduce(slices.table.states, rows, lo, hi)
+        states, combines = combine_ranges(slices.partials, slices.table.states, rows, lo, hi, self.store)
         values = slices.partials.lower(states)
-        slices.metrics.combined(int(np.maximum(hi - lo - 1, 0).sum()) * len(slices.partials.partials))
+        slices.metrics.combined(combines)
         at = 0
         for e in view:
             e.values = [v.slice(at, len(e.windows)) for v in values]

@@ -53,6 +53,12 @@ class Closed:
     def __len__(self) -> int:
         return len(self.key)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        columns = (getattr(self, f.name) for f in fields(self))
+        return sum(int(column.nbytes) for column in columns if column is not None)
+
     def keep(self, mask: Mask) -> Closed:
         """Only these windows."""
         return self._each(lambda column: getattr(self, column)[mask])
@@ -77,6 +83,11 @@ class KeptSlicer:
         self.closed: dict[str, Closed] = {}
         self._ahead = False
         self._upto = NEG_INF
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of kept tuples, contexts and closed windows."""
+        return self.tuples.nbytes + sum(closed.nbytes for closed in self.closed.values())
 
     def add(self, batch: Batch) -> None:
         """Keep these tuples."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from muntin.slicing.key_columns import KeyColumn, lookup, plain_type
 
 Ids = npt.NDArray[np.int64]
 
@@ -27,8 +28,8 @@ class KeyTable:
     """
 
     def __init__(self, types: tuple[pa.DataType, ...]) -> None:
-        self.types = types
-        self._columns: list[pa.Array] = [pa.array([], type=_storage(t)) for t in types]
+        self.types = tuple(plain_type(kind) for kind in types)
+        self._columns = [KeyColumn.of(kind) for kind in self.types]
         self._pairs: list[pa.Array] = [pa.array([], type=pa.int64()) for _ in types[1:]]
 
     def __len__(self) -> int:
@@ -45,13 +46,12 @@ class KeyTable:
         """The id of each tuple's key; keys not seen before are added."""
         ids: Ids | None = None
         for position, column in enumerate(columns):
-            storage = _normal(column, self.types[position])
-            self._columns[position], codes = _lookup(self._columns[position], storage)
+            self._columns[position], codes = self._columns[position].encode(column)
             if ids is None:
                 ids = codes
             else:
                 pair = pa.array((ids << 32) | codes)
-                self._pairs[position - 1], ids = _lookup(self._pairs[position - 1], pair)
+                self._pairs[position - 1], ids = lookup(self._pairs[position - 1], pair)
         assert ids is not None
         return ids
 
@@ -66,10 +66,7 @@ class KeyTable:
             codes.append(pair & 0xFFFFFFFF)
             rest = pair >> 32
         codes.append(rest)
-        return [
-            column.take(pa.array(code)).cast(kind)
-            for column, code, kind in zip(self._columns, reversed(codes), self.types, strict=True)
-        ]
+        return [column.values(code) for column, code in zip(self._columns, reversed(codes), strict=True)]
 
     def keep(self, ids: Ids) -> KeyTable:
         """A table of only these keys, renumbered 0, 1, 2, ... in the given order."""
@@ -77,34 +74,3 @@ class KeyTable:
         if self.types and len(ids):
             kept.encode(self.values(ids))
         return kept
-
-
-def _storage(kind: pa.DataType) -> pa.DataType:
-    """The type that keys of this type are looked up as: hash kernels know no dictionaries or half floats."""
-    if pa.types.is_dictionary(kind):
-        return _storage(kind.value_type)
-    if pa.types.is_nested(kind):
-        return pa.binary()
-    return pa.float32() if pa.types.is_float16(kind) else kind
-
-
-def _normal(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_floating(kind):
-        # -0.0 and 0.0 are one key, as in SQL.
-        return pc.add(column.cast(_storage(kind)), pa.scalar(0.0, _storage(kind)))
-    return column.cast(_storage(kind))
-
-
-def _lookup(known: pa.Array, column: pa.Array) -> tuple[pa.Array, Ids]:
-    """Codes of the column's values in `known`, which grows by the values it lacks."""
-    encoded = column.dictionary_encode(null_encoding="encode")
-    fresh = encoded.dictionary
-    codes = pc.index_in(fresh, value_set=known)
-    if codes.null_count:
-        missing = pc.is_null(codes)
-        added = fresh.filter(missing)
-        known = pa.concat_arrays([known, added])
-        codes = codes.to_numpy(zero_copy_only=False).copy()
-        codes[missing.to_numpy(zero_copy_only=False)] = np.arange(len(known) - len(added), len(known))
-    codes = np.asarray(codes, dtype=np.int64)
-    return known, codes[np.asarray(encoded.indices)]

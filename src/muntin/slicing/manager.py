@@ -77,7 +77,7 @@ class SliceManager:
         """Bytes of slices and tuples."""
         size = self.table.nbytes + self.partials.nbytes(self.table.states)
         size += sum(b.nbytes for b, _ in self._pending)
-        return size + (0 if self.kept is None else self.kept.tuples.nbytes)
+        return size + (0 if self.kept is None else self.kept.nbytes)
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None) -> None:
         """Take tuples in. `raw` are the same tuples as they came, for the late output."""
@@ -134,6 +134,7 @@ class SliceManager:
         rows.level = self._levels(rows)
         accepted, late = self._verdicts(rows)
         self.newest = max(self.newest, int(batch.time.max()))
+        self.metrics.update_combines += len(batch) * len(self.partials.partials)
         result = self._late_output(rows, late, raws, order)
         self._drop_unheard(rows, ~accepted)
         if accepted.any():
@@ -261,13 +262,13 @@ class SliceManager:
         self._folded_at = max(64, len(self.table))
 
     def _needed_starts(self, final: int) -> Column:
-        """Starts, before `final`, of windows that end after it: the only old edges still needed."""
+        """Starts, up to `final`, of windows that end after it: the only old edges still needed."""
         parts = [self.live.edges.points]
         for query in self.live.free:
             window = query.window
             assert isinstance(window, ContextFreeWindow)
             low = max(window.first_start(final), int(self.table.first.min()))
-            if low < final:
+            if low <= final:
                 parts.append(window.starts(low, final))
         return np.unique(np.concatenate([p for p in parts if len(p)] or [NO_TIMES]))
 

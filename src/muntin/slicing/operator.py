@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,11 @@ import pyarrow as pa
 from muntin.errors import DataError, QueryError, nearest
 from muntin.expressions import Expr, evaluate
 from muntin.metrics import Metrics
+from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals
 from muntin.slicing.batch import Batch
-from muntin.slicing.binding import Binding, unbound_schema, window_inputs
+from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import Emission, WindowManager
 from muntin.slicing.keys import KeyTable
@@ -25,7 +26,8 @@ from muntin.slicing.results import Results
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, NEG_INF, instant
-from muntin.windows.base import Window
+from muntin.windows import CappedSession, Last, Session
+from muntin.windows.base import ContextFreeWindow, Window
 
 
 @dataclass(slots=True)
@@ -45,9 +47,10 @@ class SlicingOperator:
     Times and watermarks are in the unit inside: microseconds, or units of an integer time column.
     """
 
-    def __init__(self, spec: QuerySpec, in_order: bool = False) -> None:
+    def __init__(self, spec: QuerySpec, in_order: bool = False, store: str | None = None) -> None:
         self.spec = spec
         self.in_order = in_order
+        self.forced_store = store
         self.metrics = Metrics()
         self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
         self.binding: Binding | None = None
@@ -72,11 +75,16 @@ class SlicingOperator:
         lateness = int(self.spec.allowed_lateness)
         self._read_inputs(self.live, binding)
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
-        self.windows = WindowManager(self.slices, early=self.spec.early is not None)
+        self.windows = WindowManager(self.slices, self.spec.early is not None, self._store(self.live))
         self.slices.watermark = self._watermark
         self.keys = KeyTable(binding.keys)
         self.results = Results(binding, self.live.queries)
         self.binding = binding
+
+    def _store(self, live: LiveSet) -> str:
+        """How slices are combined, as the plan for these queries says."""
+        spec = replace(self.spec, windows=tuple((q.name, q.window) for q in live.queries))
+        return make_plan(spec, self.in_order, self.forced_store).store
 
     def _read_inputs(self, live: LiveSet, binding: Binding) -> None:
         for query in live.queries:
@@ -89,6 +97,7 @@ class SlicingOperator:
 
     def _process(self, data: pa.RecordBatch) -> pa.Table:
         binding = self.bind(data.schema)
+        require((self.spec.time, *self.spec.keys), data.schema)
         data, time = self.arrivals.good(data, binding)
         self.metrics.bad = self.arrivals.bad
         if len(data):
@@ -202,11 +211,19 @@ class SlicingOperator:
         """The watermark that completes every window over the tuples seen so far, as far as one can."""
         if self.binding is None or self.slices.newest == NEG_INF:
             return self._watermark
-        newest = np.array([self.slices.newest], dtype=np.int64)
-        ends = [int(q.window.last_end(newest)[0]) for q in self.live.free]  # type: ignore[attr-defined]
-        reach = [e for e in ends if e < INF]
-        reach += [int(newest[0] + gap + 1) for gap in self.live.gaps]
-        return max([self._watermark, int(newest[0]) + 1, *reach])
+        newest = self.slices.newest
+        reach = [self._watermark, newest + 1]
+        for query in self.live.queries:
+            window = query.window
+            if isinstance(window, ContextFreeWindow):
+                # Of endless windows the first that ends after the newest tuple.
+                _, ends = window.windows(np.array([newest], dtype=np.int64), newest, INF)
+                reach += ends.tolist()
+            elif isinstance(window, Session | CappedSession):
+                reach.append(newest + window.gap + 1)
+            elif isinstance(window, Last):
+                reach.append(newest - (newest - window.offset) % window.every + window.every)
+        return max(reach)
 
     # Side outputs and state. ------------------------------------------------------------------------
 
@@ -303,6 +320,7 @@ class SlicingOperator:
             binding = Binding.of(self.spec, windows, self.binding.schema)
             self._read_inputs(live, binding)
             self.slices.adapt(live, binding.partials, binding.types)
+            self.windows.store = self._store(live)
             self.results = Results(binding, live.queries)
             self.binding = binding
         self.live = live

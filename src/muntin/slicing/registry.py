@@ -100,10 +100,13 @@ class Registry:
         """Compare the windows as they are now with what was emitted.
 
         `scope` marks the entries that `new` speaks of: those in it and not in `new` are gone.
-        Windows that are not complete are emitted only when `early`.
+        Windows that are not complete are emitted only when `early`. A late tuple may close an
+        emitted window earlier without changing what it holds: entries take over when it is due now.
         """
         found = self.find(new)
         known = found >= 0
+        self.due = self.due.copy()
+        self.due[found[known]] = new.due[known]
         at = np.maximum(found, 0)
         complete = new.due <= watermark
         stage = np.where(known, self.stage[at], -1) if len(self) else np.full(len(found), -1)

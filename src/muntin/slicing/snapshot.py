@@ -38,6 +38,7 @@ def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
         "query": text,
         "windows": [[q.name, q.window.describe(), q.since, q.after, q.late] for q in operator.live.queries],
         "in_order": operator.in_order,
+        "store": operator.forced_store,
         "watermark": operator.watermark,
         "seq": operator._seq,
         "metrics": asdict(operator.metrics),
@@ -64,7 +65,7 @@ def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOpe
     """
     header, tables = unpack(data)
     spec = _query_of(header, read_query, query)
-    operator = SlicingOperator(spec, bool(header["in_order"]))
+    operator = SlicingOperator(spec, bool(header["in_order"]), header["store"])
     for live, (_, _, since, after, late) in zip(operator.live.queries, header["windows"], strict=True):
         live.since, live.after, live.late = since, after, late
     operator.live = LiveSet(operator.live.queries)

@@ -141,13 +141,13 @@ def needed_runs(
 
     `edges` are the fixed edges still needed; a session gap still counts for the sessions that
     the rows take part in (classes from `level` on); `hard[i]` forbids joining row i to the row
-    before it; rows that begin at `until` or later are left alone.
+    before it; rows that begin after `until` are left alone.
     """
     out = -1
     reach = np.int64(0)
     for r in range(key.shape[0]):
         joined = False
-        if r > 0 and key[r] == key[r - 1] and first[r] < until and not hard[r]:
+        if r > 0 and key[r] == key[r - 1] and first[r] <= until and not hard[r]:
             if level[r] == level[r - 1] and (rank[r] < 0) == (rank[r - 1] < 0):
                 e = np.searchsorted(edges, reach, side="right")
                 clear = e == edges.shape[0] or edges[e] > first[r]

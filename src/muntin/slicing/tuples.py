@@ -35,6 +35,16 @@ class Progress:
     rank: Column
     contexts: dict[str, Any]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of ranks and contexts; of contexts that are Python values, their length as text."""
+        size = self.rank.nbytes
+        for contexts in self.contexts.values():
+            size += contexts.nbytes
+            if contexts.dtype == object:
+                size += sum(len(repr(context)) for context in contexts)
+        return size
+
     def grow(self, keys: int, queries: tuple[LiveQuery, ...]) -> None:
         """Make room for new keys and new queries."""
         new = keys - len(self.rank)
@@ -85,9 +95,11 @@ class KeptTuples:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the kept tuples."""
-        kept = 0 if self.batch is None else self.batch.nbytes
-        return kept + sum(b.nbytes for b in self.arrived)
+        """Bytes of the kept tuples, and of what is known of each key."""
+        kept = self.fresh.nbytes + (0 if self.batch is None else self.batch.nbytes)
+        kept += sum(b.nbytes for b in self.arrived) + sum(s.nbytes for s in self.skipped.values())
+        kept += self.base.nbytes + self.reached.nbytes + self.offsets.nbytes
+        return kept + self.committed.nbytes + self.sliced.nbytes
 
     def grow(self, keys: int, live: LiveSet) -> None:
         """Make room for new keys and new queries."""

@@ -21,7 +21,7 @@ from muntin.stores.queue_kernels import END, FRONT, MASK
 class DabaLite(LiteStore):
     """An in-order window whose every single operation is fast.
 
-    >>> window = DabaLite("mean")
+    >>> window = DabaLite("mean", compiled=False)
     >>> window.insert_many([1, 2, 3], [1.0, 2.0, 6.0])
     >>> window.query()
     3.0

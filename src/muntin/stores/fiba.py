@@ -42,8 +42,9 @@ class FiBA(Store):
 
     ``arity`` is the minimum number of children of a node: 2, 4 or 8. Small nodes need fewer
     combines, large ones fewer steps; 8 is best for cheap operators, 2 or 4 for expensive ones.
+    For a few entries ``compiled=False`` spares the compilation, which takes seconds the first time.
 
-    >>> window = FiBA("max")
+    >>> window = FiBA("max", compiled=False)
     >>> for t, v in [(10, 3.0), (30, 5.0), (20, 9.0)]:
     ...     window.insert(t, v)
     >>> window.query(), window.query_range(25, 40)

@@ -30,7 +30,7 @@ from muntin.stores.queue_kernels import END, FRONT, FULL, MASK
 class FlatFAT(Store):
     """A perfect binary tree over a ring of entries: any range of an in-order window.
 
-    >>> window = FlatFAT("max")
+    >>> window = FlatFAT("max", compiled=False)
     >>> window.insert_many([10, 20, 30, 40], [4.0, 9.0, 2.0, 7.0])
     >>> window.query(), window.query_range(30, 50), window.prefix(20)
     (9.0, 7.0, 4.0)

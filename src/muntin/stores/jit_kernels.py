@@ -34,8 +34,9 @@ def why_not_compilable(monoid: Monoid) -> str:
         lifted.compile((value,))
         combined = jit(monoid.combine, cache=False)
         combined.compile((one, one))
-    except NumbaError as error:
-        return str(error).splitlines()[0]
+    except (NumbaError, ValueError, TypeError, RuntimeError, LookupError, AttributeError) as error:
+        # Numba reports most of what it cannot compile as its own errors, and the rest as it comes.
+        return (str(error) or type(error).__name__).splitlines()[0]
     results = (
         lifted.overloads[(value,)].signature.return_type,
         combined.overloads[(one, one)].signature.return_type,

@@ -17,7 +17,7 @@ from muntin.stores.queue import QueueStore
 class Lazy(QueueStore):
     """Keeps the entries in order and combines them when asked: best for a few entries.
 
-    >>> window = Lazy("min")
+    >>> window = Lazy("min", compiled=False)
     >>> window.insert(2, 5.0)
     >>> window.insert(1, 3.0)
     >>> window.query()

@@ -24,7 +24,7 @@ from muntin.stores.queue_kernels import END, FRONT, MASK
 class Prefix(QueueStore):
     """Every range in one step, for operators that can be undone exactly.
 
-    >>> window = Prefix("sum", dtype="int64")
+    >>> window = Prefix("sum", dtype="int64", compiled=False)
     >>> window.insert_many([1, 2, 3, 4], [10, 20, 30, 40])
     >>> window.query(), window.query_range(2, 4)
     (100, 50)

@@ -162,9 +162,9 @@ class NamedWindow:
             return None
         changed = known is None or not known.live or known.content != numbers(window)
         if due <= now:
-            if known is None or not known.finalized:
+            if known is None or (known.live and not known.finalized):
                 return "final"
-            return "update" if changed else None
+            return "update" if changed else None  # also one that was retracted and is back
         return "early" if early and changed and window.content else None
 
     def _frozen(self, window: Found, known: Emitted | None) -> bool:

@@ -1,0 +1,57 @@
+"""The edges of periodic windows as arithmetic progressions (offset, period)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from muntin.windows import Cumulate, Periodic
+from muntin.windows.base import Window
+
+Progression = tuple[int, int]
+
+
+def progressions(window: Window, in_order: bool = False) -> list[Progression]:
+    """Where a window has edges, if that is periodic; for a stream in order, where windows start.
+
+    A sliding window is two progressions, one of starts and one of ends [scotty §7.1.2].
+    """
+    if isinstance(window, Cumulate):
+        return [(window.offset, window.length if in_order else window.step)]
+    if not isinstance(window, Periodic):
+        return []
+    starts = (window.offset, window.slide)
+    return [starts] if in_order else [starts, (window.offset + window.length, window.slide)]
+
+
+def fuse(found: Iterable[Progression]) -> list[Progression]:
+    """Drop every progression whose members another one has as well.
+
+    The query fusion of [scotty Alg. 2].
+
+    >>> fuse([(0, 2), (0, 6), (1, 6)])
+    [(0, 2), (1, 6)]
+    """
+    kept: list[Progression] = []
+    for offset, period in sorted({(o % p, p) for o, p in found}, key=lambda x: (x[1], x[0])):
+        if not any(period % p == 0 and (offset - o) % p == 0 for o, p in kept):
+            kept.append((offset, period))
+    return kept
+
+
+def edges_per_unit(found: list[Progression]) -> float:
+    """Distinct edges per unit of time, counted over a stretch that holds many of each.
+
+    >>> edges_per_unit([(0, 2), (0, 3)])
+    0.6666666666666666
+    """
+    fused = fuse(found)
+    if not fused:
+        return 0.0
+    most = 200_000
+    density = sum(1 / period for _, period in fused)
+    longest = max(period for _, period in fused)
+    stretch = max(longest, int(most / density) // longest * longest)
+    edges = [np.arange(offset, stretch, period) for offset, period in fused]
+    return float(len(np.unique(np.concatenate(edges))) / stretch)

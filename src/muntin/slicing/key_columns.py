@@ -1,0 +1,142 @@
+"""The distinct values of one key column: by hash where Arrow has kernels for the type, else by text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from muntin.errors import DataError
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """Values by code, in order of first appearance; adding some makes a new object.
+
+    `known` holds them as they are looked up: -0.0 as 0.0, all NaN as one, as in SQL. For types that
+    Arrow cannot hash (structs, lists, maps, extension types) it holds a text for each value, and
+    `originals` the value as it first came; these keys cost Python work per tuple.
+    """
+
+    kind: pa.DataType
+    known: pa.Array
+    originals: pa.Array | None = None
+
+    @classmethod
+    def of(cls, kind: pa.DataType) -> KeyColumn:
+        """No values of this type yet."""
+        storage = _storage(kind)
+        if storage is None:
+            return cls(kind, pa.array([], pa.large_string()), pa.array([], kind))
+        return cls(kind, pa.array([], storage))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self.known.nbytes) + (0 if self.originals is None else int(self.originals.nbytes))
+
+    def encode(self, column: pa.Array) -> tuple[KeyColumn, Codes]:
+        """The code of each value, and the column with those that it did not know."""
+        column = plain_array(column)
+        if self.originals is None:
+            known, codes = lookup(self.known, _normal(column, self.known.type))
+            return replace(self, known=known), codes
+        known, codes = lookup(self.known, _texts(column))
+        fresh, where = np.unique(codes, return_index=True)
+        first = pa.array(where[fresh >= len(self.known)])
+        added = column.cast(self.kind) if column.type != self.kind else column
+        return replace(self, known=known, originals=_joined(self.originals, added.take(first))), codes
+
+    def values(self, codes: Codes) -> pa.Array:
+        """The values of these codes, in the type of the column."""
+        if self.originals is not None:
+            return self.originals.take(pa.array(codes))
+        return self.known.take(pa.array(codes)).cast(self.kind)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of a column that may hold them encoded."""
+    if t.is_dictionary(kind) or t.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    return kind
+
+
+def plain_array(column: pa.Array) -> pa.Array:
+    """The values themselves of a column that may hold them encoded."""
+    while t.is_dictionary(column.type) or t.is_run_end_encoded(column.type):
+        encoded = t.is_dictionary(column.type)
+        column = column.dictionary_decode() if encoded else pc.run_end_decode(column)
+    return column
+
+
+def lookup(known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
+    """Codes of the column's values in `known`, which grows by the values it lacks."""
+    encoded = column.dictionary_encode(null_encoding="encode")
+    fresh = encoded.dictionary
+    codes = pc.index_in(fresh, value_set=known)
+    if codes.null_count:
+        missing = pc.is_null(codes)
+        added = fresh.filter(missing)
+        known = _joined(known, added)
+        codes = codes.to_numpy(zero_copy_only=False).copy()
+        codes[missing.to_numpy(zero_copy_only=False)] = np.arange(len(known) - len(added), len(known))
+    codes = np.asarray(codes, dtype=np.int64)
+    return known, codes[np.asarray(encoded.indices)]
+
+
+def _joined(known: pa.Array, added: pa.Array) -> pa.Array:
+    return pa.concat_arrays([known, added]) if len(added) else known
+
+
+def _storage(kind: pa.DataType) -> pa.DataType | None:
+    """The type that values are hashed as; None where Arrow has no kernels for it."""
+    if t.is_float16(kind):
+        return pa.float32()
+    if t.is_string_view(kind):
+        return pa.large_string()
+    if t.is_binary_view(kind):
+        return pa.large_binary()
+    if t.is_decimal(kind) and kind.bit_width < 128:
+        return pa.decimal128(kind.precision, kind.scale)
+    try:
+        lookup(pa.array([], kind), pa.array([], kind))
+    except pa.ArrowNotImplementedError:
+        return None
+    return kind
+
+
+def _normal(column: pa.Array, storage: pa.DataType) -> pa.Array:
+    column = column if column.type == storage else column.cast(storage)
+    if not t.is_floating(storage):
+        return column
+    zero, nan = pa.scalar(0.0, storage), pa.scalar(float("nan"), storage)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    try:
+        values = column.to_pylist()
+    except (ValueError, KeyError) as error:  # nanoseconds that Python cannot hold, a field twice in a struct
+        raise DataError(f"cannot read the key column of type {column.type}: {error}") from error
+    return pa.array([None if value is None else _text(value) for value in values], pa.large_string())
+
+
+def _text(value: Any) -> str:
+    """The same text for equal values of one type, and for no others."""
+    if isinstance(value, float):
+        return repr(value + 0.0)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{name!r}:{_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return repr(value)
