@@ -172,10 +172,11 @@ def constants(arity: int) -> dict[str, int]:
         "MU": arity,
         "WIDTH": width,
         "STRIDE": 4 + width + width + 1,
-        "CELLS": width + 2,
+        "CELLS": 2 * width + 3,
         "KIDS": 4 + width,
-        "OWN": width,
-        "DOWN": width + 1,
+        "KID_OWN": width,
+        "OWN": 2 * width + 1,
+        "DOWN": 2 * width + 2,
     }
 
 

@@ -97,7 +97,10 @@ def _check_aggregate(tree: _Tree, x: int, kids: list[int]) -> None:
     for i in range(n + 1):
         skipped = (i == 0 and flags & LEFT) or (i == n and flags & RIGHT)
         if kids and not skipped:
-            parts.append(tree.cell(kids[i], own))
+            part = tree.cell(kids[i], own)
+            copy = tree.cell(x, tree.layout["KID_OWN"] + i)
+            tree.store._assert_same(part, copy, f"node {x} has copies of its children's aggregates")
+            parts.append(part)
             count += tree.of(kids[i], BELOW)
         if i < n:
             parts.append(tree.cell(x, i))

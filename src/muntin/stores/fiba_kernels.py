@@ -14,7 +14,8 @@ the spines only, adds what lies between the node and the root:
 
     left spine   DOWN(x) = OWN(x) * DOWN(parent)       right spine   DOWN(x) = DOWN(parent) * OWN(x)
 
-with DOWN(root) left out; these are the paper's left and right aggregates. Keeping OWN beside them
+An inner node keeps copies of its children's OWN in the cells from KID_OWN on, side by side, so that a
+change below reads one stretch of memory. In the formulas above DOWN(root) is left out; these are the paper's left and right aggregates. Keeping OWN beside them
 makes the walk down to a finger cost one combine a level. BELOW counts entries as OWN combines them.
 """
 
@@ -29,10 +30,11 @@ from muntin.stores.queue_kernels import COMBINES, EMPTY, FULL, MISSING, OK
 MU = 4
 WIDTH = 2 * MU  # entries of a node that overflows
 STRIDE = 4 + WIDTH + WIDTH + 1
-CELLS = WIDTH + 2
+CELLS = 2 * WIDTH + 3
 KIDS = 4 + WIDTH
-OWN = WIDTH
-DOWN = WIDTH + 1
+KID_OWN = WIDTH
+OWN = 2 * WIDTH + 1
+DOWN = 2 * WIDTH + 2
 
 COUNT, PARENT, FLAGS, BELOW, TIMES = 0, 1, 2, 3, 4
 LEFT, RIGHT, ROOT, LEAF = 1, 2, 3, 4
@@ -51,6 +53,7 @@ INNER = frozenset(
         "rank",
         "child_index",
         "refresh",
+        "refresh_inner",
         "recount",
         "descend",
         "spine",
@@ -160,22 +163,34 @@ def refresh(D: Any, x: int) -> None:
     if n == 0:
         put(V, cell + OWN, ONE)
         return
-    total = get(V, cell)
-    combines = n - 1
     if flags & LEAF:
+        total = get(V, cell)
         for i in range(1, n):
             total = combine(total, get(V, cell + i))
-    else:
-        kids = at + KIDS
-        if flags & LEFT == 0:
-            total = combine(get(V, N[kids] * CELLS + OWN), total)
-            combines += 1
-        for i in range(1, n):
-            total = combine(total, combine(get(V, N[kids + i] * CELLS + OWN), get(V, cell + i)))
-        combines += n - 1
-        if flags & RIGHT == 0:
-            total = combine(total, get(V, N[kids + n] * CELLS + OWN))
-            combines += 1
+        put(V, cell + OWN, total)
+        S[COMBINES] += n - 1
+        return
+    for i in range(n + 1):
+        put(V, cell + KID_OWN + i, get(V, N[at + KIDS + i] * CELLS + OWN))
+    refresh_inner(D, x)
+
+
+def refresh_inner(D: Any, x: int) -> None:
+    """Recompute OWN of an inner node from its entries and the copies of its children's OWN."""
+    S, N, V = D
+    cell = x * CELLS
+    n, flags = N[x * STRIDE + COUNT], N[x * STRIDE + FLAGS]
+    kids = cell + KID_OWN
+    total = get(V, cell)
+    combines = 2 * (n - 1)
+    if flags & LEFT == 0:
+        total = combine(get(V, kids), total)
+        combines += 1
+    for i in range(1, n):
+        total = combine(total, combine(get(V, kids + i), get(V, cell + i)))
+    if flags & RIGHT == 0:
+        total = combine(total, get(V, kids + n))
+        combines += 1
     put(V, cell + OWN, total)
     S[COMBINES] += combines
 
@@ -227,12 +242,15 @@ def repair(D: Any, x: int, hit: int, delta: int) -> None:
 
     ``hit``: the spines on which a node below x was touched; ``delta``: change of the entries below.
     """
-    N = D[1]
+    N, V = D[1], D[2]
     refresh(D, x)
     recount(D, x)
     while N[x * STRIDE + FLAGS] & ROOT == 0:
-        x = N[x * STRIDE + PARENT]
-        refresh(D, x)
+        parent = N[x * STRIDE + PARENT]
+        copy = parent * CELLS + KID_OWN + child_index(D, parent, x)
+        put(V, copy, get(V, x * CELLS + OWN))
+        x = parent
+        refresh_inner(D, x)
         N[x * STRIDE + BELOW] += delta
     flags = N[x * STRIDE + FLAGS] & ROOT
     if flags == ROOT:
@@ -392,7 +410,9 @@ def extend(D: Any, parent: int, x: int, y: int) -> None:
     """
     S, N, V = D
     own = parent * CELLS + OWN
-    piece = combine(get(V, x * CELLS + OWN), get(V, parent * CELLS + N[parent * STRIDE + COUNT] - 1))
+    last = N[parent * STRIDE + COUNT] - 1
+    put(V, parent * CELLS + KID_OWN + last, get(V, x * CELLS + OWN))
+    piece = combine(get(V, x * CELLS + OWN), get(V, parent * CELLS + last))
     put(V, own, combine(get(V, own), piece))
     N[parent * STRIDE + BELOW] += N[x * STRIDE + BELOW] + 1
     S[COMBINES] += 2
