@@ -288,15 +288,19 @@ def visits(window: Any, rows: list[Row], view: View) -> list[Found]:
 
 
 class Peaks(w.ForwardContextAware):
-    """Each new highest price, with up to two tuples before it."""
+    """Each new highest price, with up to two tuples before it; the state is changed in place."""
 
     columns = ("price",)
 
+    def initial_state(self) -> Any:
+        return {"highest": -100}
+
     def observe(self, state: Any, record: w.Record) -> tuple[Any, list[tuple[int, int]]]:
         price = record["price"]
-        if price is None or (state is not None and price <= state):
+        if price is None or price <= state["highest"]:
             return state, []
-        return price, [(max(0, record.rank - 2), record.rank + 1)]
+        state["highest"] = price
+        return state, [(max(0, record.rank - 2), record.rank + 1)]
 
     def keep_rank(self, state: Any, rank: int) -> int:
         return max(0, rank - 2)

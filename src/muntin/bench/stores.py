@@ -21,6 +21,7 @@ from muntin.stores.queue_kernels import FULL
 SIZES = (2**4, 2**10, 2**16, 2**22)
 FAR = 10**15  # times of the entries that make the others late
 BULK = 1024
+RUNS = 20
 
 # Million rounds per second of the C++ reference implementation on a machine of this kind, at 2^16 and 2^22.
 REFERENCE = {
@@ -93,20 +94,17 @@ class Driver:
 
 
 def measure(name: str, driver: Driver, *, seconds: float, bulk: bool = False) -> StoreMeasurement:
-    """The best of several runs in CPU time of this thread: other work on the machine counts less."""
+    """The best of RUNS runs in CPU time of this thread: other work on the machine counts less."""
     run = driver.bulks if bulk else driver.rounds
     n = BULK if bulk else 64
     run(n)
     spent = 0.0
-    while spent < seconds / 8:
+    while spent < seconds / RUNS:
         n *= 2
         spent = _cpu_seconds(run, n)
     before = driver.store.combines
-    best, runs = spent / n, 0
-    while runs < 5:
-        best = min(best, _cpu_seconds(run, n) / n)
-        runs += 1
-    combines = (driver.store.combines - before) / (runs * n)
+    best = min(_cpu_seconds(run, n) / n for _ in range(RUNS))
+    combines = (driver.store.combines - before) / (RUNS * n)
     return StoreMeasurement(name, driver.window, 1e-6 / best, combines, REFERENCE.get((name, driver.window)))
 
 
@@ -142,7 +140,7 @@ def subjects(window: int, baselines: bool) -> Iterator[tuple[str, Store, int, bo
 
 
 def bench_stores(
-    sizes: tuple[int, ...] = SIZES, *, baselines: bool = True, seconds: float = 0.4
+    sizes: tuple[int, ...] = SIZES, *, baselines: bool = True, seconds: float = 1.0
 ) -> list[StoreMeasurement]:
     """Measure every store at every window size; about ``seconds`` for each."""
     return [

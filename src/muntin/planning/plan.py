@@ -51,7 +51,9 @@ class Explanation:
 def make_plan(query: QuerySpec, in_order: bool = False, store: str | None = None) -> Plan:
     """Decide how the query is served."""
     if store is not None and store not in STORES:
-        raise QueryError(f'there is no store "{store}" ({", ".join(STORES)});{nearest(store, STORES)}')
+        raise QueryError(
+            f'there is no store "{store}"; choose {" or ".join(STORES)}.{nearest(store, STORES)}'
+        )
     workload = Workload.of(query, in_order)
     decisions = [decide(question, table, workload) for question, table in TREES]
     if store is not None:

@@ -295,7 +295,9 @@ class SlicingOperator:
         """Stop serving a query; what it alone needed is dropped."""
         names = [q.name for q in self.live.queries]
         if name not in names:
-            raise QueryError(f'there is no query "{name}" ({", ".join(names)});{nearest(name, names)}')
+            raise QueryError(
+                f'there is no query "{name}"; there are {", ".join(names)}.{nearest(name, names)}'
+            )
         if len(names) == 1:
             raise QueryError(f'"{name}" is the only query left; drop the operator instead')
         with whole_or_nothing(self, sliced=True):

@@ -43,7 +43,9 @@ TOP, LEFT_FINGER, RIGHT_FINGER, SIZE, FREE, FREE_COUNT, FRESH, CAPACITY, HEIGHT 
 RESUME = 10  # state of a bulk insert between two calls: see fiba_bulk_kernels
 PATH = 16  # scratch for the nodes of a path
 STATES = PATH + 4 * 64
-HOT = frozenset({"room", "rank", "spine", "append", "put_entry", "query", "evict", "child_index"})
+HOT = frozenset(
+    {"refresh_inner", "room", "rank", "spine", "append", "put_entry", "query", "evict", "child_index"}
+)
 INNER = frozenset(
     {
         "allocate",
