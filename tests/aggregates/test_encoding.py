@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from muntin.aggregates.partials.encoding import decode, encode
+from muntin.encoding import decode, encode
 
 leaves = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import lcm
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from muntin.windows import Cumulate, Periodic
 from muntin.windows.base import Window
 
 Progression = tuple[int, int]
+MANY = 20_000
+"""Edges that are enough to tell how dense they lie."""
 
 
 def progressions(window: Window, in_order: bool = False) -> list[Progression]:
@@ -41,17 +44,20 @@ def fuse(found: Iterable[Progression]) -> list[Progression]:
 
 
 def edges_per_unit(found: list[Progression]) -> float:
-    """Distinct edges per unit of time, counted over a stretch that holds many of each.
+    """Distinct edges per unit of time, counted over a stretch that holds many of them.
+
+    Those of periods beyond the stretch are too few to coincide with many others.
 
     >>> edges_per_unit([(0, 2), (0, 3)])
     0.6666666666666666
     """
     fused = fuse(found)
-    if not fused:
-        return 0.0
-    most = 200_000
     density = sum(1 / period for _, period in fused)
-    longest = max(period for _, period in fused)
-    stretch = max(longest, int(most / density) // longest * longest)
-    edges = [np.arange(offset, stretch, period) for offset, period in fused]
-    return float(len(np.unique(np.concatenate(edges))) / stretch)
+    if len(fused) < 2:
+        return float(density)
+    whole = lcm(*(period for _, period in fused))
+    stretch = whole if whole * density <= MANY else int(MANY / density)
+    edges = [np.arange(offset, stretch, period) for offset, period in fused if period <= stretch]
+    merged = np.sort(np.concatenate(edges))
+    distinct = 1 + np.count_nonzero(merged[1:] != merged[:-1])
+    return float(distinct / stretch) + sum(1 / period for _, period in fused if period > stretch)

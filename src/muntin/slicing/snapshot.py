@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.encoding import decode, encode
 from muntin.errors import SnapshotError
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
@@ -261,20 +261,14 @@ def _load_kept(
 
 def _save_contexts(contexts: npt.NDArray[Any]) -> pa.Array:
     if contexts.dtype == object:
-        try:
-            return pa.array([json.dumps(c) for c in contexts], pa.string())
-        except TypeError as error:
-            raise SnapshotError(
-                f"the state of a user-defined window must be plain JSON values (numbers, texts, lists, "
-                f"dicts) to be saved: {error}"
-            ) from error
+        return pa.array([encode(context) for context in contexts], pa.string())
     raw = pa.py_buffer(np.ascontiguousarray(contexts).tobytes())
     return pa.Array.from_buffers(pa.binary(contexts.dtype.itemsize), len(contexts), [None, raw])
 
 
 def _load_contexts(saved: pa.Array, query: LiveQuery) -> npt.NDArray[Any]:
     if pa.types.is_string(saved.type):
-        values = [json.loads(text) for text in saved.to_pylist()]
+        values = [decode(text) for text in saved.to_pylist()]
         contexts = np.empty(len(values), dtype=object)
         contexts[:] = values
         return contexts

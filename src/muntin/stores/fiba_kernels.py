@@ -14,9 +14,10 @@ the spines only, adds what lies between the node and the root:
 
     left spine   DOWN(x) = OWN(x) * DOWN(parent)       right spine   DOWN(x) = DOWN(parent) * OWN(x)
 
-An inner node keeps copies of its children's OWN in the cells from KID_OWN on, side by side, so that a
-change below reads one stretch of memory. In the formulas above DOWN(root) is left out; these are the paper's left and right aggregates. Keeping OWN beside them
-makes the walk down to a finger cost one combine a level. BELOW counts entries as OWN combines them.
+with DOWN(root) left out; these are the paper's left and right aggregates. Keeping OWN beside them
+makes the walk down to a finger cost one combine a level. An inner node keeps copies of its children's
+OWN side by side, from KID_OWN on, so that a change below reads one stretch of memory.
+BELOW counts entries as OWN combines them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 """Times, ranks, positions: int64 arrays."""
 
 Contexts: TypeAlias = npt.NDArray[Any]
-"""One context per key: a structured array of int64 fields, or an object array of JSON-able values."""
+"""One context per key: a structured array of int64 fields, or an object array of plain Python values."""
 
 
 class Context(enum.Enum):

@@ -1,7 +1,7 @@
 """Windows that begin and end with tuples, as the user's code says [cutty §3.2].
 
 The context of a key is [state, open windows as [rank, time] oldest first, ranks
-seen, time of the last tuple, first rank], all JSON-able.
+seen, time of the last tuple, first rank].
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from muntin.expressions import Expr
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.columns import matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
-from muntin.windows.keeping import pack, unpack
 from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
 
 __all__ = ["Until", "until"]
@@ -120,11 +119,11 @@ class Until(Frame):
         frames = Frame.initial(self, len(contexts))
         for i, context in enumerate(contexts):
             frames[i] = (*context[1:], *(0 for _ in self.extra_fields))
-        partials = [unpack(context[0]) for context in contexts]
+        partials = [context[0] for context in contexts]
         cuts = cut_frames(self, frames, tuples, self._interpreted(partials, tuples), closing)
         for i, frame in enumerate(frames[list(FIELDS)].tolist()):
             # A new list: whoever copied the contexts keeps what they were.
-            contexts[i] = [pack(partials[i]), *frame]
+            contexts[i] = [partials[i], *frame]
         return cuts
 
     def _interpreted(self, partials: list[Any], tuples: Tuples) -> Actions:

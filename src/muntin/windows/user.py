@@ -136,8 +136,8 @@ class ContextFree(_UserDefined, ContextFreeWindow):
 class ForwardContextFree(_UserDefined, TupleDriven):
     """Windows whose begin and end each tuple tells by itself and what came before it.
 
-    The state is any value that JSON can write; after a restart from a snapshot a
-    tuple has become a list.
+    The state is made of plain values, so that a snapshot can hold it: numbers, texts,
+    bytes, dates, and tuples, lists, sets, dicts of them.
 
     >>> class Shopping(ForwardContextFree):
     ...     '''From entering the shop to leaving it; the tuple of leaving is outside.'''

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.base import Groups, Ints, Partial, State
-from muntin.aggregates.partials.encoding import decode, encode
 from muntin.aggregates.partials.lists import ordered_tuples
 from muntin.aggregates.partials.ranges import spread
+from muntin.encoding import decode, encode
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 

@@ -1,4 +1,4 @@
-"""Python values as JSON text and back, for the states of user-defined aggregates in snapshots.
+"""Python values as JSON text and back, for the states of user-defined aggregates and windows in snapshots.
 
 What JSON has no words for is written as an object with one member, the name of its type. Reading
 it back runs no code, as unpickling would.
@@ -40,7 +40,7 @@ def decode(text: str) -> Any:
     try:
         return _unpack(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise SnapshotError(f"damaged state of a user-defined aggregate: {text[:80]!r}") from error
+        raise SnapshotError(f"damaged state of user code: {text[:80]!r}") from error
 
 
 def _pack(value: Any) -> Any:
@@ -54,7 +54,7 @@ def _pack(value: Any) -> Any:
         if type(value) is type_:
             return {type_.__name__: write(value)}
     raise SnapshotError(
-        f"the state of a user-defined aggregate cannot be written into a snapshot: {value!r:.80} is a "
+        f"the state of user code cannot be written into a snapshot: {value!r:.80} is a "
         f"{type(value).__qualname__}; use numbers, text, bytes, dates, and tuples, lists, sets, dicts of them"
     )
 
