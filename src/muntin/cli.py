@@ -82,6 +82,22 @@ def bench_core(
     run_core(tuples, json, Console())
 
 
+@bench.command("stores")
+def bench_stores(
+    size: Annotated[
+        list[int] | None, typer.Option(help="Window sizes in entries; repeat for several.", min=2)
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="Measure what the stores are compared with as well.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Throughput of each store by itself over the size of its window."""
+    from muntin.bench.stores import run_stores
+
+    run_stores(tuple(size or ()), json, Console(), baselines=baselines)
+
+
 def _fail(error: MuntinError) -> None:
     Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False)
     raise typer.Exit(2)

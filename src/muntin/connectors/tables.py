@@ -45,7 +45,7 @@ def to_batch(data: object, schema: pa.Schema | None = None) -> pa.RecordBatch:
     batch = _convert(data, schema)
     if batch.schema.metadata is not None:
         batch = batch.replace_schema_metadata(None)
-    return batch if schema is None else _cast(batch, schema)
+    return _cast(_without_views(batch), schema)
 
 
 def _convert(data: object, schema: pa.Schema | None) -> pa.RecordBatch:
@@ -142,7 +142,18 @@ def _array(name: str, values: Any, schema: pa.Schema | None) -> pa.Array:
     return array
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Views of texts and bytes as plain columns: Arrow cannot take rows from views."""
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if not any(type_ in plain for type_ in batch.schema.types):
+        return batch
+    columns = [column.cast(plain.get(column.type, column.type)) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema | None) -> pa.RecordBatch:
+    if schema is None:
+        return batch
     arrays, changed = list(batch.columns), False
     for i, name in enumerate(batch.schema.names):
         if name not in schema.names or arrays[i].type == schema.field(name).type:

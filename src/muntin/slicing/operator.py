@@ -97,7 +97,7 @@ class SlicingOperator:
 
     def _process(self, data: pa.RecordBatch) -> pa.Table:
         binding = self.bind(data.schema)
-        require((self.spec.time, *self.spec.keys), data.schema)
+        require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
         data, time = self.arrivals.good(data, binding)
         self.metrics.bad = self.arrivals.bad
         if len(data):
