@@ -11,11 +11,13 @@ from hypothesis import given
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.embedded import Operator
 from muntin.slicing.compaction import FEW, compact, living
 from muntin.testing.engines import EmbeddedEngine, Engine, Record
 from muntin.testing.rows import Row, compare
 from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios
+from muntin.windows.base import Window
 
 
 class CompactingEngine(EmbeddedEngine):
@@ -70,7 +72,7 @@ def test_queries_that_come_and_go_do_not_depend_on_it(scenario: Scenario) -> Non
     check_compacted(scenario)
 
 
-def churn(window: w.Window, keys: int = 4 * FEW, **on: object) -> mt.Operator:
+def churn(window: Window, keys: int = 4 * FEW, **on: object) -> Operator:
     """A stream in which each key has a few tuples of values 0 to 3 and is never seen again."""
     query = mt.windows(x=window).aggregate(n=a.count()).by("k").on("t", **on)
     op = query.operator()
@@ -98,7 +100,7 @@ def churn(window: w.Window, keys: int = 4 * FEW, **on: object) -> mt.Operator:
     ],
     ids=lambda window: window.describe(),
 )
-def test_keys_without_an_open_window_are_forgotten(window: w.Window) -> None:
+def test_keys_without_an_open_window_are_forgotten(window: Window) -> None:
     op = churn(window)
     # Never more than twice as many as were alive when it last looked; the last batch may be.
     assert len(op._engine.keys) <= 2 * FEW
@@ -123,7 +125,7 @@ def test_keys_without_an_open_window_are_forgotten(window: w.Window) -> None:
     ],
     ids=lambda window: window.describe(),
 )
-def test_keys_that_a_window_needs_for_ever_stay(window: w.Window) -> None:
+def test_keys_that_a_window_needs_for_ever_stay(window: Window) -> None:
     op = churn(window, keys=2 * FEW)
     assert op.stats().keys == 2 * FEW
     assert living(op._engine).all()

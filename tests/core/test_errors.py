@@ -23,6 +23,7 @@ from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.rows import compare
 from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios
+from muntin.windows.base import Window
 
 BIG = 2**62
 
@@ -127,7 +128,7 @@ STEPS = [ROWS[:3], 9, ROWS[3:], 15, [(14, 9)], 22, [(16, 7)], 26, None]
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS.keys())
 @pytest.mark.parametrize("role", ["lift", "combine", "lower"])
 @pytest.mark.parametrize("lateness", [0, 10])
-def test_a_function_of_the_user_that_fails_now_and_then(window: w.Window, role: str, lateness: int) -> None:
+def test_a_function_of_the_user_that_fails_now_and_then(window: Window, role: str, lateness: int) -> None:
     ways = {"lift": int, "combine": lambda x, y: x + y, "lower": lambda x: x}
     query = mt.windows(x=window).on("t", allowed_lateness=lateness)
     plain = query.aggregate(x=summed()).operator()
@@ -163,7 +164,7 @@ def test_the_first_batch_that_fails_binds_nothing() -> None:
 
 
 @pytest.mark.parametrize("window", [w.tumbling(10), w.session(9), w.count(3), w.last(3, every=10)], ids=str)
-def test_a_sum_that_overflows_leaves_the_watermark_where_it_was(window: w.Window) -> None:
+def test_a_sum_that_overflows_leaves_the_watermark_where_it_was(window: Window) -> None:
     op = mt.windows(x=window).aggregate(x=a.sum("v")).on("t", allowed_lateness=50).operator()
     op.process(batch((1, BIG), (2, BIG)))
     op.process(batch((4, 5), (12, 1), (31, 1)))
@@ -236,7 +237,7 @@ class Decades(w.ContextFree):
     ids=["forward free", "forward aware", "free", "discretize", "trigger", "until"],
 )
 @pytest.mark.parametrize("lateness", [0, 10])
-def test_a_window_of_the_user_that_fails_now_and_then(window: w.Window, lateness: int) -> None:
+def test_a_window_of_the_user_that_fails_now_and_then(window: Window, lateness: int) -> None:
     query = mt.windows(x=window, t=w.tumbling(10)).aggregate(x=a.sum("v")).on("t", allowed_lateness=lateness)
     assert check_moody(query, query.operator(), STEPS) >= 2
 

@@ -19,6 +19,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.windows.base import Window
 
 KEYS, LAG, STEP = 4, 25, 2_500
 """Keys, lag of the watermark, and units of time from one watermark to the next."""
@@ -42,7 +43,7 @@ def stream(batches: int, step: int = STEP, keys: int = KEYS) -> Iterator[dict[st
 class Case:
     """A window, the slices and kept tuples per key that it implies for a span, and how much to run."""
 
-    window: w.Window
+    window: Window
     slices: Callable[[int], float]
     tuples: Callable[[int], float] = lambda span: 0
     batches: int = 24
@@ -185,7 +186,7 @@ def test_three_million_tuples() -> None:
     ids=lambda window: window.describe(),
 )
 @pytest.mark.parametrize("lateness", [0, 200])
-def test_a_window_that_never_ends_folds_into_one_partial(endless: w.Window, lateness: int) -> None:
+def test_a_window_that_never_ends_folds_into_one_partial(endless: Window, lateness: int) -> None:
     query = mt.windows(endless=endless, short=w.tumbling(50)).aggregate(n=a.count(), total=a.sum("v"))
     op = query.on("t", allowed_lateness=lateness).operator()
     total = 0
@@ -215,7 +216,7 @@ def test_a_window_that_never_ends_folds_into_one_partial(endless: w.Window, late
     ],
     ids=["tumbling", "on time", "tuple-driven", "tuple-driven and late"],
 )
-def test_a_hundred_thousand_keys_that_come_and_go(windows: dict[str, w.Window], lateness: int) -> None:
+def test_a_hundred_thousand_keys_that_come_and_go(windows: dict[str, Window], lateness: int) -> None:
     """Each key has 10 tuples in 10 units of time, one key after the other."""
     op = mt.windows(**windows).aggregate(n=a.count()).by("k").on("t", allowed_lateness=lateness).operator()
     keys, each = 100_000, 4_000

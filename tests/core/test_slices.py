@@ -9,9 +9,10 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
+from muntin.windows.base import ContextFreeWindow, Window
 
 
-def operator(in_order: bool = False, lateness: int = 0, **windows: w.Window) -> Operator:
+def operator(in_order: bool = False, lateness: int = 0, **windows: Window) -> Operator:
     query = mt.windows(**windows).aggregate(n=a.count()).on("t", allowed_lateness=lateness)
     return query.operator(in_order=in_order)
 
@@ -38,7 +39,7 @@ PERIODIC = [
 
 
 @pytest.mark.parametrize("window", PERIODIC, ids=lambda window: window.describe())
-def test_in_order_slices_start_only_where_windows_start(window: w.ContextFreeWindow) -> None:
+def test_in_order_slices_start_only_where_windows_start(window: ContextFreeWindow) -> None:
     op = operator(in_order=True, x=window)
     for t in range(60):
         feed(op, t)
@@ -69,7 +70,7 @@ def test_in_order_windows_of_many_queries_start_the_slices_together() -> None:
     ids=lambda value: ", ".join(x.describe() for x in value.values()) if isinstance(value, dict) else "",
 )
 def test_out_of_order_slices_also_start_where_windows_end(
-    windows: dict[str, w.Window], edges: set[int]
+    windows: dict[str, Window], edges: set[int]
 ) -> None:
     op = operator(**windows)
     feed(op, *reversed(range(100)))
@@ -194,7 +195,7 @@ def test_between_watermark_and_lateness_slices_start_at_the_edges_of_all_measure
 # Combines. ---------------------------------------------------------------------------------------
 
 
-def combines(queries: dict[str, w.Window], lateness: int = 0, **aggregates: a.Aggregate) -> tuple[int, int]:
+def combines(queries: dict[str, Window], lateness: int = 0, **aggregates: a.Aggregate) -> tuple[int, int]:
     query = mt.windows(**queries).aggregate(**aggregates).on("t", allowed_lateness=lateness)
     op = query.operator()
     rng = np.random.default_rng(7)
@@ -243,6 +244,6 @@ def test_each_tuple_is_combined_once_into_each_distinct_partial(
     ids=["one", "fifty", "measures", "forward aware"],
 )
 @pytest.mark.parametrize("lateness", [0, 30])
-def test_the_update_cost_does_not_depend_on_the_queries(queries: dict[str, w.Window], lateness: int) -> None:
+def test_the_update_cost_does_not_depend_on_the_queries(queries: dict[str, Window], lateness: int) -> None:
     done, tuples = combines(queries, lateness, mean=a.mean("v"), spread=a.stddev("v"))
     assert done == 3 * tuples

@@ -17,6 +17,7 @@ from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import QueryError, SnapshotError
 from muntin.slicing import archive
+from muntin.windows.base import Window
 
 WINDOWS = {
     "tumbling": w.tumbling(10),
@@ -50,7 +51,7 @@ def rows(n: int = 300) -> list[dict[str, Any]]:
     ]
 
 
-def query(windows: dict[str, w.Window], **on: Any) -> Any:
+def query(windows: dict[str, Window], **on: Any) -> Any:
     aggregates = {
         "n": a.count(),
         "mean": a.mean("v"),

@@ -43,6 +43,12 @@ KEEP_TUPLES = (
         "scotty §5.1, Fig. 4",
     ),
     Rule(
+        lambda w: w.in_order and w.lateness and w.context_aware,
+        YES,
+        "a watermark set by hand may overtake the stream; tuples stay for the allowed lateness",
+        "scotty §5.1, Fig. 4",
+    ),
+    Rule(
         lambda w: w.in_order,
         NO,
         "in order, a tuple never changes an edge that has passed",

@@ -11,9 +11,20 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError
 from muntin.slicing.binding import Binding
+from muntin.timeline import LIMIT
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
+
+
+def _measurable(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which values are positions on a measure: numbers below 2**62, no null, no NaN."""
+    there: npt.NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False).copy()
+    values = column.fill_null(0).to_numpy(zero_copy_only=False)
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64, copy=False)
+    there &= (values < LIMIT) & (values > -LIMIT)
+    return there
 
 
 class Arrivals:
@@ -29,9 +40,8 @@ class Arrivals:
         strict = self.policy == "fail"
         time, valid = binding.time.to_internal(data.column(binding.spec.time), strict=strict)
         for name in binding.measures:
-            if data.column(name).null_count:
-                there = pc.is_valid(data.column(name)).to_numpy(zero_copy_only=False)
-                valid = there if valid is None else valid & there
+            there = _measurable(data.column(name))
+            valid = there if valid is None else valid & there
         if valid is None or valid.all():
             return data, time
         wrong = np.flatnonzero(~valid)
@@ -39,8 +49,8 @@ class Arrivals:
         columns = ", ".join([binding.spec.time, *binding.measures])
         if strict:
             raise DataError(
-                f"every tuple needs a value in {columns}: {len(wrong)} of {len(data)} have none, first "
-                f'row {wrong[0]}: {shown[0]}; repair them, or choose bad="skip" or bad="route"'
+                f"every tuple needs a value in {columns}: {len(wrong)} of {len(data)} have no usable one, "
+                f'first row {wrong[0]}: {shown[0]}; repair them, or choose bad="skip" or bad="route"'
             )
         LOG.warning("%d bad tuples (no usable value in %s), such as %s", len(wrong), columns, shown)
         self.bad += len(wrong)

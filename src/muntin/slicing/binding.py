@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from muntin.errors import DataError, nearest
@@ -11,8 +12,8 @@ from muntin.expressions import Expr, as_expr, types
 from muntin.query import QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
-from muntin.timeline import TimeColumn
-from muntin.windows.base import TupleDriven, Window
+from muntin.timeline import NEG_INF, TimeColumn
+from muntin.windows.base import TupleDriven, Tuples, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ class Binding:
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.inputs)
         inputs = tuple(for_windows | for_aggregates)
         kinds = dict(zip(inputs, types(inputs, schema), strict=True))
+        for window in windows:
+            if isinstance(window, TupleDriven) and not window.wants_records:
+                _check_types(window, kinds)
         bound = tuple(a.bind(tuple(kinds[e] for e in a.inputs)) for _, a in spec.aggregates)
         partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
         keys = tuple(schema.field(k).type for k in spec.keys)
@@ -78,6 +82,16 @@ def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
                 f'there is no column "{column}" in the input ({", ".join(schema.names)});'
                 f"{nearest(column, schema.names) or ' name one of them'}"
             )
+
+
+def _check_types(window: TupleDriven, kinds: dict[Expr, pa.DataType]) -> None:
+    """Show a window its columns without any tuple: types that it cannot read are an error at once.
+
+    Otherwise it would fail on kept tuples, at a watermark, and again at each one after.
+    """
+    none = np.zeros(0, dtype=np.int64)
+    columns = {e: pa.nulls(0, kinds[e]) for e in window.inputs()}
+    window.cut(window.initial(1), Tuples(np.zeros(2, dtype=np.int64), none, none, columns), NEG_INF)
 
 
 def window_inputs(window: Window, schema: pa.Schema) -> tuple[Expr, ...]:

@@ -130,7 +130,7 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begi
             while e < n and edges[e] <= t:
                 e += 1
                 new = True
-            if gap >= 0 and t - previous_time > gap:
+            if gap >= 0 and t > previous_time + gap:
                 new = True
         if new:
             begins[count] = i

@@ -129,12 +129,14 @@ class WindowManager:
         slices = self.slices
         result: list[Emission] = []
         changed = slices.table.fresh > 0
-        for listing in list_free(slices.live, slices.table, slices.keys, slices.final, INF, changed):
-            for number, mine in listing.by_query():
-                query = slices.live.queries[number]
-                if self._emits_empty(query):  # the complete ones come below, with the empty ones
-                    mine = mine.take(mine.due > slices.watermark)
-                result += self._reconcile(query, mine, None, early=True)
+        now = slices.watermark
+        for after, upto in ((slices.final, now), (now, INF)):
+            for listing in list_free(slices.live, slices.table, slices.keys, after, upto, changed):
+                for number, mine in listing.by_query():
+                    query = slices.live.queries[number]
+                    # Of a query that emits empty windows the complete ones come below, with those.
+                    if upto == INF or not self._emits_empty(query):
+                        result += self._reconcile(query, mine, None, early=True)
         for query in slices.live.periodic:
             if self._emits_empty(query):
                 result += self._emit_grid(query, slices.watermark)

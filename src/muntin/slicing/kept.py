@@ -264,6 +264,7 @@ class KeptSlicer:
         from muntin.slicing.table_kernels import align_ranks
 
         kept, manager = self.tuples, self.manager
+        kept.grow(manager.keys, manager.live)  # keys and queries may be newer than the last slicing
         if kept.batch is None:
             return
         end = kept.positions_until(self._final_until())

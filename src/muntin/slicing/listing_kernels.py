@@ -141,7 +141,7 @@ def sessions(rows: Ints, key: Ints, first: Ints, last: Ints, gap: int, since: in
         r = rows[o]
         if first[r] < since:
             continue
-        if count and out[0, count - 1] == key[r] and first[r] - out[2, count - 1] <= gap:
+        if count and out[0, count - 1] == key[r] and first[r] <= out[2, count - 1] + gap:
             out[2, count - 1] = max(out[2, count - 1], last[r])
             out[4, count - 1] = o + 1
         else:

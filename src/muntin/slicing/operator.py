@@ -25,7 +25,7 @@ from muntin.slicing.manager import Late, SliceManager
 from muntin.slicing.results import Results
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
-from muntin.timeline import INF, NEG_INF, instant
+from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows import CappedSession, Last, Session
 from muntin.windows.base import ContextFreeWindow, Window
 
@@ -280,6 +280,8 @@ class SlicingOperator:
         for name in named:
             if name in known:
                 raise QueryError(f'there is a query "{name}" already; choose another name')
+        served = tuple((q.name, q.window) for q in self.live.queries)
+        replace(self.spec, windows=(*served, *named.items()))  # which refuses what makes no sense together
         added = Added({})
         new = []
         with whole_or_nothing(self, sliced=True):
@@ -314,7 +316,9 @@ class SlicingOperator:
     def _note(self, name: str, window: Window, since: int) -> str:
         if since == NEG_INF:
             return f'"{name}" ({window.describe()}) is served from the beginning'
-        return f'"{name}" ({window.describe()}) starts at {since}: what came before was sliced without it'
+        assert self.binding is not None
+        start = since if self.binding.time.is_integer else format_instant(Micros(since))
+        return f'"{name}" ({window.describe()}) starts at {start}: what came before was sliced without it'
 
     def _replace(self, live: LiveSet) -> None:
         if self.binding is not None:

@@ -9,6 +9,7 @@ from muntin.aggregates.base import Groups
 from muntin.slicing.batch import Batch
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import SliceTable
+from muntin.timeline import LIMIT
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -23,7 +24,9 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     extent = batch.extent
     if extent.ordered and extent.one_key:
         return slice_sorted(batch, edges, gap, partials)
-    cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(batch) + 1024)
+    cells = None
+    if extent.high - extent.low < LIMIT:  # beyond, differences of times would not fit int64
+        cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(batch) + 1024)
     width = 0 if cells is None else len(cells) + 1
     keys = 1 if extent.one_key else int(batch.key.max()) + 1
     if cells is None or keys * width > 8 * len(batch) + 65_536:

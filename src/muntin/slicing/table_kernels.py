@@ -67,7 +67,7 @@ def fuse_runs(
                 and rank[previous] < 0
                 and level[r] == level[previous]
                 and here == cell
-                and (gap < 0 or first[r] - reach <= gap)
+                and (gap < 0 or first[r] <= reach + gap)
             ):
                 joined = True
             cell = here
@@ -152,7 +152,7 @@ def needed_runs(
                 e = np.searchsorted(edges, reach, side="right")
                 clear = e == edges.shape[0] or edges[e] > first[r]
                 level_now = level[r]
-                if clear and level_now < gaps.shape[0] and first[r] - reach > gaps[level_now]:
+                if clear and level_now < gaps.shape[0] and first[r] > reach + gaps[level_now]:
                     clear = False
                 joined = clear
         if joined:

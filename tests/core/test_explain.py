@@ -1,0 +1,251 @@
+"""explain(): the characteristics of a workload, every decision with its reason, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.errors import QueryError
+from muntin.planning.rules import TREES, Rule, decide
+from muntin.planning.workload import Workload
+from muntin.windows.base import Window
+
+SUM = {"total": a.sum("v")}
+ORDERED = {"words": a.aggregate("v", lift=str, combine=lambda x, y: x + y, commutative=False, name="words")}
+
+
+def query(windows: dict[str, Window], aggregates: dict[str, Any] | None = None, **on: Any) -> Any:
+    return mt.windows(**windows).aggregate(**(aggregates or SUM)).on("t", **on)
+
+
+TUMBLING, COUNT, FRAME = {"x": w.tumbling(10)}, {"x": w.count(5)}, {"x": w.punctuation(mt.col("v") == 1)}
+AWARE = {"x": w.last(5, every=10)}
+
+# One row of one table each: (question, number of the row, query, in order, answer, words of the reason).
+ROWS: list[tuple[str, int, Any, bool, str, str]] = [
+    ("keep tuples?", 0, query(AWARE), True, "yes", "may begin before the tuples that reveal it"),
+    ("keep tuples?", 1, query(COUNT, allowed_lateness=5), True, "yes", "watermark set by hand may overtake"),
+    ("keep tuples?", 2, query(COUNT), True, "no", "never changes an edge that has passed"),
+    ("keep tuples?", 3, query(COUNT), False, "yes", "shifts the rank of all later ones"),
+    ("keep tuples?", 4, query(FRAME), False, "yes", "may open or close a window"),
+    ("keep tuples?", 5, query(TUMBLING, ORDERED), False, "in the partials", "keeps its lifted tuples"),
+    ("keep tuples?", 6, query(TUMBLING), False, "no", "all windows are context free or sessions"),
+    ("split slices?", 0, query(AWARE), False, "yes", "may begin inside a slice"),
+    (
+        "split slices?",
+        1,
+        query(TUMBLING, allowed_lateness=5),
+        False,
+        "no",
+        "edges are known before their tuples",
+    ),
+    ("split slices?", 2, query(FRAME), False, "no", "sliced when the watermark reaches them"),
+    (
+        "split slices?",
+        3,
+        query(FRAME, allowed_lateness=5),
+        False,
+        "yes",
+        "a late tuple moves edges of its key",
+    ),
+    ("remove tuples from slices?", 0, query(FRAME), False, "no", "only when ranks shift"),
+    ("remove tuples from slices?", 1, query(COUNT), False, "no", "ranks are final when tuples are sliced"),
+    (
+        "remove tuples from slices?",
+        2,
+        query(COUNT, allowed_lateness=5),
+        False,
+        "recompute",
+        "a late tuple shifts",
+    ),
+    ("store?", 0, query({"x": w.sliding(1_000, every=1)}), False, "flatfat", "windows of many slices"),
+    ("store?", 1, query(TUMBLING), False, "lazy", "few slices per window"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "shape", "in_order", "answer", "reason"), ROWS, ids=[f"{q} {i}" for q, i, *_ in ROWS]
+)
+def test_each_decision_comes_with_its_reason(
+    question: str, row: int, shape: Any, in_order: bool, answer: str, reason: str
+) -> None:
+    rule: Rule = dict(TREES)[question][row]
+    decision = decide(question, dict(TREES)[question], Workload.of(shape, in_order))
+    assert (decision.answer, decision.reason, decision.section) == (rule.answer, rule.reason, rule.section)
+    assert decision.answer == answer
+    assert reason in decision.reason
+    text = str(shape.explain(in_order=in_order))
+    assert f"{question} {answer}: {decision.reason}" in text
+    assert f"[{rule.section}]" in text
+
+
+def test_every_row_of_every_table_is_reachable() -> None:
+    shown = {(question, row) for question, row, *_ in ROWS}
+    assert shown == {(question, row) for question, table in TREES for row in range(len(table))}
+
+
+def test_the_last_row_of_every_table_always_applies() -> None:
+    workload = Workload.of(query(TUMBLING), in_order=False)
+    for _, table in TREES:
+        assert table[-1].applies(workload) is True
+
+
+def test_a_decision_names_what_made_it() -> None:
+    windows = {"plain": w.tumbling(10), "hundred": w.count(100), "marks": w.punctuation(mt.col("v") == 1)}
+    text = str(query(windows, allowed_lateness=5).explain())
+    assert "tuples stay until their rank is final (hundred)" in text
+    text = str(query({"plain": w.tumbling(10), "tail": w.last(5, every=10)}).explain(in_order=True))
+    assert "those it can reach back to stay (tail)" in text
+
+
+def test_the_four_characteristics() -> None:
+    windows = {
+        "minute": w.tumbling(60),
+        "hundred": w.count(100),
+        "trip": w.tumbling(10, measure="km"),
+        "tail": w.last(5, every=10),
+        "visit": w.session(30),
+    }
+    aggregates = {"total": a.sum("v"), "mean": a.mean("v"), "middle": a.median("v")} | ORDERED
+    text = str(query(windows, aggregates).explain())
+    assert "stream order: out of order" in text
+    assert "aggregates: algebraic, distributive, holistic; order matters to words" in text
+    assert "measures: time, count, km" in text
+    for words in (
+        "minute: tumbling 60 (context free)",
+        "hundred: count 100 (forward context free)",
+        "trip: tumbling 10 on km (forward context free)",
+        "tail: last 5 every 10 (forward context aware)",
+        "visit: session 30 (forward context free)",
+    ):
+        assert words in text
+    assert "stream order: in order" in str(query(windows).explain(in_order=True))
+
+
+@pytest.mark.parametrize(
+    ("windows", "in_order", "words"),
+    [
+        ({"x": w.tumbling("10 seconds")}, False, "0.1 per second of event time and key"),
+        ({"x": w.tumbling(10)}, False, "0.1 per unit of event time and key"),
+        ({"x": w.tumbling(2), "y": w.tumbling(4), "z": w.tumbling(6)}, False, "0.5 per unit"),
+        ({"x": w.tumbling(2), "y": w.tumbling(3)}, False, "0.6667 per unit"),
+        (
+            {"x": w.sliding(10, every=4)},
+            False,
+            "0.5 per unit of event time and key, where periodic windows start or end",
+        ),
+        (
+            {"x": w.sliding(10, every=4)},
+            True,
+            "0.25 per unit of event time and key, where periodic windows start",
+        ),
+        ({"x": w.sliding("10 minutes", every="5 seconds")}, False, "0.2 per second"),
+        ({"x": w.cumulate(12, step=4)}, False, "0.25 per unit"),
+        ({"x": w.cumulate(12, step=4)}, True, "0.08333 per unit"),
+        ({f"w{i}": w.tumbling(f"{i} seconds") for i in range(1, 21)}, False, "1 per second"),
+        ({"x": w.tumbling("7 ms"), "y": w.tumbling("30 days")}, False, "142.9 per second"),
+        (
+            {"x": w.session("30 seconds"), "y": w.session("5 minutes")},
+            False,
+            "each gap longer than 30 seconds",
+        ),
+        ({"x": w.session(3)}, False, "one more at each gap longer than 3"),
+        (
+            {"c": w.count(5), "p": w.punctuation(mt.col("v") == 1)},
+            False,
+            "where a window of c, p begins or ends",
+        ),
+        ({"x": w.fixed_band(0, 10)}, False, "where windows start and end"),
+    ],
+    ids=lambda value: (
+        " ".join(x.describe() for x in value.values())[:40] if isinstance(value, dict) else None
+    ),
+)
+def test_slices_per_second(windows: dict[str, Window], in_order: bool, words: str) -> None:
+    assert words in str(query(windows).explain(in_order=in_order))
+
+
+def test_the_slices_that_are_told_are_the_slices_that_come() -> None:
+    windows = {"x": w.sliding(10, every=4), "y": w.tumbling(6), "z": w.tumbling(9, offset=2)}
+    op = query(windows).operator()
+    op.process({"t": list(range(36_000)), "v": [1] * 36_000})
+    rate = op.stats().slices / 36_000
+    assert f"{rate:.4g} per unit" in str(query(windows).explain())
+
+
+def test_how_each_aggregate_runs() -> None:
+    aggregates = {"total": a.sum("v"), "mean": a.mean("v"), "middle": a.median("v")} | ORDERED
+    text = str(query(TUMBLING, aggregates).explain())
+    assert "total: sum(v), distributive, compiled" in text
+    assert "mean: mean(v), algebraic, compiled" in text
+    assert "middle: median(v), holistic, compiled" in text
+    assert "words: aggregate(v, name='words'), algebraic, Python functions, tuple by tuple" in text
+
+
+def test_a_store_can_be_forced_and_a_wrong_one_names_the_nearest() -> None:
+    assert "store? flatfat: forced by store=" in str(query(TUMBLING).explain(store="flatfat"))
+    for act in (
+        lambda: query(TUMBLING).explain(store="lasy"),
+        lambda: query(TUMBLING).operator(store="lasy"),
+    ):
+        with pytest.raises(QueryError, match=r'no store "lasy".*Did you mean "lazy"'):
+            act()
+
+
+def test_it_prints_as_text_and_holds_the_plan() -> None:
+    explanation = query(COUNT).explain()
+    assert str(explanation) == repr(explanation)
+    assert explanation.plan.keeps_tuples
+    assert not query(TUMBLING).explain().plan.keeps_tuples
+    assert [line for line in str(explanation).splitlines() if not line.startswith(" ")] == [
+        "workload",
+        "decisions",
+        "slices",
+        "aggregates",
+    ]
+
+
+def test_a_query_that_is_not_complete_cannot_be_explained() -> None:
+    with pytest.raises(QueryError, match="no aggregate"):
+        mt.windows(x=w.tumbling(5)).explain()
+
+
+# The plan and the operator agree. ----------------------------------------------------------------
+
+EVERY_WINDOW = [
+    w.tumbling(10),
+    w.sliding(10, every=4),
+    w.cumulate(12, step=4),
+    w.fixed_band(0, 50),
+    w.landmark(0, every=10),
+    w.session(3),
+    w.session(3, max_length=10),
+    w.count(5),
+    w.punctuation(mt.col("v") == 1),
+    w.slide_by_tuple(9, every=2),
+    w.last(4, every=10),
+    w.threshold(mt.col("v") > 3),
+    w.delta("v", by=3),
+    w.boundary("v", step=3),
+    w.until(a.sum("v"), 20),
+    w.tumbling(10, measure="t"),
+    w.session(3, measure="t"),
+    w.discretize(lambda record: (1, 1)),
+    w.trigger(lambda buffer: True, lambda buffer: max(0, len(buffer) - 3)),
+]
+
+
+@pytest.mark.parametrize("window", EVERY_WINDOW, ids=lambda window: window.describe())
+@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order"])
+@pytest.mark.parametrize("lateness", [0, 20])
+def test_tuples_are_kept_exactly_where_the_plan_says_so(
+    window: Window, in_order: bool, lateness: int
+) -> None:
+    shape = query({"x": window}, allowed_lateness=lateness)
+    op = shape.operator(in_order=in_order)
+    op.process({"t": list(range(100)), "v": [t % 10 for t in range(100)]})
+    assert (op.stats().kept_tuples > 0) == shape.explain(in_order=in_order).plan.keeps_tuples

@@ -1,0 +1,57 @@
+"""A stream declared in order gives what watermarks by hand give, with fewer tuples kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muntin.connectors.embedded import Operator
+from muntin.testing.engines import rows_of_table
+from muntin.testing.rows import compare
+from muntin.testing.scenarios import Scenario
+from muntin.testing.strategies import scenarios
+
+
+def check_in_order(scenario: Scenario, sizes: list[int]) -> None:
+    """All rows of the scenario in the order of their times, in batches of these sizes."""
+    rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
+    rows.sort(key=lambda row: row["t"])
+    declared: Operator = scenario.query.operator(in_order=True)
+    by_hand: Operator = scenario.query.operator()
+
+    def same(left: pa.Table, right: pa.Table, where: Any) -> None:
+        keys = scenario.query.keys
+        difference = compare(rows_of_table(left, keys), rows_of_table(right, keys))
+        assert not difference, f"{where}\n{difference}"
+
+    at = 0
+    while at < len(rows):
+        part = rows[at : at + sizes[at % len(sizes)]]
+        table = pa.Table.from_pylist(part, schema=scenario.schema)
+        early = by_hand.process(table)
+        if scenario.query.early is None:
+            assert early.num_rows == 0
+            same(declared.process(table), by_hand.advance(part[-1]["t"]), part)
+        else:
+            # In order, a look and the watermark are one step: only what stands at the end is compared.
+            declared.process(table)
+            by_hand.advance(part[-1]["t"])
+        at += len(part)
+    assert declared.stats().kept_tuples <= by_hand.stats().kept_tuples
+    assert declared.stats().slices <= by_hand.stats().slices
+    same(declared.finish(), by_hand.finish(), "finish")
+
+
+@given(scenarios(), st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_a_declared_order_changes_no_result(scenario: Scenario, sizes: list[int]) -> None:
+    check_in_order(scenario, sizes)
+
+
+@given(
+    scenarios(("ranks", "frames", "measures", "user")), st.lists(st.integers(1, 3), min_size=1, max_size=5)
+)
+def test_windows_that_depend_on_tuples_change_no_result(scenario: Scenario, sizes: list[int]) -> None:
+    check_in_order(scenario, sizes)

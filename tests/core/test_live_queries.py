@@ -1,0 +1,315 @@
+"""Queries that come and go on a running operator: what is promised, what is served, what is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.connectors.embedded import Operator
+from muntin.errors import DataError, QueryError
+from muntin.timeline import NEG_INF
+
+
+def operator(lateness: int = 0, **windows: Any) -> Operator:
+    return mt.windows(**windows).aggregate(n=a.count()).on("t", allowed_lateness=lateness).operator()
+
+
+def feed(op: Operator, *times: int) -> None:
+    op.process({"t": list(times), "v": [t % 10 for t in times]})
+
+
+def counts(table: pa.Table, name: str) -> dict[tuple[int, int], int]:
+    rows = [row for row in table.to_pylist() if row["query"] == name]
+    return {(row["window"]["start"], row["window"]["end"]): row["n"] for row in rows}
+
+
+# What is promised. -------------------------------------------------------------------------------
+
+
+def test_a_query_added_before_any_tuple_is_served_from_the_beginning() -> None:
+    op = operator(x=w.tumbling(10))
+    added = op.add_query(y=w.tumbling(4), c=w.count(2))
+    assert added.since == {"y": NEG_INF, "c": NEG_INF}
+    assert added.notes == [
+        '"y" (tumbling 4) is served from the beginning',
+        '"c" (count 2) is served from the beginning',
+    ]
+    assert str(added) == "\n".join(added.notes)
+    feed(op, 1, 5, 6)
+    table = op.finish()
+    assert counts(table, "y") == {(0, 4): 1, (4, 8): 2}
+    assert counts(table, "c") == {(1, 6): 2}
+
+
+def test_a_query_whose_edges_are_there_already_is_served_retroactively() -> None:
+    op = operator(x=w.tumbling(5))
+    feed(op, *range(18))
+    assert op.add_query(y=w.tumbling(10), s=w.sliding(10, every=5)).since == {"y": NEG_INF, "s": NEG_INF}
+    table = op.finish()
+    assert counts(table, "y") == {(0, 10): 10, (10, 20): 8}
+    assert counts(table, "s") == {(-5, 5): 5, (0, 10): 10, (5, 15): 10, (10, 20): 8, (15, 25): 3}
+
+
+def test_finer_edges_start_where_no_slice_is_cut() -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, *range(18))
+    added = op.add_query(y=w.tumbling(4))
+    # The slice of 10 to 17 holds the edges 12 and 16: the first start behind it is 20.
+    assert added.since == {"y": 20}
+    assert added.notes == ['"y" (tumbling 4) starts at 20: what came before was sliced without it']
+    feed(op, *range(18, 30))
+    table = op.finish()
+    assert counts(table, "y") == {(20, 24): 4, (24, 28): 4, (28, 32): 2}
+    assert counts(table, "x") == {(0, 10): 10, (10, 20): 10, (20, 30): 10}
+
+
+def test_what_the_watermark_has_passed_is_not_served_again() -> None:
+    op = operator(x=w.tumbling(5))
+    feed(op, *range(18))
+    op.advance(12)
+    assert op.add_query(y=w.tumbling(10)).since == {"y": 10}
+    assert counts(op.finish(), "y") == {(10, 20): 8}
+
+
+def test_a_window_that_reaches_into_dropped_slices_starts_later() -> None:
+    op = operator(x=w.tumbling(5))
+    feed(op, *range(18))
+    op.advance(16)
+    # Slices before 15 are gone: of the windows of 20, those from 0 on are not complete.
+    assert op.add_query(y=w.tumbling(20)).since == {"y": 20}
+    feed(op, *range(18, 45))
+    assert counts(op.finish(), "y") == {(20, 40): 20, (40, 60): 5}
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        w.session(3),
+        w.session(3, max_length=10),
+        w.count(2),
+        w.punctuation(mt.col("v") == 0),
+        w.last(2, every=5),
+        w.slide_by_tuple(5, every=2),
+        w.until(a.count(), 3),
+        w.tumbling(5, measure="t"),
+    ],
+    ids=lambda window: window.describe(),
+)
+def test_windows_that_depend_on_tuples_start_behind_the_newest(window: Any) -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, 3, 17)
+    added = op.add_query(y=window)
+    assert added.since == {"y": 18}
+    assert added.notes[0].startswith(f'"y" ({window.describe()}) starts at 18: what came before')
+    feed(op, 16, 18, 19, 21)  # 16 is before its time: neither counted nor late
+    table = op.finish()
+    rows = [row for row in table.to_pylist() if row["query"] == "y"]
+    assert rows
+    assert min(row["window"]["start"] for row in rows) >= 14  # a range behind tuple 18 may begin before it
+    assert op.stats().late["y"] == 0
+    fresh = operator(y=window)
+    feed(fresh, 18, 19, 21)
+    assert counts(table, "y") == counts(fresh.finish(), "y")
+
+
+def test_times_are_told_as_times() -> None:
+    op = mt.windows(x=w.tumbling("1 hour")).aggregate(n=a.count()).on("ts").operator()
+    noon = 1_714_564_800_000_000
+    op.process({"ts": pa.array([noon, noon + 90_000_000], pa.timestamp("us"))})
+    added = op.add_query(y=w.tumbling("1 minute"))
+    assert added.since == {"y": noon + 120_000_000}
+    assert "starts at 2024-05-01T12:02:00+00:00" in str(added)
+
+
+# What is served. ---------------------------------------------------------------------------------
+
+
+def test_several_queries_at_once_and_one_after_the_other() -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, 1, 2)
+    op.add_query(a=w.tumbling(10), b=w.sliding(20, every=10))
+    feed(op, 11)
+    op.add_query(c=w.tumbling(20))
+    table = op.finish()
+    assert counts(table, "a") == counts(table, "x") == {(0, 10): 2, (10, 20): 1}
+    assert counts(table, "c") == {(0, 20): 3}
+
+
+def test_a_removed_query_is_silent_and_the_others_go_on() -> None:
+    op = operator(x=w.tumbling(10), y=w.tumbling(5), c=w.count(2))
+    feed(op, 1, 7)
+    op.remove_query("y")
+    op.remove_query("c")
+    feed(op, 8)
+    assert set(op.finish()["query"].to_pylist()) == {"x"}
+    assert set(op.stats().late) == {"x"}
+
+
+def test_a_name_can_be_used_again_and_starts_anew() -> None:
+    op = operator(x=w.tumbling(10), c=w.count(2), s=w.session(5))
+    feed(op, 1, 2, 3)
+    op.advance(3)
+    op.remove_query("c")
+    op.remove_query("s")
+    added = op.add_query(c=w.count(2), s=w.session(5))
+    assert added.since == {"c": 4, "s": 4}
+    feed(op, 4, 5, 6)
+    table = op.finish()
+    assert counts(table, "c") == {(4, 6): 2}
+    assert counts(table, "s") == {(4, 11): 3}
+
+
+def test_columns_that_only_the_new_query_reads() -> None:
+    op = operator(lateness=20, c=w.count(2))
+    feed(op, 1, 2, 3)
+    op.advance(2)
+    op.add_query(p=w.punctuation(mt.col("v") == 5), m=w.tumbling(4, measure="v"))
+    feed(op, 4, 5, 6)
+    table = op.finish()
+    assert counts(table, "p") == {(4, 5): 1, (5, 7): 2}
+    assert counts(table, "m") == {(4, 7): 3}
+    assert counts(table, "c") == {(1, 3): 2, (3, 5): 2, (5, 7): 2}
+
+
+def test_buffered_records_come_before_the_new_query() -> None:
+    op = operator(x=w.tumbling(10))
+    op.process({"t": 5, "v": 1})
+    assert op.add_query(c=w.count(1)).since == {"c": 6}
+    op.process({"t": 6, "v": 1})
+    assert counts(op.finish(), "c") == {(6, 7): 1}
+
+
+def test_a_finished_operator_serves_new_queries_nothing() -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, 1)
+    op.finish()
+    op.add_query(y=w.tumbling(5))
+    assert op.finish().num_rows == 0
+
+
+# How the plan adapts. ----------------------------------------------------------------------------
+
+
+def test_tuples_start_being_kept_and_are_dropped_again() -> None:
+    op = operator(lateness=30, x=w.tumbling(10))
+    feed(op, *range(20))
+    assert op.stats().kept_tuples == 0
+    op.add_query(c=w.count(3))
+    assert op.stats().kept_tuples == 0  # what has come is sliced
+    feed(op, *range(20, 30))
+    assert op.stats().kept_tuples == 10
+    op.advance(25)
+    assert op.stats().kept_tuples == 10
+    op.remove_query("c")
+    assert op.stats().kept_tuples == 0
+    assert counts(op.finish(), "x") == {(20, 30): 10}
+
+
+def test_keys_that_came_since_the_last_watermark_are_no_obstacle() -> None:
+    query = mt.windows(c=w.count(2), x=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t")
+    op = query.operator()
+    op.process({"t": [1, 2], "k": ["a", "b"]})
+    op.advance(5)
+    op.process({"t": [6, 7, 8], "k": ["c", "d", "a"]})
+    assert op.stats().kept_tuples == 3
+    op.add_query(p=w.count(1))
+    assert op.stats().keys == 4
+    rows = [(row["query"], row["k"], row["n"]) for row in op.finish().to_pylist()]
+    assert rows == [("c", "a", 2), *(("x", k, n) for k, n in (("a", 2), ("b", 1), ("c", 1), ("d", 1)))]
+
+
+def test_tuples_are_dropped_only_with_the_last_query_that_needs_them() -> None:
+    op = operator(lateness=30, x=w.tumbling(10), c=w.count(3), p=w.punctuation(mt.col("v") == 0))
+    feed(op, *range(15))
+    op.remove_query("c")
+    assert op.stats().kept_tuples == 15
+    op.remove_query("p")
+    assert op.stats().kept_tuples == 0
+    assert counts(op.finish(), "x") == {(0, 10): 10, (10, 20): 5}
+
+
+def test_edges_get_finer_and_coarser_again() -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, *range(40))
+    assert op.stats().slices == 4
+    op.add_query(y=w.tumbling(2))
+    feed(op, *range(40, 80))
+    assert op.stats().slices == 4 + 20
+    op.remove_query("y")
+    feed(op, *range(80, 120))
+    assert op.stats().slices == 4 + 20 + 4
+    op.advance(75)
+    assert op.stats().slices <= 1 + 3 + 4  # what is final folds to the edges that are needed
+
+
+def test_sessions_of_a_smaller_gap_join_in_and_leave() -> None:
+    op = operator(large=w.session(20))
+    feed(op, 0, 10)
+    assert op.stats().slices == 1
+    op.add_query(small=w.session(5))
+    feed(op, 20, 30)
+    assert op.stats().slices == 3
+    op.remove_query("small")
+    feed(op, 40)
+    table = op.finish()
+    assert counts(table, "large") == {(0, 60): 5}
+
+
+def test_the_result_columns_follow_the_queries() -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, 1)
+    op.add_query(c=w.count(2), m=w.tumbling(5, measure="v"))
+    edges = [field.name for field in op.finish().schema.field("window").type]
+    assert edges == ["start", "end", "start_rank", "end_rank", "start_v", "end_v"]
+    op.remove_query("m")
+    edges = [field.name for field in op.finish().schema.field("window").type]
+    assert edges == ["start", "end", "start_rank", "end_rank"]
+
+
+# What is refused. --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["before any tuple", "later"])
+def test_names_and_windows_that_make_no_sense(seen: bool) -> None:
+    op = operator(minute=w.tumbling(10), visit=w.session(5))
+    if seen:
+        feed(op, 1)
+    with pytest.raises(QueryError, match='there is a query "visit" already; choose another name'):
+        op.add_query(fine=w.tumbling(5), visit=w.tumbling(5))
+    with pytest.raises(
+        QueryError, match=r'no query "minit"; there are minute, visit\. Did you mean "minute"'
+    ):
+        op.remove_query("minit")
+    with pytest.raises(QueryError, match='"y" must be a window: got 5'):
+        op.add_query(y=5)  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match="did you forget to call it"):
+        op.add_query(y=w.tumbling)  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match=r"lengths must be all durations.*or all integers"):
+        op.add_query(y=w.tumbling("1 minute"))
+    assert [q.name for q in op._engine.live.queries] == ["minute", "visit"]
+    op.remove_query("visit")
+    with pytest.raises(QueryError, match='"minute" is the only query left'):
+        op.remove_query("minute")
+    feed(op, 2)
+    assert counts(op.finish(), "minute") == {(0, 10): 2 if seen else 1}
+
+
+def test_a_column_that_is_not_there_is_refused_when_it_is_known() -> None:
+    op = operator(x=w.tumbling(10))
+    feed(op, 1)
+    with pytest.raises(DataError, match=r'no column "vv".*Did you mean "v"'):
+        op.add_query(y=w.tumbling(5, measure="vv"))
+    with pytest.raises(DataError, match="needs a condition"):
+        op.add_query(y=w.punctuation("v"))
+    assert counts(op.finish(), "x") == {(0, 10): 1}
+
+
+def test_adding_nothing_adds_nothing() -> None:
+    op = operator(x=w.tumbling(10))
+    added = op.add_query()
+    assert (added.since, str(added)) == ({}, "")
