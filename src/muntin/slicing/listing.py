@@ -124,7 +124,11 @@ def _explicit(
 
     window = query.window
     assert isinstance(window, ContextFreeWindow)
-    times = np.unique(table.first if driver is None else table.first[driver])
+    if driver is None:
+        # Endless windows stop behind the newest tuple, which may stand at the end of a folded slice.
+        times = np.unique(np.append(table.first, table.last.max()))
+    else:
+        times = np.unique(table.first[driver])
     start, end = window.windows(times, max(after, query.after), upto)
     known = start >= query.since
     start, end = start[known], end[known]

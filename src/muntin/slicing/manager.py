@@ -236,7 +236,7 @@ class SliceManager:
             gone = self.table.last[~needed]
             self.retained_from = max(self.retained_from, int(gone.max()) + 1)
             self.table = self.table.take(np.flatnonzero(needed), self.partials)
-        if force or len(self.table) > 2 * self._folded_at:
+        if len(self.table) and (force or len(self.table) > 2 * self._folded_at):
             self._fold()
 
     def _fold(self) -> None:

@@ -249,14 +249,15 @@ class SlicingOperator:
 
     def stats(self) -> Stats:
         """What the operator holds and has done; slices are folded to the fewest first."""
+        if self.binding is not None:
+            with whole_or_nothing(self, sliced=True):
+                self.slices.evict(force=True)
         m = self.metrics
         done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
         late = {q.name: q.late for q in self.live.queries}
         if self.binding is None:
             return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self._watermark)
         slices = self.slices
-        with whole_or_nothing(self, sliced=True):
-            slices.evict(force=True)
         kept = 0 if slices.kept is None else len(slices.kept.tuples)
         size = slices.nbytes + self.windows.nbytes + self.keys.nbytes
         return Stats(
