@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import muntin as mt
 from muntin import aggregates as a
@@ -18,6 +18,9 @@ from muntin.testing.rows import Row, compare
 from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios
 from muntin.windows.base import Window
+
+FEWER = max(10, settings.default.max_examples // 4)
+"""Each property below is about all windows; together they make up the number."""
 
 
 class CompactingEngine(EmbeddedEngine):
@@ -57,16 +60,19 @@ def check_compacted(scenario: Scenario) -> None:
         assert [r["id"] for _, r in compacting.take_late()] == [r["id"] for _, r in plain.take_late()]
 
 
+@settings(max_examples=FEWER)
 @given(scenarios())
 def test_results_do_not_depend_on_when_keys_are_forgotten(scenario: Scenario) -> None:
     check_compacted(scenario)
 
 
+@settings(max_examples=FEWER)
 @given(scenarios(("session", "frames", "ranks", "time"), early=True))
 def test_early_results_do_not_depend_on_it(scenario: Scenario) -> None:
     check_compacted(scenario)
 
 
+@settings(max_examples=FEWER)
 @given(scenarios(live=True, snapshots=True))
 def test_queries_that_come_and_go_do_not_depend_on_it(scenario: Scenario) -> None:
     check_compacted(scenario)

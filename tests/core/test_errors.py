@@ -361,7 +361,7 @@ def failing_at(call: int) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 2))
+@settings(max_examples=max(10, settings.default.max_examples // 4))
 @given(
     st.sampled_from([False, False, True]).flatmap(lambda early: scenarios(early=early, items=40)),
     st.integers(1, 12),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from muntin.testing.engines import EmbeddedEngine, Record
 from muntin.testing.rows import Row, compare
 from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios
+
+FEWER = max(10, settings.default.max_examples // 4)
+"""Each property below is about all windows; together they make up the number."""
 
 
 class FoldingEngine(EmbeddedEngine):
@@ -36,16 +39,19 @@ def check_folded(scenario: Scenario) -> None:
         assert [r["id"] for _, r in folding.take_late()] == [r["id"] for _, r in plain.take_late()]
 
 
+@settings(max_examples=FEWER)
 @given(scenarios())
 def test_results_do_not_depend_on_when_slices_fold(scenario: Scenario) -> None:
     check_folded(scenario)
 
 
+@settings(max_examples=FEWER)
 @given(scenarios(("time", "session", "session")))
 def test_sessions_and_fixed_edges_do_not_depend_on_it(scenario: Scenario) -> None:
     check_folded(scenario)
 
 
+@settings(max_examples=FEWER)
 @given(scenarios(early=True))
 def test_early_results_do_not_depend_on_it(scenario: Scenario) -> None:
     check_folded(scenario)

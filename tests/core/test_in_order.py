@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.connectors.embedded import Operator
@@ -13,6 +13,9 @@ from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import compare
 from muntin.testing.scenarios import Scenario
 from muntin.testing.strategies import scenarios
+
+FEWER = max(10, settings.default.max_examples // 4)
+"""Each property below is about all windows; together they make up the number."""
 
 
 def check_in_order(scenario: Scenario, sizes: list[int]) -> None:
@@ -45,11 +48,13 @@ def check_in_order(scenario: Scenario, sizes: list[int]) -> None:
     same(declared.finish(), by_hand.finish(), "finish")
 
 
+@settings(max_examples=FEWER)
 @given(scenarios(), st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_a_declared_order_changes_no_result(scenario: Scenario, sizes: list[int]) -> None:
     check_in_order(scenario, sizes)
 
 
+@settings(max_examples=FEWER)
 @given(
     scenarios(("ranks", "frames", "measures", "user")), st.lists(st.integers(1, 3), min_size=1, max_size=5)
 )

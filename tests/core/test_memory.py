@@ -251,14 +251,14 @@ def test_nothing_leaks_beside_what_the_operator_reports() -> None:
         gc.collect()
         return tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()
 
-    batches = stream(60, step=1_000)
+    batches = stream(30, step=1_000)
     tracemalloc.start()
     try:
         sizes = []
         for number, batch in enumerate(batches, 1):
             op.process(batch)
             op.advance(int(batch["m"][-1]) - LAG)
-            if number % 20 == 0:
+            if number % 10 == 0:
                 del batch
                 sizes.append(held())
     finally:

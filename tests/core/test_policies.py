@@ -498,3 +498,16 @@ def test_early_sessions_are_retracted_when_they_grow() -> None:
         ("s", 1, 15, 3, "early", 0),
     ]
     assert brief(op.finish()) == [("s", 1, 15, 3, "final", 1)]
+
+
+@pytest.mark.parametrize("lag", [None, 0])
+def test_tuples_before_the_first_time_are_set_aside_as_well(lag: int | None) -> None:
+    shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count())
+    op = shape.on("t", bad="route").operator(watermark_lag=lag)
+    op.process([{"t": None, "id": 0}])
+    op.process([{"t": 3, "id": 1}, {"t": None, "id": 2}])
+    assert op.finish()["n"].to_pylist() == [1]
+    assert op.take_bad()["id"].to_pylist() == [0, 2]
+    assert op.stats().bad == 2
+    with pytest.raises(DataError, match="every tuple needs a value in t: none of 1 has one"):
+        shape.on("t").run([{"t": None, "id": 0}])

@@ -213,7 +213,7 @@ def test_an_in_order_operator_stays_in_order() -> None:
 def test_watermarks_go_on_from_the_data() -> None:
     op = mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t").operator(watermark_lag=5)
     op.process({"t": [1, 12]})
-    again = Operator.restore(op.snapshot(), watermark_lag=5)
+    again = Operator.restore(op.snapshot())
     assert again.process({"t": [15]})["n"].to_pylist() == [1]
 
 

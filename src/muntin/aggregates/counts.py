@@ -17,6 +17,8 @@ __all__ = ["Count"]
 class Count(Aggregate):
     """The number of tuples or, with a column, of its values that are not null; 0 over none.
 
+    `count("*")` is `count()`, as in SQL.
+
     >>> count = Count("speed")
     >>> count.lower(count.combine(count.lift(2.0), count.lift(None)))
     1
@@ -29,6 +31,11 @@ class Count(Aggregate):
     constructor = "count"
     invertible = True
     kind = "distributive"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.column, str) and self.column == "*":  # as in SQL: every tuple counts
+            object.__setattr__(self, "column", None)
+        Aggregate.__post_init__(self)
 
     def identity(self) -> int:
         return 0

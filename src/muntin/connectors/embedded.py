@@ -70,6 +70,7 @@ class Operator:
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:
             raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
+        self._engine.lag = self._lag
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
         self._records: list[dict[str, Any]] = []
@@ -126,9 +127,13 @@ class Operator:
         if self._lag is None:
             return self._engine.process(batch)
         if binding is None and self._engine.spec.time in batch.schema.names:
-            TimeColumn(batch.schema.field(self._engine.spec.time).type, (self._lag,))  # of the same unit
+            kind = batch.schema.field(self._engine.spec.time).type
+            if not pa.types.is_null(kind):
+                TimeColumn(kind, (self._lag,))  # of the same unit
         with whole_or_nothing(self._engine, sliced=True):
             results = self._engine.process(batch)
+            if self._engine.binding is None:  # only bad tuples so far
+                return results
             return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
 
     def _prompt(self) -> bool:
@@ -214,16 +219,15 @@ class Operator:
         data: bytes,
         query: QuerySpec | None = None,
         *,
-        watermark_lag: object = None,
         clock: Callable[[], float] | None = None,
     ) -> Operator:
-        """An operator that continues exactly where the snapshot was taken.
+        """An operator that continues exactly where the snapshot was taken, its watermark lag included.
 
         A query with Python functions is not in the snapshot and must be given: with the windows
         that were served then, those added on the fly included.
         """
         engine = snapshots.restore(data, lambda text: loads(text, "snapshot", QuerySpec), query)
-        operator = cls(engine.spec, watermark_lag=watermark_lag, clock=clock)
+        operator = cls(engine.spec, watermark_lag=engine.lag, clock=clock)
         operator._engine = engine
         return operator
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,25 @@ class Arrivals:
         self.bad = 0
         self.routed: list[pa.RecordBatch] = []
 
+    def timeless(self, data: pa.RecordBatch, time: str) -> bool:
+        """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
+        if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
+            return False
+        shown = [data.slice(i, 1).to_pylist()[0] for i in range(min(SAMPLE, len(data)))]
+        if self.policy == "fail":
+            raise DataError(
+                f"every tuple needs a value in {time}: none of {len(data)} has one, first row 0: {shown[0]}; "
+                'repair them, or choose bad="skip" or bad="route"'
+            )
+        self._set_aside(data, time, shown)
+        return True
+
+    def _set_aside(self, wrong: pa.RecordBatch, columns: str, shown: list[dict[str, Any]]) -> None:
+        LOG.warning("%d bad tuples (no usable value in %s), such as %s", len(wrong), columns, shown)
+        self.bad += len(wrong)
+        if self.policy == "route":
+            self.routed.append(wrong)
+
     def good(self, data: pa.RecordBatch, binding: Binding) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
         """The usable tuples and their times; with the policy "fail" an error before anything changes."""
         strict = self.policy == "fail"
@@ -52,8 +72,5 @@ class Arrivals:
                 f"every tuple needs a value in {columns}: {len(wrong)} of {len(data)} have no usable one, "
                 f'first row {wrong[0]}: {shown[0]}; repair them, or choose bad="skip" or bad="route"'
             )
-        LOG.warning("%d bad tuples (no usable value in %s), such as %s", len(wrong), columns, shown)
-        self.bad += len(wrong)
-        if self.policy == "route":
-            self.routed.append(data.take(pa.array(wrong)))
+        self._set_aside(data.take(pa.array(wrong)), columns, shown)
         return data.take(pa.array(np.flatnonzero(valid))), time[valid]

@@ -103,6 +103,7 @@ def window_inputs(window: Window, schema: pa.Schema) -> tuple[Expr, ...]:
 
 
 def unbound_schema(spec: QuerySpec) -> pa.Schema:
-    """The columns of a result before any input told their types."""
+    """The columns of a result before any input told their types: null where the input decides."""
+    known = {"query": pa.string(), "kind": pa.string(), "revision": pa.int64()}
     names = [*spec.keys, "query", "window", *(name for name, _ in spec.aggregates), "kind", "revision"]
-    return pa.schema([pa.field(name, pa.null()) for name in names])
+    return pa.schema([pa.field(name, known.get(name, pa.null())) for name in names])

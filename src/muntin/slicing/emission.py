@@ -319,6 +319,9 @@ class WindowManager:
         sum_ranges(listing.rows, listing.lo, listing.hi, table.n, table.fresh, table.mark, n, fresh, mark)
         on_time = listing.low is None
         a, b = (listing.start, listing.end) if on_time else (listing.low, listing.high)
+        if not on_time:
+            # Known by its edges on the measure, a window also changes when it moves in time.
+            mark = mark + listing.start * 0x51_7C_C1 + listing.end * 0x27_22_0A_95
         ordinal = np.zeros(len(listing), dtype=np.int64) if listing.ordinal is None else listing.ordinal
         return Candidates(listing.key, a, b, ordinal, n, mark, listing.due), fresh
 

@@ -51,6 +51,7 @@ class SlicingOperator:
         self.spec = spec
         self.in_order = in_order
         self.forced_store = store
+        self.lag: int | None = None
         self.metrics = Metrics()
         self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
         self.binding: Binding | None = None
@@ -96,6 +97,9 @@ class SlicingOperator:
             return self._process(data)
 
     def _process(self, data: pa.RecordBatch) -> pa.Table:
+        if self.binding is None and self.arrivals.timeless(data, self.spec.time):
+            self.metrics.bad = self.arrivals.bad
+            return self.nothing()
         binding = self.bind(data.schema)
         require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
         data, time = self.arrivals.good(data, binding)
@@ -245,7 +249,8 @@ class SlicingOperator:
         bad, self.arrivals.routed = self.arrivals.routed, []
         if not bad:
             return (pa.schema([]) if self.binding is None else self.binding.schema).empty_table()
-        return pa.Table.from_batches(bad)
+        # Tuples that came before the first time lack the types of those that came later.
+        return pa.concat_tables((pa.Table.from_batches([b]) for b in bad), promote_options="default")
 
     def stats(self) -> Stats:
         """What the operator holds and has done; slices are folded to the fewest first."""

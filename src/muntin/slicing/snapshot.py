@@ -25,6 +25,7 @@ from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.registry import Registry
 from muntin.slicing.table import META, SliceTable
 from muntin.slicing.tuples import KeptTuples, Progress
+from muntin.timeline import Micros
 
 _CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high")
 _REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage")
@@ -39,6 +40,8 @@ def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
         "windows": [[q.name, q.window.describe(), q.since, q.after, q.late] for q in operator.live.queries],
         "in_order": operator.in_order,
         "store": operator.forced_store,
+        "lag": operator.lag,
+        "lag_is_time": isinstance(operator.lag, Micros),
         "watermark": operator.watermark,
         "seq": operator._seq,
         "metrics": asdict(operator.metrics),
@@ -69,6 +72,8 @@ def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOpe
     for live, (_, _, since, after, late) in zip(operator.live.queries, header["windows"], strict=True):
         live.since, live.after, live.late = since, after, late
     operator.live = LiveSet(operator.live.queries)
+    lag = header["lag"]
+    operator.lag = Micros(lag) if header["lag_is_time"] else lag
     operator.metrics = Metrics(**header["metrics"])
     operator._watermark = header["watermark"]
     operator._seq = header["seq"]

@@ -161,6 +161,9 @@ class NamedWindow:
         if due + self.lateness <= before and self._frozen(window, known):
             return None
         changed = known is None or not known.live or known.content != numbers(window)
+        # Known by its edges on a measure, a window also changes when it moves in time.
+        if known is not None and known.window[:2] != window[:2]:
+            changed = True
         if due <= now:
             if known is None or (known.live and not known.finalized):
                 return "final"
