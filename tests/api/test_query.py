@@ -172,9 +172,10 @@ def test_mistakes_are_explained(wrong: Any, words: str) -> None:
 
 
 def test_zero_and_other_measures_fit_every_unit() -> None:
-    mt.windows(ten=w.tumbling(10)).on("at", allowed_lateness=0)
-    mt.windows(ten=w.tumbling(10)).on("at", allowed_lateness="0 seconds")
-    mt.windows(minute=MINUTE, km=w.tumbling(10, measure="km"), hundred=w.count(100)).on("ts")
+    assert mt.windows(ten=w.tumbling(10)).on("at", allowed_lateness=0).allowed_lateness == 0
+    assert mt.windows(ten=w.tumbling(10)).on("at", allowed_lateness="0 seconds").allowed_lateness == 0
+    mixed = mt.windows(minute=MINUTE, km=w.tumbling(10, measure="km"), hundred=w.count(100)).on("ts")
+    assert [name for name, _ in mixed.windows] == ["minute", "km", "hundred"]
 
 
 def test_spark_is_not_there_yet() -> None:
