@@ -34,14 +34,8 @@ def check_in_order(scenario: Scenario, sizes: list[int]) -> None:
     while at < len(rows):
         part = rows[at : at + sizes[at % len(sizes)]]
         table = pa.Table.from_pylist(part, schema=scenario.schema)
-        early = by_hand.process(table)
-        if scenario.query.early is None:
-            assert early.num_rows == 0
-            same(declared.process(table), by_hand.advance(part[-1]["t"]), part)
-        else:
-            # In order, a look and the watermark are one step: only what stands at the end is compared.
-            declared.process(table)
-            by_hand.advance(part[-1]["t"])
+        expected = pa.concat_tables([by_hand.process(table), by_hand.advance(part[-1]["t"])])
+        same(declared.process(table), expected, part)
         at += len(part)
     assert declared.stats().kept_tuples <= by_hand.stats().kept_tuples
     assert declared.stats().slices <= by_hand.stats().slices
@@ -59,4 +53,10 @@ def test_a_declared_order_changes_no_result(scenario: Scenario, sizes: list[int]
     scenarios(("ranks", "frames", "measures", "user")), st.lists(st.integers(1, 3), min_size=1, max_size=5)
 )
 def test_windows_that_depend_on_tuples_change_no_result(scenario: Scenario, sizes: list[int]) -> None:
+    check_in_order(scenario, sizes)
+
+
+@settings(max_examples=FEWER)
+@given(scenarios(early=True), st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_early_results_come_as_they_do_by_hand(scenario: Scenario, sizes: list[int]) -> None:
     check_in_order(scenario, sizes)

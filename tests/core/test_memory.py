@@ -11,6 +11,7 @@ import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +64,39 @@ def looking_back(tuples: int, step: int = STEP) -> Callable[[int], float]:
     return lambda span: span + tuples + step
 
 
+class Shifts(w.ContextFree):
+    """Windows of 40 and 60 units in turn."""
+
+    def next_edge(self, time: int) -> int:
+        return time - time % 100 + (40 if time % 100 < 40 else 100)
+
+    def containing(self, time: int) -> list[tuple[int, int]]:
+        base = time - time % 100
+        return [(base, base + 40) if time % 100 < 40 else (base + 40, base + 100)]
+
+
+class Tens(w.ForwardContextFree):
+    """Ten tuples each."""
+
+    columns = ("v",)
+
+    def observe(self, state: Any, record: w.Record) -> tuple[Any, int, int]:
+        seen = state or 0
+        return (seen + 1) % 10, int(seen == 0), int(seen == 0 and record.rank > 0)
+
+
+class Peaks(w.ForwardContextAware):
+    """Each tuple of a high value, with the four before it."""
+
+    columns = ("v",)
+
+    def observe(self, state: Any, record: w.Record) -> tuple[Any, list[tuple[int, int]]]:
+        return None, [(max(0, record.rank - 4), record.rank + 1)] if record["v"] > 95 else []
+
+    def keep_rank(self, state: Any, rank: int) -> int:
+        return max(0, rank - 4)
+
+
 CASES = [
     Case(w.tumbling(100), lambda span: span / 100 + 2),
     Case(w.tumbling(100, offset=7), lambda span: span / 100 + 2),
@@ -88,6 +122,9 @@ CASES = [
     Case(w.sliding(100, every=50, measure="m"), lambda span: (span + 100) / 50 + 4, all_of),
     Case(w.session(3, measure="m"), lambda span: span / 4 + 4, all_of),
     Case(w.threshold(mt.col("v") > 50, measure="m"), lambda span: span + 3, all_of),
+    Case(Shifts(), lambda span: 2 * span / 100 + 3, batches=8, step=1_000),
+    Case(Tens(), lambda span: span / 10 + 4, all_of, batches=8, step=250),
+    Case(Peaks(), lambda span: span / 5 + 8, looking_back(4, step=250), batches=8, step=250),
     Case(
         w.discretize(lambda record: (1, 1) if record["v"] == 7 else (0, 0)),
         lambda span: span / 10 + 5,
@@ -128,6 +165,20 @@ def test_every_window_is_bounded(case: Case, lateness: int) -> None:
     assert op.stats().tuples == case.batches * case.step * KEYS
     assert len(seen) == 3
     assert seen[-1] <= 2 * seen[0] + 1024
+
+
+def test_calendar_windows_are_bounded() -> None:
+    hour = 3_600_000_000
+    windows = {"day": w.calendar("day", tz="Europe/Berlin"), "month": w.calendar("month", tz="UTC")}
+    op = mt.windows(**windows).aggregate(n=a.count()).on("ts", allowed_lateness="3 days").operator()
+    for year in range(20):
+        hours = np.arange(year * 8_766, (year + 1) * 8_766) * hour
+        op.process({"ts": pa.array(hours, pa.timestamp("us"))})
+        op.advance(int(hours[-1]))
+        stats = op.stats()
+        # Days of the last three, and of the months that these days lie in.
+        assert stats.slices <= 2 * 3 + 4
+        assert stats.state_bytes <= 4096
 
 
 @pytest.mark.parametrize("early", [mt.each_batch(), mt.every(50)], ids=str)

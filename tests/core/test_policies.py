@@ -227,6 +227,27 @@ def test_late_tuples_come_out_whole() -> None:
     assert op.take_late().to_pylist() == [{"t": 3, "k": "b", "other": "also kept", "v": None, "query": "x"}]
 
 
+def test_columns_that_no_query_reads_may_differ_among_late_and_bad_tuples() -> None:
+    op = query(late="route", bad="route").operator()
+    op.process({"t": [100], "v": [1]})
+    op.advance(50)
+    for extra in (
+        {},
+        {"x": ["text"]},
+        {"x": [7]},
+        {"x": [[1.5]]},
+        {"v": pa.array([3], pa.int8())},
+        {"y": [None]},
+    ):
+        op.process({"t": [1, None], "v": [1, 2]} | {name: [values[0]] * 2 for name, values in extra.items()})
+    op.advance(60)
+    late = op.take_late()
+    assert late["x"].to_pylist() == [None, "text", "7", "[1.5]", None, None]
+    assert late["v"].to_pylist() == [1, 1, 1, 1, 3, 1]
+    assert late.column_names[-1] == "query"
+    assert op.take_bad()["x"].to_pylist() == [None, "text", "7", "[1.5]", None, None]
+
+
 def test_a_tuple_in_no_window_is_not_late() -> None:
     op = query(windows={"x": w.sliding(2, every=10), "b": w.fixed_band(0, 5)}, late="route").operator()
     op.advance(100)
@@ -511,3 +532,13 @@ def test_tuples_before_the_first_time_are_set_aside_as_well(lag: int | None) -> 
     assert op.stats().bad == 2
     with pytest.raises(DataError, match="every tuple needs a value in t: none of 1 has one"):
         shape.on("t").run([{"t": None, "id": 0}])
+
+
+def test_early_results_of_a_stream_in_order() -> None:
+    op = query(early=mt.each_batch()).operator(in_order=True)
+    assert feed(op, 1, 2) == [("x", 0, 10, 2, "early", 0)]
+    assert feed(op, 5, 12) == [
+        ("x", 0, 10, 3, "early", 1),
+        ("x", 10, 20, 1, "early", 0),
+        ("x", 0, 10, 3, "final", 2),
+    ]

@@ -16,6 +16,7 @@ from muntin.slicing.edges import NO_TIMES
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.partials import PartialSet
+from muntin.slicing.routed import one_table
 from muntin.slicing.slicer import slice_batch, slice_sorted
 from muntin.slicing.table import SliceTable, combine_runs, merge
 from muntin.timeline import INF, LIMIT, NEG_INF
@@ -191,7 +192,7 @@ class SliceManager:
     ) -> list[Late]:
         if not raws:
             return []
-        raw = pa.Table.from_batches(raws).combine_chunks().to_batches()[0]
+        raw = one_table(raws).combine_chunks().to_batches()[0]
         row_of = np.repeat(np.arange(len(rows)), rows.n)
         result = []
         for query, refuses in late:

@@ -23,6 +23,7 @@ from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, SliceManager
 from muntin.slicing.results import Results
+from muntin.slicing.routed import one_table
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
@@ -117,11 +118,12 @@ class SlicingOperator:
             self.windows.observe(batch)
             self._seq += len(data)
             self.metrics.tuples += len(data)
+        early = self._look_early() if isinstance(self.spec.early, EachBatch) else []
+        results = self._table(early)
         if self.in_order and len(data):
-            return self._advance(max(int(time[-1]), self._watermark), closing=False)
-        if isinstance(self.spec.early, EachBatch):
-            return self._table(self._look_early())
-        return self._table([])
+            complete = self._advance(max(int(time[-1]), self._watermark), closing=False)
+            return pa.concat_tables([results, complete]) if early else complete
+        return results
 
     def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
         if not self.spec.keys:
@@ -237,20 +239,16 @@ class SlicingOperator:
         if not late:
             schema = pa.schema([]) if self.binding is None else self.binding.schema
             return schema.append(pa.field("query", pa.string())).empty_table()
-        return pa.concat_tables(
-            pa.Table.from_batches([part.raw]).append_column(
-                pa.field("query", pa.string()), pa.array([part.query] * len(part.raw))
-            )
-            for part in late
-        )
+        raw = one_table(part.raw for part in late)
+        missed = pa.array([part.query for part in late for _ in range(len(part.raw))], pa.string())
+        return raw.append_column(pa.field("query", pa.string()), missed)
 
     def take_bad(self) -> pa.Table:
         """Bad tuples since the last call."""
         bad, self.arrivals.routed = self.arrivals.routed, []
         if not bad:
             return (pa.schema([]) if self.binding is None else self.binding.schema).empty_table()
-        # Tuples that came before the first time lack the types of those that came later.
-        return pa.concat_tables((pa.Table.from_batches([b]) for b in bad), promote_options="default")
+        return one_table(bad)
 
     def stats(self) -> Stats:
         """What the operator holds and has done; slices are folded to the fewest first."""

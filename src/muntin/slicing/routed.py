@@ -1,0 +1,36 @@
+"""Tuples as they came, for the side outputs: batches whose columns differ become one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+
+def one_table(parts: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
+    """All tuples, with every column that some of them have; null where one was not there.
+
+    Columns that no query reads may change their type from batch to batch. Where the types have
+    nothing in common, the values become texts.
+
+    >>> a, b = pa.record_batch({"t": [1]}), pa.record_batch({"t": [2], "note": ["x"]})
+    >>> one_table([a, b]).to_pylist()
+    [{'t': 1, 'note': None}, {'t': 2, 'note': 'x'}]
+    """
+    tables = [pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in parts]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        kinds: dict[str, set[pa.DataType]] = {}
+        for field in (field for table in tables for field in table.schema):
+            kinds.setdefault(field.name, set()).add(field.type)
+        mixed = {name for name, types in kinds.items() if len(types - {pa.null()}) > 1}
+        return pa.concat_tables([_as_texts(table, mixed) for table in tables], promote_options="default")
+
+
+def _as_texts(table: pa.Table, names: set[str]) -> pa.Table:
+    for i, name in enumerate(table.column_names):
+        if name in names:
+            values = [None if value is None else str(value) for value in table.column(i).to_pylist()]
+            table = table.set_column(i, name, pa.array(values, pa.string()))
+    return table
