@@ -254,6 +254,26 @@ def test_a_window_that_never_ends_folds_into_one_partial(endless: Window, latene
     assert (row["n"], row["total"]) == (100_000, total)
 
 
+@pytest.mark.parametrize(
+    "window", [w.landmark(0, every=10), w.tumbling(10), w.cumulate(20, step=10), w.session(5)], ids=str
+)
+def test_a_batch_costs_the_same_however_old_the_stream_is(window: Window) -> None:
+    peaks = []
+    for age in (10**4, 10**9):
+        op = mt.windows(x=window, y=w.landmark(0, every=10**9)).aggregate(n=a.count()).on("t").operator()
+        op.process({"t": [5]})
+        tracemalloc.start()
+        try:
+            op.process({"t": np.arange(age, age + 1_000)})
+            op.process({"t": np.arange(age, age + 1_000)})
+            op.add_query(z=w.tumbling(3))
+            op.stats()
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] <= 2 * peaks[0] + 65_536
+
+
 # Keys that come and go. --------------------------------------------------------------------------
 
 

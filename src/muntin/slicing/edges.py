@@ -57,10 +57,11 @@ class EdgeSet:
         """
         parts = [self._periodic(low, high, times)]
         for window in self.others:
-            inside = window.edges(low, high)
-            before = window.edges(min(oldest, low), low)[-1:]
-            behind = window.edges(high, max(newest, high))
-            parts += [before, inside, behind[behind > high][:1]]
+            parts += [
+                _last_edge(window, low, oldest),
+                window.edges(low, high),
+                _next_edge(window, high, newest),
+            ]
         if len(self.points):
             parts.append(self.points)
         present = [p for p in parts if len(p)]
@@ -85,3 +86,36 @@ class EdgeSet:
         if len(self.periods) == 1:
             return np.concatenate([floor[floor < low], out[:count], beyond])
         return np.unique(np.concatenate([floor, out[:count], beyond]))
+
+
+def _last_edge(window: ContextFreeWindow, until: int, oldest: int) -> Times:
+    """The last edge in [oldest, until], if there is one; found in steps that grow, however old that is."""
+    reach = 1
+    while True:
+        found = window.edges(max(oldest, until - reach), until) if oldest <= until else NO_TIMES
+        if len(found) or until - reach <= oldest:
+            return found[-1:]
+        reach *= 8
+
+
+def _next_edge(window: ContextFreeWindow, after: int, newest: int) -> Times:
+    """The first edge in (after, newest], if there is one."""
+    reach = 1
+    while True:
+        found = window.edges(after + 1, min(newest, after + reach)) if newest > after else NO_TIMES
+        if len(found) or after + reach >= newest:
+            return found[:1]
+        reach *= 8
+
+
+def crossed(window: ContextFreeWindow, first: Times, last: Times) -> npt.NDArray[np.bool_]:
+    """Which of the slices from `first` to `last` an edge of the window would cut."""
+    fixed = progressions(window)
+    if fixed:
+        cut = np.zeros(len(first), dtype=np.bool_)
+        for offset, period in fixed:
+            cut |= (first - offset) // period != (last - offset) // period
+        return cut
+    edges = window.edges(int(first.min()), int(last.max()))
+    sides = (np.searchsorted(edges, times, side="right") for times in (first, last))
+    return np.not_equal(*sides)

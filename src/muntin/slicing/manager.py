@@ -12,7 +12,7 @@ import pyarrow as pa
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch, concat
-from muntin.slicing.edges import NO_TIMES
+from muntin.slicing.edges import NO_TIMES, crossed
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.partials import PartialSet
@@ -289,8 +289,7 @@ class SliceManager:
             self.kept.slice(self.watermark)
         if len(self.table):
             first, last = self.table.first, self.table.last
-            edges = window.edges(int(first.min()), int(last.max()))
-            cut = np.searchsorted(edges, first, side="right") != np.searchsorted(edges, last, side="right")
+            cut = crossed(window, first, last)
             if cut.any():
                 low = max(low, int(last[cut].max()) + 1)
         if low <= -LIMIT:

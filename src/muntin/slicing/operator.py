@@ -53,6 +53,7 @@ class SlicingOperator:
         self.in_order = in_order
         self.forced_store = store
         self.lag: int | None = None
+        self.in_step = False
         self.metrics = Metrics()
         self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
         self.binding: Binding | None = None

@@ -22,17 +22,24 @@ def whole_or_nothing(operator: SlicingOperator, sliced: bool = False) -> Iterato
     positions of kept tuples are written in place; they are copied where the step goes on to slice
     tuples (`sliced`), which looks at all of them anyway.
     """
+    if operator.in_step:  # the step around it puts everything back
+        yield
+        return
     saved = _save(operator, sliced)
+    operator.in_step = True
     try:
         yield
     except BaseException:
         for part, attributes in saved:
             _put_back(part, attributes)
         raise
+    finally:
+        operator.in_step = False
 
 
 def _save(operator: SlicingOperator, sliced: bool) -> Saved:
-    parts = [operator, operator.metrics, operator.arrivals, operator.keys, *operator.live.queries]
+    parts = [operator, operator.metrics, operator.arrivals, operator.keys]
+    queries = [(q, {"late": q.late, "inputs": q.inputs}) for q in operator.live.queries]
     in_place: list[Any] = []
     if operator.binding is not None:
         slices, windows = operator.slices, operator.windows
@@ -41,9 +48,11 @@ def _save(operator: SlicingOperator, sliced: bool) -> Saved:
             kept = slices.kept.tuples
             parts.append(slices.kept)
             in_place = [kept, kept.committed, kept.sliced]
-    return [(part, _attributes(part, False)) for part in parts] + [
-        (part, _attributes(part, sliced)) for part in in_place
-    ]
+    return (
+        queries
+        + [(part, _attributes(part, False)) for part in parts]
+        + [(part, _attributes(part, sliced)) for part in in_place]
+    )
 
 
 def _attributes(part: Any, arrays: bool) -> dict[str, Any]:
