@@ -17,7 +17,7 @@ from muntin.windows.base import Window
 
 WORKLOADS: dict[str, dict[str, Window]] = {
     "time": {"t": w.tumbling(50), "s": w.sliding(200, every=30), "c": w.cumulate(300, step=20)},
-    "many slices": {"s": w.sliding(1_000, every=5), "gaps": w.sliding(7, every=40)},
+    "many slices": {"s": w.sliding(500, every=5), "gaps": w.sliding(7, every=40)},
     "sessions": {"s": w.session(5), "l": w.session(40), "t": w.tumbling(100)},
     "ranks": {
         "c": w.count(7),

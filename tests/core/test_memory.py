@@ -47,7 +47,7 @@ class Case:
     window: Window
     slices: Callable[[int], float]
     tuples: Callable[[int], float] = lambda span: 0
-    batches: int = 24
+    batches: int = 16
     step: int = STEP
 
     def __str__(self) -> str:

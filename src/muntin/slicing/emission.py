@@ -234,9 +234,13 @@ class WindowManager:
         With `scope_from`, the listing is complete: emitted windows due later and not in it retract.
         """
         registry = self._registry(query)
+        scope = None
+        if scope_from is not None:
+            scope = registry.due > scope_from
+            # Cut again from kept tuples, windows show up that were emitted, expired and forgotten.
+            listing = listing.take(listing.due >= scope_from)
         new, _ = self._contents(listing)
-        scope = None if scope_from is None else registry.due > scope_from
-        decision = registry.decide(new, self.slices.watermark, scope, early)
+        decision = registry.decide(new, self.slices.watermark, scope, early, scope_from)
         result = []
         if len(decision.gone):
             result.append(self._retract(query, registry, decision.gone))

@@ -96,12 +96,15 @@ class Registry:
         found[order[hits + 1] - len(self)] = order[hits]
         return found
 
-    def decide(self, new: Candidates, watermark: int, scope: Mask | None, early: bool) -> Decision:
+    def decide(
+        self, new: Candidates, watermark: int, scope: Mask | None, early: bool, frozen: int | None = None
+    ) -> Decision:
         """Compare the windows as they are now with what was emitted.
 
         `scope` marks the entries that `new` speaks of: those in it and not in `new` are gone.
         Windows that are not complete are emitted only when `early`. A late tuple may close an
         emitted window earlier without changing what it holds: entries take over when it is due now.
+        What was complete and is due by `frozen` stays as it was emitted.
         """
         found = self.find(new)
         known = found >= 0
@@ -114,6 +117,8 @@ class Registry:
         if len(self):
             other = (self.n[at] != new.n) | (self.mark[at] != new.mark)
             changed |= other | (stage == RETRACTED) | ((stage == EARLY) & complete)
+        if frozen is not None:
+            changed &= (stage != COMPLETE) | (new.due > frozen)
         if not early:
             changed &= complete
         kind = np.where(complete, FINAL_ROW, EARLY_ROW)
