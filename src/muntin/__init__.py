@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import muntin.windows as _windows_package
 from muntin import errors
 from muntin.errors import MuntinError
-from muntin.windows_package import WindowsPackage
+from muntin.windows_package import MuntinPackage
 
 if TYPE_CHECKING:
     from pyarrow.compute import field as col
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from muntin.dsl import Query
     from muntin.query import each_batch, every, on_close
     from muntin.query_file import load
+    from muntin.windows_package import WindowsPackage
 
     __version__: str
     windows: WindowsPackage
@@ -44,8 +45,7 @@ __all__ = [
     "windows",
 ]
 
-_windows_package.__class__ = WindowsPackage
-
+sys.modules[__name__].__class__ = MuntinPackage
 
 _ELSEWHERE = {
     "Operator": ("muntin.connectors.embedded", "Operator"),
@@ -56,8 +56,9 @@ _ELSEWHERE = {
     "every": ("muntin.query", "every"),
     "load": ("muntin.query_file", "load"),
     "on_close": ("muntin.query", "on_close"),
+    "windows": ("muntin.windows", None),
 }
-"""Names that are imported when they are first used, so that `import muntin` stays quick."""
+"""Names that are imported when they are first used, so that `import muntin` loads neither NumPy nor Arrow."""
 
 
 def __getattr__(name: str) -> Any:
@@ -69,7 +70,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}{errors.nearest(name, __all__)}")
     module, attribute = _ELSEWHERE[name]
     found = import_module(module)
-    globals()[name] = found if attribute is None else getattr(found, attribute)
+    if attribute is None:  # a package, which importing it has put in its place
+        return found
+    globals()[name] = getattr(found, attribute)
     return globals()[name]
 
 

@@ -7,14 +7,27 @@ package itself is callable. It stands apart from `muntin.dsl` to keep `import mu
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import muntin.windows as w
     from muntin.dsl import Query
     from muntin.windows.base import Window
 
-__all__ = ["WindowsPackage"]
+__all__ = ["MuntinPackage", "WindowsPackage"]
+
+
+class MuntinPackage(ModuleType):
+    """The class of the package `muntin`: makes `muntin.windows` callable when that is imported.
+
+    Python puts an imported subpackage into its parent by setting an attribute; whichever import
+    comes first, it passes here.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "windows":
+            value.__class__ = WindowsPackage
+        super().__setattr__(name, value)
 
 
 class WindowsPackage(ModuleType):

@@ -11,10 +11,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "src" / "muntin"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-LIMIT = 0.3
-LOADED = "import muntin, sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-# CPU time: what other processes take from a busy machine is not Muntin's.
-ELAPSED = "import time; t = time.process_time(); import muntin; print(time.process_time() - t)"
+LOADED = "import muntin, sys; print(*sorted(sys.modules))"
 
 
 def python(code: str) -> str:
@@ -24,14 +21,23 @@ def python(code: str) -> str:
 
 
 def test_importing_muntin_loads_no_heavy_package() -> None:
+    # What an import costs is what it loads: with these, 0.3 s are soon gone; without, it takes 0.05 s.
     loaded = python(LOADED).split()
     assert "muntin" in loaded
-    assert {"numba", "pyspark", "pandas", "polars", "duckdb", "matplotlib"}.isdisjoint(loaded)
-
-
-def test_importing_muntin_takes_less_than_a_third_of_a_second() -> None:
-    # The best of a few: the first one may write bytecode.
-    assert min(float(python(ELAPSED)) for _ in range(5)) < LIMIT
+    heavy = {
+        "numba",
+        "numpy",
+        "pyarrow",
+        "pyspark",
+        "pandas",
+        "polars",
+        "duckdb",
+        "matplotlib",
+        "rich",
+        "typer",
+    }
+    assert heavy.isdisjoint(name.partition(".")[0] for name in loaded)
+    assert len([name for name in loaded if name.partition(".")[0] == "muntin"]) <= 5
 
 
 def imported(module: Path) -> Iterator[str]:
