@@ -58,7 +58,7 @@ docs: setup  ## Build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo 'Open build/docs/index.html'
 
-lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock files
+lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock file
 	@echo '==> Resolving versions'
 	@tools/lock
 
