@@ -46,6 +46,8 @@ AGGREGATES = st.one_of(
     st.builds(a.quantile, INPUTS, st.floats(0, 1)),
     st.builds(lambda column, by: a.arg_min(column, by=by), INPUTS, INPUTS),
     st.builds(lambda column, by: a.arg_max(column, by=by), INPUTS, INPUTS),
+    st.builds(lambda column, keep: a.sum(column, filter=keep), INPUTS, PREDICATES),
+    st.builds(lambda keep: a.count(filter=keep), PREDICATES),
 )
 WINDOWS = st.one_of(
     SPANS.map(w.tumbling),

@@ -27,6 +27,7 @@ __all__ = [
     "plain_type",
     "take_or_null",
     "to_lists",
+    "true",
     "valid",
     "words",
 ]
@@ -92,6 +93,14 @@ def valid(array: pa.Array) -> Bools | None:
 
         return _bits(pc.is_valid(array).buffers()[1], 0, len(array))
     return _bits(array.buffers()[0], array.offset, len(array))
+
+
+def true(array: pa.Array) -> Bools:
+    """Which conditions hold; null counts as false."""
+    if types.is_null(array.type):
+        return np.zeros(len(array), dtype=np.bool_)
+    flags, known = _bits(array.buffers()[1], array.offset, len(array)), valid(array)
+    return flags if known is None else flags & known
 
 
 def integers(array: pa.Array) -> Ints:

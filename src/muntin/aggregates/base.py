@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ import pyarrow as pa
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 from muntin.errors import DataError, QueryError
-from muntin.expressions import ColumnLike, Expr, as_expr
+from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 
 __all__ = [
     "ORIGIN",
@@ -52,32 +52,52 @@ State: TypeAlias = Any
 """The rows of one partial: an array, or a small dataclass of arrays. Only its partial looks inside."""
 
 
-class Aggregate(ABC):
-    """What the user writes; subclasses are frozen dataclasses.
+class Traits:
+    """What the planner reads about an aggregate.
 
-    A subclass names its constructor, lists in `column_fields` which of its fields are columns, and
-    sets the traits where they differ from the ones below. The scalar functions obey the laws of a
-    monoid: `combine` is associative, `identity()` is neutral.
+    Not part of the dataclass below: most classes set these once, user-defined aggregates per object.
     """
 
     __slots__ = ()
 
     constructor: str
     column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    predicate_fields: ClassVar[tuple[str, ...]] = ("filter",)
     commutative: bool = True
     invertible: bool = False
     kind: Kind = "algebraic"
 
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Traits, ABC):
+    """What the user writes; subclasses are frozen dataclasses.
+
+    A subclass names its constructor, lists in `column_fields` which of its fields are columns, in
+    `predicate_fields` which are conditions, and sets the traits where they differ from the ones above.
+    The scalar functions obey the laws of a monoid: `combine` is associative, `identity()` is neutral.
+
+    Tuples for which `filter` is false or null do not count. The functions here know nothing of it:
+    whoever calls them leaves those tuples out.
+    """
+
+    filter: ColumnLike | None = field(default=None, kw_only=True)
+
     def __post_init__(self) -> None:
-        for name in self.column_fields:
+        for name in {*self.column_fields, *self.predicate_fields}:
             if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, as_expr(value, name))
+                convert = as_predicate if name in self.predicate_fields else as_expr
+                object.__setattr__(self, name, convert(value, name))
 
     @property
     def inputs(self) -> tuple[Expr, ...]:
-        """The columns that it reads; none for `count()`."""
+        """The columns that `lift` takes; none for `count()`."""
         values = (getattr(self, name) for name in self.column_fields)
         return tuple(value for value in values if value is not None)
+
+    @property
+    def reads(self) -> tuple[Expr, ...]:
+        """All columns that it needs: the inputs and, if there is one, the filter."""
+        return self.inputs if self.filter is None else (*self.inputs, cast(Expr, self.filter))
 
     @abstractmethod
     def lift(self, *args: Any, **kwargs: Any) -> Any:
@@ -104,38 +124,44 @@ class Aggregate(ABC):
 
     @abstractmethod
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        """The aggregate over inputs of these types; a DataError if it has no meaning for them."""
+        """The aggregate over inputs of these types; a DataError if it has no meaning for them.
+
+        Without its filter, which `muntin.aggregates.filtering.bind` adds.
+        """
 
     def parameters(self) -> dict[str, object]:
         """Plain values that recreate it through its constructor.
 
         A column is given by name; a computed one as text under "expression" (the first column) or
-        "..._expression" (any other). What has its default value is left out.
+        "..._expression" (any other); a condition as text. What has its default value is left out.
         """
         result: dict[str, object] = {}
-        for field in fields(cast(Any, self)):
-            value = getattr(self, field.name)
-            if field.default is not MISSING and value == field.default:
-                continue
+        for name, value in self._arguments():
             if not isinstance(value, Expr):
-                result[field.name] = value
+                result[name] = value
+            elif name in self.predicate_fields:
+                result[name] = value.to_text()
             elif value.column is not None:
-                result[field.name] = value.column
+                result[name] = value.column
             else:
-                first = field.name == self.column_fields[0]
-                result["expression" if first else f"{field.name}_expression"] = value.to_text()
+                first = name == self.column_fields[0]
+                result["expression" if first else f"{name}_expression"] = value.to_text()
         return result
 
     def describe(self) -> str:
         """The call that makes it, for people: `arg_max(customer, by=amount)`."""
+        first = next((f.name for f in fields(self) if not f.kw_only), "")
         shown = []
-        for position, field in enumerate(fields(cast(Any, self))):
-            value = getattr(self, field.name)
-            if field.default is not MISSING and value == field.default:
-                continue
+        for name, value in self._arguments():
             text = str(value) if isinstance(value, Expr) else repr(value)
-            shown.append(text if position == 0 else f"{field.name}={text}")
+            shown.append(text if name == first else f"{name}={text}")
         return f"{self.constructor}({', '.join(shown)})"
+
+    def _arguments(self) -> list[tuple[str, Any]]:
+        """The fields that have not their default value, as the constructor takes them."""
+        ordered: list[Field[Any]] = sorted(fields(self), key=lambda f: bool(f.kw_only))
+        given = [(f, getattr(self, f.name)) for f in ordered]
+        return [(f.name, value) for f, value in given if f.default is MISSING or value != f.default]
 
     def __str__(self) -> str:
         return self.describe()

@@ -47,6 +47,8 @@ class Groups:
     seq: Ints
     values: dict[Expr, pa.Array]
     offsets: Ints | None = None
+    chosen: pa.Array | None = None
+    """Which entries of `values` are the tuples; None where all are, in that order."""
     _views: dict[tuple[str, Expr | None], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +60,7 @@ class Groups:
 
     def array(self, expr: Expr) -> pa.Array:
         """The values as a plain Arrow array: dictionaries and views are resolved."""
-        return self._view("array", expr, lambda: arrays.plain(self.values[expr]))
+        return self._view("array", expr, lambda: arrays.plain(self._chosen(expr)))
 
     def valid(self, expr: Expr) -> Bools | None:
         """Which values are not null; None where all are."""
@@ -93,12 +95,35 @@ class Groups:
         """How many tuples each group has."""
         return self._view("sizes", None, self._sizes)
 
+    def where(self, condition: Expr) -> Groups:
+        """The same groups with those tuples only for which the condition is true."""
+        return self._view("where", condition, lambda: self._where(condition))
+
+    def _where(self, condition: Expr) -> Groups:
+        flags = arrays.true(self.array(condition))
+        if flags.all():
+            return self
+        index = np.flatnonzero(flags)
+        return Groups(
+            self.n,
+            None if self.group is None else self.group[index],
+            self.ordered,
+            self.time[index],
+            self.seq[index],
+            self.values,
+            None if self.offsets is None else np.searchsorted(index, self.offsets),
+            pa.array(index) if self.chosen is None else self.chosen.take(pa.array(index)),
+        )
+
     def _view(self, kind: str, expr: Expr | None, make: Callable[[], _T]) -> _T:
         key = (kind, expr)
         if key not in self._views:
             self._views[key] = make()
         found: _T = self._views[key]
         return found
+
+    def _chosen(self, expr: Expr) -> pa.Array:
+        return self.values[expr] if self.chosen is None else self.values[expr].take(self.chosen)
 
     def _valid(self, expr: Expr) -> Bools | None:
         valid = arrays.valid(self.array(expr))

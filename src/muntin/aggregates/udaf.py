@@ -141,6 +141,7 @@ class UserDefined(Aggregate):
 
     def describe(self) -> str:
         shown = [*map(str, self.columns), f"name={self.functions.name!r}"]
+        shown += [] if self.filter is None else [f"filter={self.filter}"]
         return f"{self.constructor}({', '.join(shown)})"
 
 
@@ -154,6 +155,7 @@ def aggregate(
     commutative: bool = True,
     type: pa.DataType | None = None,
     name: str | None = None,
+    filter: ColumnLike | None = None,
 ) -> UserDefined:
     """An aggregate of your own, from plain functions that return new values and change nothing.
 
@@ -169,6 +171,7 @@ def aggregate(
         type: of the result; left out, it is what `lower` is annotated to return or returns for a
             sample value.
         name: for messages; left out, the name of the function that tells most.
+        filter: a condition; tuples for which it is false or null do not count.
 
     >>> import operator
     >>> words = aggregate("word", lift=str, combine=operator.add, commutative=False)
@@ -186,7 +189,7 @@ def aggregate(
     )
     exprs = tuple(as_expr(column) for column in columns)
     functions = Functions(named, lift, combine, lower, invert, identity)
-    return UserDefined(exprs, functions, commutative, invert is not None, type)
+    return UserDefined(exprs, functions, commutative, invert is not None, type, filter=filter)
 
 
 _SAMPLES: list[tuple[Callable[[pa.DataType], bool], Any]] = [

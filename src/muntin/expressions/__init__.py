@@ -15,7 +15,7 @@ from muntin.expressions.syntax import Node, columns_of, parse_node, render
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-__all__ = ["ColumnLike", "Expr", "as_expr", "evaluate", "parse", "types"]
+__all__ = ["ColumnLike", "Expr", "as_expr", "as_predicate", "evaluate", "parse", "types"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,15 @@ def as_expr(value: ColumnLike, name: str = "column") -> Expr:
     raise QueryError(
         f'{name} must be the name of a column or an expression like mt.col("price") * 2: got {value!r}'
     )
+
+
+def as_predicate(value: ColumnLike, name: str = "predicate") -> Expr:
+    """A condition: an Arrow expression, or text in the small expression language.
+
+    >>> as_predicate("price < 10").columns
+    ('price',)
+    """
+    return parse(value) if isinstance(value, str) else as_expr(value, name)
 
 
 def parse(text: str) -> Expr:

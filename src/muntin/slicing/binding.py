@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates.filtering import bind
 from muntin.errors import DataError, nearest
 from muntin.expressions import Expr, as_expr, types
 from muntin.query import QuerySpec
@@ -36,13 +37,13 @@ class Binding:
         spans = [s for w in windows for s in w.spans()]
         time = TimeColumn(schema.field(spec.time).type, (*spans, spec.allowed_lateness))
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, schema))
-        for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.inputs)
+        for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
         inputs = tuple(for_windows | for_aggregates)
         kinds = dict(zip(inputs, types(inputs, schema), strict=True))
         for window in windows:
             if isinstance(window, TupleDriven) and not window.wants_records:
                 _check_types(window, kinds)
-        bound = tuple(a.bind(tuple(kinds[e] for e in a.inputs)) for _, a in spec.aggregates)
+        bound = tuple(bind(a, tuple(kinds[e] for e in a.reads)) for _, a in spec.aggregates)
         partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
         keys = tuple(schema.field(k).type for k in spec.keys)
         measures = tuple(dict.fromkeys(w.measure for w in windows if w.measure))

@@ -236,6 +236,7 @@ def _boundary(pick: Picks, clock: Clock) -> Any:
 
 def _until(pick: Picks, clock: Clock) -> Any:
     running = [a.sum("i"), a.count(), a.count("f"), a.max("f"), a.sum("f"), a.min("i"), a.mean("i")]
+    running += [a.sum("i", filter="b"), a.count(filter="not b"), a.mean("f", filter="i > 1")]
     return w.until(pick(running), limit=pick(range(1, 7)), measure=_measure(pick))
 
 
@@ -320,6 +321,18 @@ AGGREGATES = {
     "median": a.median("f"),
     "p25": a.quantile("i", 0.25),
     "longest": a.aggregate("s", lift=str, combine=_longest, commutative=False, name="longest"),
+    "n_b": a.count(filter="b"),
+    "n_f_b": a.count("f", filter="b"),
+    "sum_i_b": a.sum("i", filter="b"),
+    "product": a.sum(a.col("i") * a.col("f"), filter="i > 1"),
+    "min_s_i": a.min("s", filter="i > 1"),
+    "dev_i_b": a.stddev("i", filter="not b"),
+    "first_s_b": a.first("s", filter="b"),
+    "all_i_f": a.collect("i", filter="f < 1 or s == 'b'"),
+    "median_b": a.median("i", filter="b"),
+    "chained_b": a.aggregate(
+        "s", lift=str, combine=_chained, commutative=False, name="chained", filter="not b"
+    ),
     "chained": a.aggregate("s", lift=str, combine=_chained, commutative=False, name="chained"),
     "most": a.aggregate("i", lift=int, combine=max, name="most"),
 }

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muntin.expressions import ColumnLike, Expr, as_expr
+from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 from muntin.timeline import INF, LIMIT
 from muntin.windows.base import Contexts, Tuples
 from muntin.windows.columns import Flags, Numbers, condition, matrix, number_values, owned
@@ -25,7 +25,6 @@ from muntin.windows.validation import (
     number,
     on,
     positive_number,
-    predicate_expr,
     whole_number,
 )
 
@@ -51,7 +50,7 @@ class Threshold(Frame):
     constructor: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "predicate", predicate_expr(self.predicate))
+        object.__setattr__(self, "predicate", as_predicate(self.predicate))
         object.__setattr__(self, "min_count", whole_number(self.min_count, "min_count"))
         column_name(self.measure)
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from muntin.expressions import ColumnLike, Expr
+from muntin.expressions import ColumnLike, Expr, as_predicate
 from muntin.windows.base import Contexts, Tuples
 from muntin.windows.columns import condition
 from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
-from muntin.windows.validation import column_name, measure_parameter, on, predicate_expr
+from muntin.windows.validation import column_name, measure_parameter, on
 
 __all__ = ["Punctuation", "punctuation"]
 
@@ -35,7 +35,7 @@ class Punctuation(Frame):
     constructor: ClassVar[str] = "punctuation"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "predicate", predicate_expr(self.predicate))
+        object.__setattr__(self, "predicate", as_predicate(self.predicate))
         column_name(self.measure)
 
     def describe(self) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates.base import Aggregate
 from muntin.errors import DataError, MuntinError, UserCodeError
 from muntin.expressions import Expr
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
-from muntin.windows.columns import matrix, number_values, owned, python_values
+from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
 from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
 
@@ -37,7 +38,7 @@ class Until(Frame):
     [(1, 3), (3, 4)]
     """
 
-    aggregate: Any
+    aggregate: Aggregate
     limit: Any
     measure: str | None = None
 
@@ -45,7 +46,7 @@ class Until(Frame):
     extra_fields: ClassVar[tuple[str, ...]] = ("known", "total", "lost")
 
     def __post_init__(self) -> None:
-        if not all(hasattr(self.aggregate, name) for name in ("inputs", "lift", "combine", "lower")):
+        if not isinstance(self.aggregate, Aggregate):
             raise fail("aggregate must be an aggregate", self.aggregate, 'for example a.sum("amount")')
         if self.limit is None or self.limit != self.limit:
             raise fail("limit must be a value", self.limit)
@@ -66,7 +67,7 @@ class Until(Frame):
         return {"aggregate": self.aggregate, "limit": self.limit} | measure_parameter(self.measure)
 
     def inputs(self) -> tuple[Expr, ...]:
-        return (*self.aggregate.inputs, *Frame.inputs(self))
+        return (*self.aggregate.reads, *Frame.inputs(self))
 
     def initial(self, n: int) -> Contexts:
         if self.compiled:
@@ -87,6 +88,8 @@ class Until(Frame):
                 valid = _not_null(tuples, expr)
             else:
                 values, valid, limit = number_values(tuples, expr, self.describe(), self.limit)
+        if self.aggregate.filter is not None:
+            valid = valid & self._passing(tuples)
         if values.dtype == np.int64:
             limit = math.ceil(limit)
             if abs(limit) >= 2**63:
@@ -129,11 +132,12 @@ class Until(Frame):
     def _interpreted(self, partials: list[Any], tuples: Tuples) -> Actions:
         """What each tuple does; `partials` (None: no tuple in the frame) are advanced in place."""
         actions = np.full(len(tuples), OPEN, np.uint8)
+        passing = self._passing(tuples).tolist()
         columns = [python_values(tuples.columns[expr]) for expr in self.aggregate.inputs]
         offsets, times, ranks = tuples.offsets.tolist(), tuples.time.tolist(), tuples.rank.tolist()
         for segment, (lo, hi) in enumerate(pairwise(offsets)):
             for i in range(lo, hi):
-                values = [column[i] for column in columns]
+                values = [column[i] for column in columns] if passing[i] else None
                 try:
                     partials[segment], reached = self._step(partials[segment], values, (times[i], ranks[i]))
                 except MuntinError:
@@ -148,10 +152,19 @@ class Until(Frame):
                     partials[segment] = None
         return actions
 
-    def _step(self, partial: Any, values: list[Any], at: tuple[int, int]) -> tuple[Any, bool]:
-        """The partial aggregate with one more tuple, and whether it reaches the limit."""
+    def _passing(self, tuples: Tuples) -> Flags:
+        """Which tuples count for the aggregate."""
+        if self.aggregate.filter is None:
+            return np.ones(len(tuples), np.bool_)
+        return condition(tuples, cast(Expr, self.aggregate.filter), self.describe())
+
+    def _step(self, partial: Any, values: list[Any] | None, at: tuple[int, int]) -> tuple[Any, bool]:
+        """The partial aggregate with one more tuple, and whether it reaches the limit.
+
+        Without values the tuple does not pass the filter of the aggregate.
+        """
         aggregate = self.aggregate
-        lifted = aggregate.lift(*values, at=at)
+        lifted = aggregate.identity() if values is None else aggregate.lift(*values, at=at)
         partial = lifted if partial is None else aggregate.combine(partial, lifted)
         value = aggregate.lower(partial)
         if value is None:
@@ -185,7 +198,7 @@ def _not_null(tuples: Tuples, expr: Expr) -> Any:
     return owned(column.is_valid().to_numpy(zero_copy_only=False))
 
 
-def until(aggregate: Any, limit: Any, *, measure: str | None = None) -> Until:
+def until(aggregate: Aggregate, limit: Any, *, measure: str | None = None) -> Until:
     """Frames that end with the tuple at which an aggregate over the frame reaches the limit.
 
     >>> from muntin.aggregates import count

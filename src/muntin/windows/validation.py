@@ -7,7 +7,7 @@ import numbers
 from typing import Any
 
 from muntin.errors import QueryError
-from muntin.expressions import ColumnLike, Expr, as_expr, parse
+from muntin.expressions import Expr
 from muntin.timeline import Micros, format_span, span
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "plain",
     "positive_number",
     "positive_span",
-    "predicate_expr",
     "same_kind",
     "shown",
     "text",
@@ -143,12 +142,3 @@ def on(measure: str | None) -> str:
 def measure_parameter(measure: str | None) -> dict[str, object]:
     """The parameter `measure`, where there is one."""
     return {} if measure is None else {"measure": measure}
-
-
-def predicate_expr(value: ColumnLike) -> Expr:
-    """A condition: an Arrow expression, or text in the small expression language.
-
-    >>> predicate_expr("price < 10").columns
-    ('price',)
-    """
-    return parse(value) if isinstance(value, str) else as_expr(value, "predicate")

@@ -26,6 +26,8 @@ def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
     `content` holds objects with a `row`: the tuples of one window.
     """
     name = aggregate.constructor
+    if aggregate.filter is not None:
+        content = [item for item in content if evaluate(aggregate.filter, item.row) is True]
     rows = [tuple(evaluate(column, item.row) for column in aggregate.inputs) for item in content]
     if name == "count":
         return len([row for row in rows if None not in row])

@@ -1,0 +1,84 @@
+"""`filter=`: an aggregate over those tuples only for which a condition holds, as SQL's FILTER clause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates.base import Aggregate, Bound, Groups, Ints, Partial, State
+from muntin.errors import DataError
+from muntin.expressions import Expr
+
+__all__ = ["Filtered", "bind"]
+
+
+def bind(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> Bound:
+    """The aggregate with its filter, over columns of these types, given in the order of `reads`."""
+    bound = aggregate.bind(types[: len(aggregate.inputs)])
+    if aggregate.filter is None:
+        return bound
+    condition, type_ = cast(Expr, aggregate.filter), types[-1]
+    if not (t.is_boolean(type_) or t.is_null(type_)):
+        raise DataError(f'filter needs a condition: "{condition}" is {type_}; compare it with something')
+    return replace(bound, partials=tuple(Filtered(partial, condition) for partial in bound.partials))
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered(Partial):
+    """Another partial over the tuples for which the condition is true.
+
+    Only lifting differs. All partials with the same condition share the chosen tuples, and equal
+    partials with equal conditions are one, as without a condition.
+    """
+
+    partial: Partial
+    condition: Expr
+
+    @property
+    def needs(self) -> tuple[Partial, ...]:
+        return tuple(Filtered(needed, self.condition) for needed in self.partial.needs)
+
+    @property
+    def invertible(self) -> bool:
+        return self.partial.invertible
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
+        return self.partial.lift(g.where(self.condition), needs)
+
+    def reduce(
+        self,
+        state: State,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> State:
+        return self.partial.reduce(state, rows, lo, hi, before, after)
+
+    def invert(self, whole: State, part: State) -> State:
+        return self.partial.invert(whole, part)
+
+    def concat(self, states: list[State]) -> State:
+        return self.partial.concat(states)
+
+    def take(self, state: State, index: Ints) -> State:
+        return self.partial.take(state, index)
+
+    def size(self, state: State) -> int:
+        return self.partial.size(state)
+
+    def nbytes(self, state: State) -> int:
+        return self.partial.nbytes(state)
+
+    def weights(self, state: State) -> Ints | None:
+        return self.partial.weights(state)
+
+    def to_arrow(self, state: State) -> dict[str, pa.Array]:
+        return self.partial.to_arrow(state)
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> State:
+        return self.partial.from_arrow(columns)
