@@ -60,6 +60,8 @@ WINDOWS = st.one_of(
     st.builds(lambda n, every: w.count(n, every=every), COUNTS, COUNTS),
     st.builds(lambda n: w.tumbling(n, measure="km"), COUNTS),
     st.builds(lambda n: w.session(n, measure="unit price"), COUNTS),
+    st.builds(lambda n: w.session(n, max_length=n + 0.5, measure="km"), COUNTS),
+    st.builds(lambda step, n: w.cumulate(step * n, step, measure="km"), COUNTS, COUNTS),
     st.builds(w.fixed_band, STARTS, SPANS),
     st.builds(w.landmark, STARTS, SPANS),
     PREDICATES.map(w.punctuation),

@@ -34,6 +34,16 @@ def test_edges_on_a_measure_are_the_decimal_numbers_that_were_written() -> None:
     assert cuts.high.tolist() == [0.2, 0.3, 0.4, 0.8, 0.9]
 
 
+def test_steps_on_a_measure_are_the_decimal_numbers_that_were_written() -> None:
+    km = [0.1, 0.2, 0.3, 0.7]  # 0.3 begins the second period, 0.7 stands in the second step of the third
+    cuts = cut(w.cumulate(0.3, 0.1, measure="km"), Tuples.of([1, 2, 3, 4], km=km), closing=True)
+    assert cuts.low is not None
+    assert cuts.high is not None
+    edges = list(zip(cuts.low.tolist(), cuts.high.tolist(), strict=True))
+    assert edges == [(0, 0.2), (0, 0.3), (0.3, 0.4), (0.3, 0.5), (0.3, 0.6), (0.6, 0.8), (0.6, 0.9)]
+    assert cuts.end.tolist() == [1, 2, 3, 3, 3, 4, 4]
+
+
 def test_a_measure_that_lags_counts_where_the_stream_stands() -> None:
     cuts = cut(w.tumbling(10, measure="km"), Tuples.of([1, 2, 3], km=[12, 5, 20]))
     assert (cuts.begin.tolist(), cuts.end.tolist()) == ([0], [2])
@@ -49,8 +59,13 @@ def test_a_measure_must_be_a_number_in_every_tuple(value: float | None) -> None:
 def test_an_integer_measure_needs_whole_lengths() -> None:
     with pytest.raises(DataError, match="needs whole numbers: km is an integer column"):
         cut(w.tumbling(0.5, measure="km"), Tuples.of([1], km=[1]))
-    with pytest.raises(DataError, match="needs a whole number: km is an integer column"):
-        cut(w.session(0.5, measure="km"), Tuples.of([1], km=[1]))
+    for window in (
+        w.session(0.5, measure="km"),
+        w.session(1, max_length=1.5, measure="km"),
+        w.cumulate(1, 0.5, measure="km"),
+    ):
+        with pytest.raises(DataError, match="needs whole numbers: km is an integer column"):
+            cut(window, Tuples.of([1], km=[1]))
     assert len(cut(w.tumbling(5.0, measure="km"), Tuples.of([1, 2], km=[1, 7]))) == 1
 
 

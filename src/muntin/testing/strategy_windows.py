@@ -197,7 +197,8 @@ def _session(pick: Picks, clock: Clock) -> Any:
 
 
 def _capped_session(pick: Picks, clock: Clock) -> Any:
-    return w.session(clock.span(pick(_SMALL)), max_length=clock.span(pick(range(2, 11))))
+    gap = pick(_SMALL)
+    return w.session(clock.span(gap), max_length=clock.span(gap + pick(range(1, 9))))
 
 
 def _count(pick: Picks, clock: Clock) -> Any:
@@ -245,8 +246,14 @@ def _measured_periodic(pick: Picks, clock: Clock) -> Any:
     return w.sliding(length, slide, pick(_OFFSETS), measure="m")
 
 
+def _measured_cumulate(pick: Picks, clock: Clock) -> Any:
+    step = pick(range(1, 5))
+    return w.cumulate(step * pick(range(1, 5)), step, pick(_OFFSETS), measure="m")
+
+
 def _measured_session(pick: Picks, clock: Clock) -> Any:
-    return w.session(pick(_SMALL), measure="m")
+    gap = pick(_SMALL)
+    return w.session(gap, max_length=pick((None, None, gap + 1, gap + 3, gap + 6)), measure="m")
 
 
 def _discretize(pick: Picks, clock: Clock) -> Any:
@@ -273,7 +280,7 @@ FAMILIES: dict[str, Sequence[Callable[[Picks, Clock], Any]]] = {
     "session": (_session,),
     "ranks": (_count, _slide_by_tuple, _last),
     "frames": (_punctuation, _threshold, _delta, _boundary, _until, _capped_session),
-    "measures": (_measured_periodic, _measured_session),
+    "measures": (_measured_periodic, _measured_cumulate, _measured_session),
     "user": (_discretize, _trigger, _user_forward),
 }
 """The window types, by what their edges follow."""

@@ -11,7 +11,9 @@ from muntin.windows.cumulate import Cumulate, cumulate
 from muntin.windows.cutty import Discretize, Trigger, discretize, trigger
 from muntin.windows.frames import Boundary, Delta, Threshold, boundary, delta, threshold
 from muntin.windows.last import Last, last
-from muntin.windows.measured import MeasuredPeriodic, MeasuredSession
+from muntin.windows.measured_cumulate import MeasuredCumulate
+from muntin.windows.measured_periodic import MeasuredPeriodic
+from muntin.windows.measured_session import MeasuredSession
 from muntin.windows.periodic import Periodic, sliding, tumbling
 from muntin.windows.punctuation import Punctuation, punctuation
 from muntin.windows.session import CappedSession, Session, session
@@ -33,6 +35,7 @@ __all__ = [
     "ForwardContextFree",
     "Landmark",
     "Last",
+    "MeasuredCumulate",
     "MeasuredPeriodic",
     "MeasuredSession",
     "Periodic",

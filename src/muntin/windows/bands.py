@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
+from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import multiples
 from muntin.windows.validation import plain, positive_span, text
@@ -124,6 +125,7 @@ def _in_one_kind(start: int, length: int) -> tuple[int, ...]:
     return length, (Micros(start) if isinstance(length, Micros) else start)
 
 
+@constructor
 def fixed_band(start: object, length: object) -> FixedBand:
     """One window, from `start` (a datetime, an ISO text or an integer) on.
 
@@ -133,6 +135,7 @@ def fixed_band(start: object, length: object) -> FixedBand:
     return FixedBand(start, length)  # type: ignore[arg-type]  # __post_init__ reads times and durations
 
 
+@constructor
 def landmark(start: object, every: object) -> Landmark:
     """Everything since `start`, reported every so often.
 

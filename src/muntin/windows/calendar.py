@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from muntin.errors import DataError, QueryError, nearest
 from muntin.timeline import INF, NEG_INF, Micros
+from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.validation import fail, plain, shown, text, time_offset
 
@@ -59,16 +61,16 @@ class Calendar(ContextFreeWindow):
         if self.unit not in _SHORTEST:
             raise QueryError(
                 f'unit must be "day", "week", "month", "quarter" or "year": got {shown(self.unit)}.'
-                + nearest(str(self.unit), _SHORTEST)
-                + (' For shorter ones use tumbling("1 hour").' if self.unit in ("hour", "minute") else "")
+                + (nearest(str(self.unit), _SHORTEST) or ' For other lengths use tumbling("1 hour").')
             )
-        tz = getattr(self.tz, "key", self.tz)  # a ZoneInfo knows its name
-        _zone(tz)
+        tz = _name(self.tz)
         offset = time_offset(self.offset)
         if offset and not isinstance(offset, Micros):
             raise fail("offset must be a duration", offset, 'for example "6 hours"')
-        if not 0 <= offset < _SHORTEST[self.unit] * _DAY:
-            raise fail(f"offset must lie inside every {self.unit}", offset, "make it shorter")
+        longest = _SHORTEST[self.unit] * _DAY - 1
+        if not 0 <= offset <= longest:
+            cure = f"give 0 to {text(Micros(longest + 1))}, without the latter"
+            raise fail(f"offset must lie inside every {self.unit}", offset, cure)
         object.__setattr__(self, "tz", tz)
         object.__setattr__(self, "offset", offset)
 
@@ -137,6 +139,7 @@ class Calendar(ContextFreeWindow):
         return np.unique(np.concatenate(parts))
 
 
+@constructor
 def calendar(unit: str, tz: str | ZoneInfo = "UTC", offset: object = 0) -> Calendar:
     """Civil days, weeks, months, quarters or years of a time zone, right on daylight-saving days.
 
@@ -144,17 +147,30 @@ def calendar(unit: str, tz: str | ZoneInfo = "UTC", offset: object = 0) -> Calen
     'calendar month in America/New_York'
     >>> calendar("day", tz="Europe/Belrin")
     Traceback (most recent call last):
-    muntin.errors.QueryError: tz must name a time zone: got "Europe/Belrin". Did you mean "Europe/Berlin"?
+    muntin.errors.QueryError: tz must name a time zone: got "Europe/Belrin"; did you mean "Europe/Berlin"?
     """
     return Calendar(unit, tz, offset)  # type: ignore[arg-type]  # __post_init__ reads zones and durations
 
 
-def _zone(tz: str) -> ZoneInfo:
+def _name(tz: object) -> str:
+    """The name of a time zone, or of a tzinfo that knows its own."""
+    name = "UTC" if tz is dt.UTC else getattr(tz, "key", tz)
     try:
-        return ZoneInfo(tz)
+        ZoneInfo(name)  # type: ignore[arg-type]  # which refuses everything but a name
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        hint = nearest(str(tz), available_timezones())
-        raise QueryError(f"tz must name a time zone: got {shown(tz)}.{hint}") from None
+        raise fail("tz must name a time zone", tz, _meant(name if isinstance(name, str) else "")) from None
+    return str(name)
+
+
+def _meant(tz: str) -> str:
+    """Time zones of that city, or with a name much like it."""
+    by_case = {zone.lower(): zone for zone in available_timezones()}
+    city = tz.strip().replace(" ", "_").lower()
+    close = [zone for zone in sorted(by_case) if city and city in zone.split("/")[-1]]
+    if not close and "/" in city:  # abbreviations resemble those of quite other zones
+        close = get_close_matches(city, by_case, n=1)
+    names = " or ".join(f'"{by_case[zone]}"' for zone in close[:3])
+    return f"did you mean {names}?" if names else 'write a place, like "Europe/Berlin", or "UTC"'
 
 
 def _year(time: int) -> int:

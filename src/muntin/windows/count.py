@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
-from muntin.windows.validation import whole_number
+from muntin.windows.validation import flag, whole_number
 
 __all__ = ["Count", "count"]
 
@@ -39,6 +40,7 @@ class Count(TupleDriven):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number(self.n, "n"))
         object.__setattr__(self, "every", whole_number(self.every, "every", cure="leave it out to tumble"))
+        flag(self.emit_partial, "emit_partial")
 
     def describe(self) -> str:
         return f"count {self.n}" + (f" every {self.every}" if self.every != self.n else "")
@@ -100,6 +102,7 @@ class Count(TupleDriven):
         return True
 
 
+@constructor
 def count(n: int, every: int | None = None, *, emit_partial: bool = False) -> Count:
     """Windows of n tuples of a key, by rank; `every` so many tuples a new one starts.
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from muntin.errors import QueryError
+from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import clamp, integer_ranges, multiples
-from muntin.windows.validation import plain, positive_span, same_kind, shown, text, time_offset
+from muntin.windows.measured_cumulate import MeasuredCumulate
+from muntin.windows.validation import column_name, plain, positive_span, same_kind, shown, text, time_offset
 
 __all__ = ["Cumulate", "cumulate"]
 
@@ -82,10 +84,20 @@ class Cumulate(ContextFreeWindow):
         return clamp(after - (after - self.offset) % self.length)
 
 
-def cumulate(length: object, step: object, offset: object = 0) -> Cumulate:
+@constructor
+def cumulate(
+    length: object, step: object, offset: object = 0, *, measure: str | None = None
+) -> Cumulate | MeasuredCumulate:
     """Windows that grow by `step` and start anew every `length`: this hour so far, every minute.
+
+    With `measure`, the lengths are in units of that column instead of time.
 
     >>> cumulate("1 hour", step="1 minute").describe()
     'cumulate 1 hour by 1 minute'
+    >>> cumulate(100, step=10, measure="odometer").describe()
+    'cumulate 100 by 10 on odometer'
     """
-    return Cumulate(length, step, offset)  # type: ignore[arg-type]  # __post_init__ reads durations
+    if column_name(measure) is not None:
+        # __post_init__ reads numbers, and durations where it is time.
+        return MeasuredCumulate(length, step, offset, measure)  # type: ignore[arg-type]
+    return Cumulate(length, step, offset)  # type: ignore[arg-type]

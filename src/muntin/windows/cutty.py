@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, overload
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 from muntin.expressions import Expr, as_expr
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
@@ -214,14 +215,21 @@ def _name(function: Any) -> str:
 
 def _require_callable(value: object, name: str) -> None:
     if not callable(value):
-        raise fail(f"{name} must be a function", value)
+        raise fail(f"{name} must be a function", value, "pass the function itself, not its name")
 
 
 def _names(columns: Any) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+    """One name or several."""
+    names = (columns,) if isinstance(columns, str) else columns
+    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        raise fail("columns must be names of columns", columns, 'for example columns=["price"]')
+    return tuple(names)
 
 
-def discretize(function: Callable[[Record], tuple[int, int]], *, columns: Sequence[str] = ()) -> Discretize:
+@constructor
+def discretize(
+    function: Callable[[Record], tuple[int, int]], *, columns: str | Sequence[str] = ()
+) -> Discretize:
     """Windows that begin and end where a function of the record says: (begins, ends).
 
     `columns` names the columns that the function reads.
@@ -231,11 +239,12 @@ def discretize(function: Callable[[Record], tuple[int, int]], *, columns: Sequen
     >>> discretize(turns, columns=["turn"]).describe()
     'discretize by turns'
     """
-    return Discretize(function, tuple(columns))
+    return Discretize(function, columns)  # type: ignore[arg-type]  # __post_init__ reads names
 
 
+@constructor
 def trigger(
-    trigger: Callable[[Buffer], bool], evict: Callable[[Buffer], int], *, columns: Sequence[str] = ()
+    trigger: Callable[[Buffer], bool], evict: Callable[[Buffer], int], *, columns: str | Sequence[str] = ()
 ) -> Trigger:
     """Windows over a buffer of records: which leave (`evict`), and when it comes out (`trigger`).
 
@@ -246,4 +255,4 @@ def trigger(
     >>> trigger(full, older_than_a_minute).describe()
     'trigger by full, evict by older_than_a_minute'
     """
-    return Trigger(trigger, evict, tuple(columns))
+    return Trigger(trigger, evict, columns)  # type: ignore[arg-type]  # __post_init__ reads names

@@ -14,6 +14,7 @@ import numpy as np
 
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 from muntin.timeline import INF, LIMIT
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Tuples
 from muntin.windows.columns import Flags, Numbers, condition, matrix, number_values, owned
 from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
@@ -167,6 +168,7 @@ def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by:
     )
 
 
+@constructor
 def threshold(predicate: ColumnLike, min_count: int = 1, *, measure: str | None = None) -> Threshold:
     """Frames while a predicate holds (an Arrow expression or a text).
 
@@ -176,6 +178,7 @@ def threshold(predicate: ColumnLike, min_count: int = 1, *, measure: str | None 
     return Threshold(predicate, min_count, measure)  # type: ignore[arg-type]  # __post_init__ reads the text
 
 
+@constructor
 def delta(column: ColumnLike, by: Any, *, measure: str | None = None) -> Delta:
     """Frames until a value drifts by more than `by`.
 
@@ -185,6 +188,7 @@ def delta(column: ColumnLike, by: Any, *, measure: str | None = None) -> Delta:
     return Delta(column, by, measure)  # type: ignore[arg-type]  # __post_init__ reads the name
 
 
+@constructor
 def boundary(column: ColumnLike, step: Any, *, measure: str | None = None) -> Boundary:
     """Frames between crossings of multiples of `step`.
 

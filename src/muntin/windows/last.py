@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from muntin.timeline import INF
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
@@ -100,6 +101,7 @@ class Last(TupleDriven):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
+@constructor
 def last(n: int, every: object, offset: object = 0) -> Last:
     """The last n tuples of a key, every so often.
 

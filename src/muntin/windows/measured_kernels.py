@@ -16,6 +16,7 @@ SEEN, POSITION = range(2)
 """Of every context here."""
 OLDEST, FOLLOWING, LATEST, RINGS = range(2, 6)
 BEGIN, START, LAST, LOW = range(2, 6)
+STEP = 5
 
 
 @njit(cache=True, nogil=True)
@@ -118,6 +119,65 @@ def measured_windows(
 
 
 @njit(cache=True, nogil=True)
+def measured_cumulations(
+    offsets: Ints,
+    time: Ints,
+    rank: Ints,
+    step: Ints,
+    steps: int,
+    contexts: Ints,
+    closing: bool,
+) -> tuple[Ints, Ints]:
+    """Windows that the stream has left, with the step before which they end in a seventh column.
+
+    `step` is where each tuple stands, in numbers of steps, of which a period has
+    `steps`. All windows of a period begin with its first tuple.
+    """
+    rows = np.empty((7, room(offsets)), np.int64)
+    opened = np.empty((2, offsets.shape[0]), np.int64)
+    m = p = 0
+    for s in range(offsets.shape[0] - 1):
+        lo, hi = offsets[s], offsets[s + 1]
+        b, t, k = contexts[s, BEGIN], contexts[s, LAST], contexts[s, STEP]
+        r = rank[lo] if hi > lo else contexts[s, SEEN]
+        fresh = r
+        for i in range(lo, hi + 1):
+            if i == hi and not closing:
+                break
+            behind = (k // steps + 1) * steps
+            reached = behind if i == hi else min(step[i], behind)
+            while b >= 0 and k < reached:
+                k += 1
+                if m == rows.shape[1]:
+                    rows = roomier(rows)
+                rows[0, m] = s
+                rows[1, m] = b
+                rows[2, m] = r
+                rows[3, m] = contexts[s, START]
+                rows[4, m] = t + 1
+                rows[5, m] = time[i] if i < hi else INF
+                rows[6, m] = k
+                m += 1
+            if i == hi:
+                break
+            t = time[i]
+            if b < 0 or step[i] >= behind:
+                b = r
+                contexts[s, START] = t
+            k = step[i]
+            r += 1
+            contexts[s, SEEN] = r
+        contexts[s, BEGIN], contexts[s, LAST], contexts[s, STEP] = b, t, k
+        if b >= fresh:
+            if p == opened.shape[1]:
+                opened = roomier(opened)
+            opened[0, p] = s
+            opened[1, p] = b
+            p += 1
+    return rows[:, :m], opened[:, :p]
+
+
+@njit(cache=True, nogil=True)
 def measured_sessions(
     offsets: Ints,
     time: Ints,
@@ -126,9 +186,11 @@ def measured_sessions(
     contexts: Ints,
     raw: Numbers,
     gap: Any,
+    limited: bool,
+    max_length: Any,
     closing: bool,
 ) -> tuple[Ints, Numbers, Ints]:
-    """Sessions that a tuple further than `gap` ahead ended, their marks, and begins left open."""
+    """Sessions that a tuple too far ahead ended, their marks, and begins left open."""
     rows = np.empty((6, room(offsets)), np.int64)
     marks = np.empty((2, rows.shape[1]), measure.dtype)
     opened = np.empty((2, offsets.shape[0]), np.int64)
@@ -139,7 +201,11 @@ def measured_sessions(
         r = rank[lo] if hi > lo else contexts[s, SEEN]
         fresh = r
         for i in range(lo, hi + 1):
-            ends = measure[i] - raw[s, POSITION] > gap if i < hi else closing
+            ends = closing
+            if i < hi:
+                ends = measure[i] - raw[s, POSITION] > gap
+                if limited and measure[i] >= raw[s, LOW] + max_length:
+                    ends = True
             if b >= 0 and ends:
                 if m == rows.shape[1]:
                     rows = roomier(rows)
@@ -152,6 +218,8 @@ def measured_sessions(
                 rows[5, m] = time[i] if i < hi else INF
                 marks[0, m] = raw[s, LOW]
                 marks[1, m] = raw[s, POSITION] + gap
+                if limited:
+                    marks[1, m] = min(marks[1, m], raw[s, LOW] + max_length)
                 m += 1
                 b = -1
             if i == hi:

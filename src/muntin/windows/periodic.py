@@ -6,12 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.errors import QueryError
 from muntin.timeline import NEG_INF
+from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import clamp, multiples, unseen_ranges
-from muntin.windows.measured import MeasuredPeriodic
-from muntin.windows.validation import column_name, plain, positive_span, same_kind, shown, text, time_offset
+from muntin.windows.measured_periodic import MeasuredPeriodic
+from muntin.windows.validation import (
+    column_name,
+    empty_on_time,
+    flag,
+    plain,
+    positive_span,
+    same_kind,
+    shown,
+    text,
+    time_offset,
+)
 
 __all__ = ["Periodic", "sliding", "tumbling"]
 
@@ -39,6 +49,7 @@ class Periodic(ContextFreeWindow):
         slide = positive_span(self.slide, "slide", cure=f"did you mean tumbling({shown(length)})?")
         offset = time_offset(self.offset)
         same_kind(length=length, slide=slide, offset=offset)
+        flag(self.emit_empty, "emit_empty")
         object.__setattr__(self, "length", length)
         object.__setattr__(self, "slide", slide)
         # Equal grids make equal windows, and sums with a time stay small.
@@ -106,6 +117,7 @@ class Periodic(ContextFreeWindow):
         return clamp(number * self.slide + self.offset)
 
 
+@constructor
 def tumbling(
     length: object, offset: object = 0, *, measure: str | None = None, emit_empty: bool = False
 ) -> Periodic | MeasuredPeriodic:
@@ -121,6 +133,7 @@ def tumbling(
     return _periodic(length, length, offset, measure, emit_empty)
 
 
+@constructor
 def sliding(
     length: object,
     every: object,
@@ -143,12 +156,8 @@ def sliding(
 def _periodic(
     length: object, slide: object, offset: object, measure: str | None, emit_empty: bool
 ) -> Periodic | MeasuredPeriodic:
-    if column_name(measure) is None:
-        # __post_init__ reads durations, timedeltas and integers.
+    # __post_init__ reads durations, timedeltas and integers, on a measure numbers.
+    if (column := column_name(measure)) is None:
         return Periodic(length, slide, offset, emit_empty)  # type: ignore[arg-type]
-    if emit_empty:
-        raise QueryError(
-            f'emit_empty must be left out on another measure: got measure="{measure}"; '
-            "only windows on time can be told to be empty"
-        )
-    return MeasuredPeriodic(length, slide, offset, measure)  # type: ignore[arg-type]
+    empty_on_time(emit_empty, column)
+    return MeasuredPeriodic(length, slide, offset, column)  # type: ignore[arg-type]

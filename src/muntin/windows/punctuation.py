@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from muntin.expressions import ColumnLike, Expr, as_predicate
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Tuples
 from muntin.windows.columns import condition
 from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
@@ -52,6 +53,7 @@ class Punctuation(Frame):
         return np.where(marks, np.uint8(CLOSE | OPEN), np.uint8(OPEN))
 
 
+@constructor
 def punctuation(predicate: ColumnLike, *, measure: str | None = None) -> Punctuation:
     """A window from each tuple that satisfies the predicate to the next one.
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from muntin.errors import QueryError
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
-from muntin.windows.measured import MeasuredSession
-from muntin.windows.validation import column_name, plain, positive_span, same_kind, text
+from muntin.windows.measured_session import MeasuredSession
+from muntin.windows.validation import column_name, longer_than_gap, plain, positive_span, same_kind, text
 
 __all__ = ["CappedSession", "Session", "session"]
 
@@ -69,6 +69,7 @@ class CappedSession(TupleDriven):
         gap = positive_span(self.gap, "gap")
         max_length = positive_span(self.max_length, "max_length", cure="leave it out for no limit")
         same_kind(gap=gap, max_length=max_length)
+        longer_than_gap(gap, max_length)
         object.__setattr__(self, "gap", gap)
         object.__setattr__(self, "max_length", max_length)
 
@@ -117,25 +118,23 @@ class CappedSession(TupleDriven):
         return key, contexts["begin"][key]
 
 
+@constructor
 def session(
     gap: object, max_length: object = None, *, measure: str | None = None
 ) -> Session | CappedSession | MeasuredSession:
     """Windows of activity: neighbours in one session are at most `gap` apart.
 
-    With `measure`, the gap is in units of that column instead of time.
+    With `max_length`, a session also ends that long after its first tuple. With
+    `measure`, both are in units of that column instead of time.
 
     >>> session("30 seconds", max_length="1 hour").describe()
     'session 30 seconds, at most 1 hour'
     >>> session(0.5, measure="odometer").describe()
     'session 0.5 on odometer'
     """
+    # __post_init__ reads numbers, and durations where it is time.
     if column_name(measure) is not None:
-        if max_length is not None:
-            raise QueryError(
-                f'max_length must be left out on another measure: got measure="{measure}"; '
-                "only sessions on time can be limited"
-            )
-        return MeasuredSession(gap, measure)  # type: ignore[arg-type]  # __post_init__ reads numbers
+        return MeasuredSession(gap, measure, max_length)  # type: ignore[arg-type]
     if max_length is None:
-        return Session(gap)  # type: ignore[arg-type]  # __post_init__ reads durations
-    return CappedSession(gap, max_length)  # type: ignore[arg-type]  # the same
+        return Session(gap)  # type: ignore[arg-type]
+    return CappedSession(gap, max_length)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
@@ -79,6 +80,7 @@ class SlideByTuple(TupleDriven):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
+@constructor
 def slide_by_tuple(length: object, every: int) -> SlideByTuple:
     """A range of time behind every n-th tuple.
 

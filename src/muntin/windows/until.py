@@ -13,6 +13,7 @@ import pyarrow as pa
 from muntin.aggregates.base import Aggregate
 from muntin.errors import DataError, MuntinError, UserCodeError
 from muntin.expressions import Expr
+from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
@@ -49,7 +50,7 @@ class Until(Frame):
         if not isinstance(self.aggregate, Aggregate):
             raise fail("aggregate must be an aggregate", self.aggregate, 'for example a.sum("amount")')
         if self.limit is None or self.limit != self.limit:
-            raise fail("limit must be a value", self.limit)
+            raise fail("limit must be a value", self.limit, "for example 100")
         if self.compiled:
             object.__setattr__(self, "limit", number(self.limit, "limit"))
         column_name(self.measure)
@@ -198,6 +199,7 @@ def _not_null(tuples: Tuples, expr: Expr) -> Any:
     return owned(column.is_valid().to_numpy(zero_copy_only=False))
 
 
+@constructor
 def until(aggregate: Aggregate, limit: Any, *, measure: str | None = None) -> Until:
     """Frames that end with the tuple at which an aggregate over the frame reaches the limit.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import numbers
 from typing import Any
@@ -14,8 +15,12 @@ __all__ = [
     "LONGEST",
     "column_name",
     "column_parameter",
+    "empty_on_time",
     "fail",
+    "flag",
+    "longer_than_gap",
     "measure_parameter",
+    "measured_unit",
     "number",
     "on",
     "plain",
@@ -54,26 +59,31 @@ def plain(value: int) -> object:
     return format_span(value) if isinstance(value, Micros) else int(value)
 
 
-def fail(rule: str, value: object, cure: str = "") -> QueryError:
+def fail(rule: str, value: object, cure: str) -> QueryError:
     """The error for a value that breaks a rule."""
-    return QueryError(f"{rule}: got {shown(value)}" + (f"; {cure}" if cure else ""))
+    return QueryError(f"{rule}: got {shown(value)}; {cure}")
 
 
 def positive_span(value: object, name: str, cure: str = "") -> int:
     """A length of time above zero."""
     length = span(value, name)
     if length <= 0:
-        raise fail(f"{name} must be positive", length, cure)
+        raise fail(f"{name} must be positive", length, cure or _above_zero(length, '"1 minute"'))
     if length > LONGEST:
         raise fail(f"{name} must not exceed 2**60", length, "use a coarser time column")
     return length
+
+
+def _above_zero(value: Any, example: str) -> str:
+    """What may have been meant by a number that is not positive."""
+    return f"did you mean {shown(type(value)(-value))}?" if value < 0 else f"for example {example}"
 
 
 def time_offset(value: object, name: str = "offset") -> int:
     """A shift of a grid in time, in either direction."""
     offset = span(value, name)
     if abs(offset) > LONGEST:
-        raise fail(f"{name} must lie within +-2**60", offset)
+        raise fail(f"{name} must lie within +-2**60", offset, "one below the length moves the grid as well")
     return offset
 
 
@@ -89,22 +99,51 @@ def same_kind(**spans: int) -> None:
         )
 
 
+def longer_than_gap(gap: Any, max_length: Any) -> None:
+    """A session that ends before its gap can pass is a window of fixed length, and its gap says nothing."""
+    if max_length <= gap:
+        swapped = f"; did you mean session({shown(max_length)}, max_length={shown(gap)})?"
+        raise QueryError(
+            f"max_length must be longer than gap: got {shown(max_length)} and a gap of {shown(gap)}"
+            + (swapped if max_length < gap else "; leave it out for no limit")
+        )
+
+
 def whole_number(value: object, name: str, cure: str = "") -> int:
     """A number of tuples, at least one."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise fail(f"{name} must be a whole number", value, cure)
+        whole = isinstance(value, float) and value.is_integer()
+        meant = f"did you mean {value:.0f}?" if whole else "for example 100"
+        raise fail(f"{name} must be a whole number", value, cure or meant)
     count = int(value)
     if count < 1:
-        raise fail(f"{name} must be at least 1", count, cure)
+        raise fail(f"{name} must be at least 1", count, cure or _above_zero(count, "100"))
     if count > LONGEST:
-        raise fail(f"{name} must not exceed 2**60", count, cure)
+        raise fail(f"{name} must not exceed 2**60", count, "no key ever has so many tuples")
     return count
+
+
+def flag(value: object, name: str) -> bool:
+    """True or False, and nothing that only counts as one of them."""
+    if not isinstance(value, bool):
+        raise fail(f"{name} must be True or False", value, f"write {name}=True, or leave it out")
+    return value
+
+
+def empty_on_time(emit_empty: bool, measure: str) -> None:
+    """On another measure nobody knows where the stream stood when nothing came."""
+    if flag(emit_empty, "emit_empty"):
+        raise QueryError(
+            f'emit_empty must be left out on another measure: got measure="{measure}"; '
+            "leave it out, or lay the windows on time"
+        )
 
 
 def number(value: object, name: str, cure: str = "") -> Any:
     """A finite number, as it is; an integral float stays a float."""
-    if isinstance(value, Micros | str):
-        raise fail(f"{name} must be a plain number", value, cure or "it is in the unit of the column")
+    cure = cure or "for example 0.5"
+    if isinstance(value, Micros | str | dt.timedelta):
+        raise fail(f"{name} must be a plain number", value, cure)
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise fail(f"{name} must be a number", value, cure)
     if not math.isfinite(float(value)):
@@ -118,15 +157,22 @@ def positive_number(value: object, name: str, cure: str = "") -> Any:
     """A finite number above zero."""
     checked = number(value, name, cure)
     if checked <= 0:
-        raise fail(f"{name} must be positive", value, cure)
+        raise fail(f"{name} must be positive", value, cure or _above_zero(checked, "0.5"))
     return checked
 
 
 def column_name(value: object, name: str = "measure") -> str | None:
     """The name of a column, or None."""
     if value is not None and (not isinstance(value, str) or not value):
-        raise fail(f"{name} must be the name of a column", value)
+        raise fail(f"{name} must be the name of a column", value, f'for example {name}="km"')
     return value
+
+
+def measured_unit(measure: str) -> str:
+    """Check the name of a measure; returns the cure for lengths on it that are no numbers."""
+    if column_name(measure) is None:
+        raise fail("measure must be the name of a column", measure, 'for example measure="km"')
+    return f'it is in the unit of the column "{measure}", for example 10'
 
 
 def column_parameter(column: Expr) -> dict[str, object]:

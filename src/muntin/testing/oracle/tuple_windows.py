@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +14,7 @@ __all__ = [
     "capped_session",
     "count",
     "last",
+    "measured_cumulate",
     "measured_periodic",
     "measured_session",
     "place_of",
@@ -78,13 +81,32 @@ def last(window: Any, tuples: Tuples, view: View) -> list[Found]:
 
 def measured_periodic(window: Any, tuples: Tuples, view: View) -> list[Found]:
     """A grid on the measure; a window is over when a tuple stands beyond it."""
+    length, slide, offset = (Fraction(str(value)) for value in (window.length, window.slide, window.offset))
+    return _on_measure(window, tuples, view, lambda place: grid(length, slide, offset, place))
+
+
+def measured_cumulate(window: Any, tuples: Tuples, view: View) -> list[Found]:
+    """The first step of each period on the measure, its first two steps, and so on."""
+    length, step, offset = (Fraction(str(value)) for value in (window.length, window.step, window.offset))
+
+    def containing(place: Fraction) -> list[tuple[Fraction, Fraction]]:
+        [(low, high)] = grid(length, length, offset, place)
+        ends = [low + number * step for number in range(1, int((high - low) / step) + 1)]
+        return [(low, end) for end in ends if end > place]
+
+    return _on_measure(window, tuples, view, containing)
+
+
+def _on_measure(
+    window: Any, tuples: Tuples, view: View, containing: Callable[[Fraction], list[tuple[Any, Any]]]
+) -> list[Found]:
+    """The windows around the places of tuples, each over when a tuple stands beyond it."""
     places = place_of(window, tuples)
     # The decimal numbers that the user wrote: 0.3 is an edge of tumbling(0.1).
     at = {seq: Fraction(str(place)) for seq, place in places.items()}
-    length, slide, offset = (Fraction(str(value)) for value in (window.length, window.slide, window.offset))
     number = type(places[tuples[0].seq])
     found = []
-    for low, high in sorted({edges for place in at.values() for edges in grid(length, slide, offset, place)}):
+    for low, high in sorted({edges for place in at.values() for edges in containing(place)}):
         content = tuple(item for item in tuples if low <= at[item.seq] < high)
         beyond = [item.time for item in tuples if at[item.seq] >= high]
         if beyond or view.closing:
@@ -95,13 +117,19 @@ def measured_periodic(window: Any, tuples: Tuples, view: View) -> list[Found]:
 
 
 def measured_session(window: Any, tuples: Tuples, view: View) -> list[Found]:
-    """A jump of the measure by more than `gap` starts a new session."""
+    """A tuple too far ahead of the one before it, or of the first, starts a new session."""
     at = place_of(window, tuples)
-    pieces = runs(tuples, lambda run, item: bool(at[item.seq] - at[run[-1].seq] > window.gap))
-    return [
-        found._replace(low=at[found.content[0].seq], high=at[found.content[-1].seq] + window.gap)
-        for found in closed_by_next(pieces, view)
-    ]
+    limit = math.inf if window.max_length is None else window.max_length
+
+    def breaks(run: list[Arrival], item: Arrival) -> bool:
+        place = at[item.seq]
+        return bool(place - at[run[-1].seq] > window.gap or place >= at[run[0].seq] + limit)
+
+    found = []
+    for session in closed_by_next(runs(tuples, breaks), view):
+        low, last = at[session.content[0].seq], at[session.content[-1].seq]
+        found.append(session._replace(low=low, high=min(last + window.gap, low + limit)))
+    return found
 
 
 def place_of(window: Any, tuples: Tuples) -> dict[int, Any]:

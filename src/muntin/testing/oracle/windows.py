@@ -57,6 +57,7 @@ _FINDERS: dict[str, Finder] = {
     **_FRAMES,
     "Session": tuple_windows.session,
     "CappedSession": tuple_windows.capped_session,
+    "MeasuredCumulate": tuple_windows.measured_cumulate,
     "MeasuredPeriodic": tuple_windows.measured_periodic,
     "MeasuredSession": tuple_windows.measured_session,
     "Count": tuple_windows.count,
