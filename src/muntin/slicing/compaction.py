@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from muntin.slicing.batch import Batch
 from muntin.slicing.kept import KeptSlicer
+from muntin.slicing.manager import Waiting
 from muntin.timeline import NEG_INF
 from muntin.windows import CappedSession, Threshold, Until
 from muntin.windows.base import Window
@@ -56,8 +57,8 @@ def living(operator: SlicingOperator) -> Mask:
     slices = operator.slices
     alive = np.zeros(len(operator.keys), dtype=np.bool_)
     alive[slices.table.key] = True
-    for batch, _ in slices._pending:
-        alive[batch.key] = True
+    for part in slices.waiting:
+        alive[part.rows.key] = True
     for registry in operator.windows.registries.values():
         alive[registry.key] = True
     for extent in operator.windows.extents.values():
@@ -98,7 +99,7 @@ def _renumber(operator: SlicingOperator, alive: Column) -> None:
     for registry in windows.registries.values():
         registry.key = ids[registry.key]
     slices.table = slices.table.renumbered(ids)
-    slices._pending = [(_with_ids(batch, ids), raw) for batch, raw in slices._pending]
+    slices.waiting = [_waiting_with_ids(part, ids) for part in slices.waiting]
     if slices.kept is not None:
         _renumber_kept(slices.kept, alive, ids)
     operator.keys = operator.keys.keep(alive)
@@ -123,3 +124,8 @@ def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
 
 def _with_ids(batch: Batch, ids: Column) -> Batch:
     return Batch(ids[batch.key], batch.time, batch.seq, batch.values)
+
+
+def _waiting_with_ids(part: Waiting, ids: Column) -> Waiting:
+    raw = None if part.raw is None else replace(part.raw, key=ids[part.raw.key])
+    return Waiting(part.rows.renumbered(ids), raw)

@@ -201,7 +201,7 @@ class KeptSlicer:
         part = kept.batch.take(index)
         rank = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
         forced = self._forced(keys, begin, reached, offsets, edges)
-        fixed = manager.edges_around(part)
+        fixed = manager.edges_around(part.extent.low, part.extent.high, part.time)
         rows = slice_sorted(part, fixed, manager.live.gap, manager.partials, forced, rank)
         begins = np.concatenate([[0], np.cumsum(rows.n)[:-1]])
         rows.fresh = np.add.reduceat(kept.fresh[index].astype(np.int64), begins)

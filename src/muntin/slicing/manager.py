@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
-from muntin.slicing.batch import Batch, concat
+from muntin.slicing.batch import Batch
 from muntin.slicing.edges import NO_TIMES, crossed
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.routed import one_table
-from muntin.slicing.slicer import slice_batch, slice_sorted
+from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
+from muntin.slicing.table import concat as concat_tables
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows import Periodic
 from muntin.windows.base import ContextFreeWindow, Window
@@ -33,6 +34,23 @@ class Late:
 
     query: str
     raw: pa.RecordBatch
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Tuples that wait to be judged: as slices, and as they came where late ones are routed."""
+
+    rows: SliceTable
+    raw: Raw | None = None
+
+
+@dataclass(slots=True)
+class Raw:
+    """Tuples as they came, and where they belong."""
+
+    key: Column
+    time: Column
+    tuples: pa.RecordBatch
 
 
 class SliceManager:
@@ -58,7 +76,7 @@ class SliceManager:
         self.keys = 1
         self.retained_from = NEG_INF
         self.touched = False
-        self._pending: list[tuple[Batch, pa.RecordBatch | None]] = []
+        self.waiting: list[Waiting] = []
         self._folded_at = 64
 
     @property
@@ -71,42 +89,69 @@ class SliceManager:
     @property
     def pending(self) -> int:
         """Tuples that wait to be judged."""
-        return sum(len(b) for b, _ in self._pending)
+        return sum(int(w.rows.n.sum()) for w in self.waiting)
 
     @property
     def nbytes(self) -> int:
         """Bytes of slices and tuples."""
         size = self.table.nbytes + self.partials.nbytes(self.table.states)
-        size += sum(b.nbytes for b, _ in self._pending)
+        for part in self.waiting:
+            size += part.rows.nbytes + self.partials.nbytes(part.rows.states)
+            size += 0 if part.raw is None else int(part.raw.tuples.nbytes)
         return size + (0 if self.kept is None else self.kept.nbytes)
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None) -> None:
         """Take tuples in. `raw` are the same tuples as they came, for the late output."""
         if not len(batch):
             return
+        self.metrics.update_combines += len(batch) * len(self.partials.partials)
         if batch.extent.low < self.final:
             old = batch.time < self.final
             late = np.flatnonzero(old)
-            self._pending.append((batch.take(late), None if raw is None else raw.take(pa.array(late))))
+            self._wait(batch.take(late), None if raw is None else raw.take(pa.array(late)))
             batch = batch.take(np.flatnonzero(~old))
             if not len(batch):
                 return
-        # A tuple at the watermark itself may close a window that is complete already.
-        self.touched = self.touched or batch.extent.low <= self.watermark
+        self._notice(batch.extent.low, batch.extent.high)
         if self.kept is not None:
             self.kept.add(batch)
         else:
-            edges = self.edges_around(batch)
+            edges = self._edges_of(batch)
             self._merge(slice_batch(batch, edges, self.live.gap, self.partials), edges)
-        self.newest = max(self.newest, batch.extent.high)
-        self.metrics.update_combines += len(batch) * len(self.partials.partials)
 
-    def edges_around(self, batch: Batch) -> Column:
-        """The fixed edges that separate these tuples from each other and from the rows of the table."""
-        low, high = batch.extent.low, batch.extent.high
+    def add_slices(self, rows: SliceTable) -> None:
+        """Take tuples in that were sliced elsewhere, at the edges of the same queries."""
+        self.metrics.update_combines += int(rows.n.sum()) * len(self.partials.partials)
+        old = rows.first < self.final
+        if old.any():
+            self.waiting.append(Waiting(rows.take(np.flatnonzero(old), self.partials)))
+            rows = rows.take(np.flatnonzero(~old), self.partials)
+        if len(rows):
+            edges = self._edges_of_rows(rows)
+            self._notice(int(rows.first.min()), int(rows.last.max()))
+            self._merge(rows, edges)
+
+    def _notice(self, low: int, high: int) -> None:
+        # A tuple at the watermark itself may close a window that is complete already.
+        self.touched = self.touched or low <= self.watermark
+        self.newest = max(self.newest, high)
+
+    def _wait(self, batch: Batch, raw: pa.RecordBatch | None) -> None:
+        rows = slice_batch(batch, self._edges_of(batch), self.live.gap, self.partials)
+        self.waiting.append(Waiting(rows, None if raw is None else Raw(batch.key, batch.time, raw)))
+
+    def _edges_of(self, batch: Batch) -> Column:
+        return self.edges_around(batch.extent.low, batch.extent.high, batch.time)
+
+    def _edges_of_rows(self, rows: SliceTable) -> Column:
+        times = np.concatenate([rows.first, rows.last])
+        return self.edges_around(int(times.min()), int(times.max()), times)
+
+    def edges_around(self, low: int, high: int, times: Column) -> Column:
+        """The fixed edges that separate these times from each other and from the rows of the table."""
         oldest = int(self.table.first.min()) if len(self.table) else low
         newest = int(self.table.last.max()) if len(self.table) else high
-        return self.live.edges.around(low, high, batch.time, oldest, newest)
+        return self.live.edges.around(low, high, times, oldest, newest)
 
     def _merge(self, rows: SliceTable, edges: Column) -> None:
         self.table, combines = merge(self.table, rows, edges, self.live.gap, self.partials)
@@ -120,28 +165,33 @@ class SliceManager:
 
     def judge(self) -> list[Late]:
         """Decide for the waiting tuples which queries they still count for; returns what came too late."""
-        if not self._pending:
+        if not self.waiting:
             return []
         if self.kept is not None:
             self.kept.slice(self.watermark)
-        parts = self._pending
-        self._pending = []
-        batch = concat([b for b, _ in parts])
-        raws = [r for _, r in parts if r is not None]
-        order = batch.order()
-        batch = batch.take(order)
-        edges = self.edges_around(batch)
-        rows = slice_sorted(batch, edges, self.live.gap, self.partials)
+        waiting, self.waiting = self.waiting, []
+        rows = self._together([part.rows for part in waiting])
         rows.level = self._levels(rows)
         accepted, late = self._verdicts(rows)
-        self.newest = max(self.newest, int(batch.time.max()))
-        self.metrics.update_combines += len(batch) * len(self.partials.partials)
-        result = self._late_output(rows, late, raws, order)
+        self.newest = max(self.newest, int(rows.last.max()))
+        result = _late_output(rows, late, [part.raw for part in waiting if part.raw is not None])
         self._drop_unheard(rows, ~accepted)
         if accepted.any():
             self.touched = True
-            self._merge(rows.take(np.flatnonzero(accepted), self.partials), edges)
+            accepted_rows = rows.take(np.flatnonzero(accepted), self.partials)
+            self._merge(accepted_rows, self._edges_of_rows(accepted_rows))
         return result
+
+    def _together(self, parts: list[SliceTable]) -> SliceTable:
+        """The slices of these rows, as if their tuples had come at once."""
+        table = SliceTable.empty(self.partials)
+        for rows in parts:
+            edges = self._edges_of_rows(
+                rows if not len(table) else concat_tables([table, rows], self.partials)
+            )
+            table, combines = merge(table, rows, edges, self.live.gap, self.partials)
+            self.metrics.combined(combines * len(self.partials.partials))
+        return table
 
     def _levels(self, rows: SliceTable) -> Column:
         """How many session classes each row is too late for: its session there has expired."""
@@ -182,24 +232,6 @@ class SliceManager:
             query.late += int(rows.n[refuses].sum())
             late.append((query, refuses))
         return accepted, late
-
-    def _late_output(
-        self,
-        rows: SliceTable,
-        late: list[tuple[LiveQuery, Mask]],
-        raws: list[pa.RecordBatch],
-        order: Column,
-    ) -> list[Late]:
-        if not raws:
-            return []
-        raw = one_table(raws).combine_chunks().to_batches()[0]
-        row_of = np.repeat(np.arange(len(rows)), rows.n)
-        result = []
-        for query, refuses in late:
-            which = np.sort(order[refuses[row_of]])
-            if len(which):
-                result.append(Late(query.name, raw.take(pa.array(which))))
-        return result
 
     def _drop_unheard(self, rows: SliceTable, dropped: Mask) -> None:
         if dropped.any():
@@ -277,7 +309,7 @@ class SliceManager:
 
     def serves_from(self, window: Window) -> int:
         """The first time from which a new query finds all tuples, in slices that its edges do not cut."""
-        if self.newest == NEG_INF and not self._pending:
+        if self.newest == NEG_INF and not self.waiting:
             return NEG_INF
         if not isinstance(window, ContextFreeWindow):
             return max(self.newest, self._newest_pending()) + 1
@@ -287,21 +319,20 @@ class SliceManager:
             low = max(low, self.newest + 1)
         if self.kept is not None:
             self.kept.slice(self.watermark)
-        if len(self.table):
-            first, last = self.table.first, self.table.last
-            cut = crossed(window, first, last)
-            if cut.any():
-                low = max(low, int(last[cut].max()) + 1)
+        for rows in (self.table, *(part.rows for part in self.waiting)):
+            if len(rows):
+                cut = crossed(window, rows.first, rows.last)
+                if cut.any():
+                    low = max(low, int(rows.last[cut].max()) + 1)
         if low <= -LIMIT:
             return NEG_INF
         return next_start(window, low)
 
     def _newest_pending(self) -> int:
-        return max((int(b.time.max()) for b, _ in self._pending), default=NEG_INF)
+        return max((int(part.rows.last.max()) for part in self.waiting), default=NEG_INF)
 
     def adapt(self, live: LiveSet, partials: PartialSet, inputs: Mapping[Expr, pa.DataType]) -> None:
         """Go on with other queries: session classes are renumbered, tuples kept or not as they need."""
-        self._pending = [(batch.with_columns(inputs), raw) for batch, raw in self._pending]
         old = self.live
         self.live = live
         self.partials = partials
@@ -313,6 +344,21 @@ class SliceManager:
             self.kept = None
         elif self.kept is not None:
             self.kept.adapt(live, inputs)
+
+
+def _late_output(rows: SliceTable, late: list[tuple[LiveQuery, Mask]], raws: list[Raw]) -> list[Late]:
+    """The tuples of the rows that each query refuses, in order of arrival."""
+    if not raws:
+        return []
+    tuples = one_table(raw.tuples for raw in raws).combine_chunks().to_batches()[0]
+    key = np.concatenate([raw.key for raw in raws])
+    holder = rows.holding(key, np.concatenate([raw.time for raw in raws]))
+    result = []
+    for query, refuses in late:
+        which = np.flatnonzero(refuses[holder])
+        if len(which):
+            result.append(Late(query.name, tuples.take(pa.array(which))))
+    return result
 
 
 def next_start(window: ContextFreeWindow, low: int) -> int:

@@ -19,7 +19,7 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.emission import Extent
 from muntin.slicing.kept import Closed, KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
-from muntin.slicing.manager import Late, SliceManager
+from muntin.slicing.manager import Late, Raw, SliceManager, Waiting
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.registry import Registry
@@ -119,12 +119,13 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     tables["keys"] = pa.table(
         operator.keys.values(ids) if operator.spec.keys else [], names=list(operator.spec.keys)
     )
-    tables["slices"] = _save_slices(slices.table, slices.partials)
+    tables["slices"] = save_slices(slices.table, slices.partials)
     inputs = operator.binding.inputs
-    for i, (batch, raw) in enumerate(slices._pending):
-        tables[f"pending/{i}"] = _save_batch(batch, inputs)
-        if raw is not None:
-            tables[f"pending_raw/{i}"] = pa.Table.from_batches([raw])
+    for i, waiting in enumerate(slices.waiting):
+        tables[f"waiting/{i}"] = save_slices(waiting.rows, slices.partials)
+        if waiting.raw is not None:
+            tables[f"waiting_raw/{i}"] = pa.Table.from_batches([waiting.raw.tuples])
+            tables[f"waiting_at/{i}"] = pa.table({"key": waiting.raw.key, "time": waiting.raw.time})
     for i, late in enumerate(operator.late):
         tables[f"late/{i}/{late.query}"] = pa.Table.from_batches([late.raw])
     for i, bad in enumerate(operator.arrivals.routed):
@@ -149,13 +150,17 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     slices.touched, slices.keys = header["touched"], max(header["keys"], 1)
     if operator.spec.keys and len(tables["keys"]):
         operator.keys.encode([c.combine_chunks() for c in tables["keys"].columns])
-    slices.table = _load_slices(tables["slices"], slices.partials)
+    slices.table = load_slices(tables["slices"], slices.partials)
     inputs = operator.binding.inputs
     for path, table in tables.items():
         kind, _, name = path.partition("/")
-        if kind == "pending":
-            raw = tables.get(f"pending_raw/{name}")
-            slices._pending.append((_load_batch(table, inputs), None if raw is None else _one_batch(raw)))
+        if kind == "waiting":
+            raw, at = tables.get(f"waiting_raw/{name}"), tables.get(f"waiting_at/{name}")
+            waiting = Waiting(load_slices(table, slices.partials))
+            if raw is not None and at is not None:
+                key, time = (at.column(c).to_numpy().copy() for c in ("key", "time"))
+                waiting.raw = Raw(key, time, _one_batch(raw))
+            slices.waiting.append(waiting)
         elif kind == "late":
             operator.late.append(Late(name.partition("/")[2], _one_batch(table)))
         elif kind == "bad":
@@ -173,14 +178,16 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
         _load_kept(slices.kept, inputs, tables, slices)
 
 
-def _save_slices(table: SliceTable, partials: PartialSet) -> pa.Table:
+def save_slices(table: SliceTable, partials: PartialSet) -> pa.Table:
+    """The rows as an Arrow table."""
     columns: dict[str, pa.Array] = {name: pa.array(c) for name, c in table.columns.items()}
     for i, (partial, state) in enumerate(zip(partials.partials, table.states, strict=True)):
         columns |= {f"{i}/{name}": array for name, array in partial.to_arrow(state).items()}
     return pa.table(columns)
 
 
-def _load_slices(table: pa.Table, partials: PartialSet) -> SliceTable:
+def load_slices(table: pa.Table, partials: PartialSet) -> SliceTable:
+    """The rows that `save_slices` wrote."""
     states: list[Any] = []
     for i, partial in enumerate(partials.partials):
         prefix = f"{i}/"

@@ -65,6 +65,17 @@ class SliceTable:
         meta = {name: column[index] for name, column in self.columns.items()}
         return SliceTable(**meta, states=partials.take(self.states, index))
 
+    def holding(self, key: Column, time: Column) -> Column:
+        """For each tuple the row that holds it; each lies in one."""
+        from muntin.slicing.table_kernels import merge_order
+
+        order = np.lexsort((time, key))
+        both = merge_order(self.key, self.first, key[order], time[order])
+        is_row = both < len(self)
+        found = np.empty(len(key), dtype=np.int64)
+        found[order] = (np.cumsum(is_row) - 1)[~is_row]
+        return found
+
     def settle(self) -> None:
         """Nothing is fresh any more."""
         self.fresh = np.zeros(len(self), dtype=np.int64)
