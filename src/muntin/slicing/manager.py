@@ -19,7 +19,6 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.routed import one_table
 from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
-from muntin.slicing.table import concat as concat_tables
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows import Periodic
 from muntin.windows.base import ContextFreeWindow, Window
@@ -184,11 +183,10 @@ class SliceManager:
 
     def _together(self, parts: list[SliceTable]) -> SliceTable:
         """The slices of these rows, as if their tuples had come at once."""
+        times = np.concatenate([column for rows in parts for column in (rows.first, rows.last)])
+        edges = self.edges_around(int(times.min()), int(times.max()), times)
         table = SliceTable.empty(self.partials)
         for rows in parts:
-            edges = self._edges_of_rows(
-                rows if not len(table) else concat_tables([table, rows], self.partials)
-            )
             table, combines = merge(table, rows, edges, self.live.gap, self.partials)
             self.metrics.combined(combines * len(self.partials.partials))
         return table
