@@ -25,10 +25,14 @@ from muntin.slicing.manager import Late, SliceManager
 from muntin.slicing.results import Results
 from muntin.slicing.routed import one_table
 from muntin.slicing.stats import Stats
+from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows import CappedSession, Last, Session
 from muntin.windows.base import ContextFreeWindow, Window
+
+ARRIVAL = "__arrival"
+"""The name of a column of integers that orders tuples of one time, where the input has it."""
 
 
 @dataclass(slots=True)
@@ -99,32 +103,54 @@ class SlicingOperator:
             return self._process(data)
 
     def _process(self, data: pa.RecordBatch) -> pa.Table:
+        batch, _ = self.take_in(data)
+        early = self._look_early() if batch is not None and isinstance(self.spec.early, EachBatch) else []
+        if batch is not None and self.in_order:
+            complete = self._advance(max(int(batch.time[-1]), self._watermark), closing=False)
+            return pa.concat_tables([self._table(early), complete]) if early else complete
+        return self._table(early) if early else self.nothing()
+
+    def take_in(self, data: pa.RecordBatch) -> tuple[Batch | None, pa.RecordBatch]:
+        """Slice or keep the usable tuples of a batch; returns them as they are inside and as they came.
+
+        A column ARRIVAL says how to order tuples of one time; without it they follow in the order in
+        which they come.
+        """
         if self.binding is None and self.arrivals.timeless(data, self.spec.time):
             self.metrics.bad = self.arrivals.bad
-            return self.nothing()
+            return None, data
         binding = self.bind(data.schema)
         require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
         data, time = self.arrivals.good(data, binding)
         self.metrics.bad = self.arrivals.bad
-        if len(data):
-            inputs = list(binding.inputs)
-            values: dict[Expr, pa.Array] = dict(zip(inputs, evaluate(inputs, data), strict=True))
-            key = self._encode(data)
-            seq = np.arange(self._seq, self._seq + len(data), dtype=np.int64)
-            batch = Batch(key, time, seq, values)
-            if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
-                raise self._out_of_order(time)
+        if not len(data):
+            return None, data
+        inputs = list(binding.inputs)
+        values: dict[Expr, pa.Array] = dict(zip(inputs, evaluate(inputs, data), strict=True))
+        batch = Batch(self._encode(data), time, self._arrival(data), values)
+        if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
+            raise self._out_of_order(time)
+        self.slices.keys = len(self.keys)
+        self.slices.add(batch, data if self.spec.late == "route" else None)
+        self.windows.observe(batch)
+        self._seq += len(data)
+        self.metrics.tuples += len(data)
+        return batch, data
+
+    def take_slices(self, keys: list[pa.Array], rows: SliceTable) -> None:
+        """Take in what another operator of the same query sliced, and of which these are the keys."""
+        with whole_or_nothing(self):
+            ids = self.keys.encode(keys)[rows.key] if self.spec.keys else rows.key
             self.slices.keys = len(self.keys)
-            self.slices.add(batch, data if self.spec.late == "route" else None)
-            self.windows.observe(batch)
-            self._seq += len(data)
-            self.metrics.tuples += len(data)
-        early = self._look_early() if isinstance(self.spec.early, EachBatch) else []
-        results = self._table(early)
-        if self.in_order and len(data):
-            complete = self._advance(max(int(time[-1]), self._watermark), closing=False)
-            return pa.concat_tables([results, complete]) if early else complete
-        return results
+            order = np.lexsort((rows.first, ids))
+            self.slices.add_slices(replace(rows.take(order, self.slices.partials), key=ids[order]))
+            self.metrics.tuples += int(rows.n.sum())
+
+    def _arrival(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        if ARRIVAL in data.schema.names:
+            given: npt.NDArray[np.int64] = data.column(ARRIVAL).to_numpy()
+            return given
+        return np.arange(self._seq, self._seq + len(data), dtype=np.int64)
 
     def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
         if not self.spec.keys:

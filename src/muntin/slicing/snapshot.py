@@ -33,6 +33,11 @@ _REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage"
 
 def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
     """The state of an operator. `text` is its query as TOML, where it has such a form."""
+    return pack(*dismantle(operator, text))
+
+
+def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+    """The state of an operator as a header of plain values and named tables."""
     spec = current_spec(operator)
     header: dict[str, Any] = {
         "fingerprint": spec.fingerprint(),
@@ -52,7 +57,7 @@ def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
     if operator.binding is not None:
         tables["input"] = operator.binding.schema.empty_table()
         _save_state(operator, header, tables)
-    return pack(header, tables)
+    return header, tables
 
 
 def current_spec(operator: SlicingOperator) -> QuerySpec:
@@ -67,7 +72,11 @@ def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOpe
     must be given.
     """
     header, tables = unpack(data)
-    spec = _query_of(header, read_query, query)
+    return assemble(header, tables, _query_of(header, read_query, query))
+
+
+def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpec) -> SlicingOperator:
+    """The operator that was taken apart; `spec` is its query."""
     operator = SlicingOperator(spec, bool(header["in_order"]), header["store"])
     for live, (_, _, since, after, late) in zip(operator.live.queries, header["windows"], strict=True):
         live.since, live.after, live.late = since, after, late
