@@ -1,10 +1,12 @@
 """Every aggregate over columns, through random lifts, joins and reductions, against plain Python."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import hypothesis.strategies as st
@@ -137,6 +139,54 @@ def arg(rows: Rows, largest: bool) -> Any:
     return next(value for key, value in ranked if key == best)
 
 
+def full(rows: Rows) -> Rows:
+    return [row for row in rows if None not in row]
+
+
+def unique(values: list[Any]) -> list[Any]:
+    return [value for i, value in enumerate(values) if rank(value) not in map(rank, values[:i])]
+
+
+def mode(values: list[Any]) -> Any:
+    counts = Counter(map(rank, values))
+    most = sorted((-count, key) for key, count in counts.items())
+    return next((value for value in values if rank(value) == most[0][1]), None)
+
+
+def m4(values: list[Any]) -> dict[str, Any] | None:
+    if not values:
+        return None
+    first, *_, last = sorted(values, key=rank) * 2
+    return {"min": first, "max": last, "first": values[0], "last": values[-1]}
+
+
+def top(pairs: Rows, k: int) -> list[Any]:
+    left, found = [pair for pair in pairs if pair[1] is not None], []
+    while left and len(found) < k:
+        best = max(rank(by) for _, by in left)
+        place = next(i for i, (_, by) in enumerate(left) if rank(by) == best)
+        found.append(left.pop(place)[0])
+    return found
+
+
+def bins(rows: Rows, edges: Any) -> list[dict[str, Any]]:
+    values = [float(value) for value in present(rows) if not math.isnan(value)]
+    closed = edges == 3
+    if closed:
+        values = [value for value in values if math.isfinite(value)]
+        if not values:
+            return []
+        low, high = min(values), max(values)
+        low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
+        edges = [low, low + (high / 3 - low / 3), low + 2 * (high / 3 - low / 3), high]
+    found = [
+        {"start": low, "end": high, "count": sum(low <= v < high for v in values)}
+        for low, high in pairwise(edges)
+    ]
+    found[-1]["count"] += closed * values.count(edges[-1])
+    return found
+
+
 def extreme(rows: Rows, choose: Callable[..., Any]) -> Any:
     return choose(present(rows), key=rank, default=None)
 
@@ -166,22 +216,45 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
     "arg_max": [(a.arg_max("x", by="y"), lambda rows, _: arg(rows, True))],
     "arg_min": [(a.arg_min("x", by="y"), lambda rows, _: arg(rows, False))],
     "collect": [(a.collect("x"), lambda rows, _: present(rows))],
+    "collect_set": [(a.collect_set("x"), lambda rows, _: unique(present(rows)))],
+    "concat": [(a.concat("x", ", "), lambda rows, _: ", ".join(present(rows)) if present(rows) else None)],
     "count": [
         (a.count(), lambda rows, _: len(rows)),
         (a.count("x"), lambda rows, _: len(present(rows))),
+    ],
+    "count_distinct": [
+        (a.count_distinct("x"), lambda rows, _: len(unique(present(rows)))),
+        (a.count_distinct("x", "y"), lambda rows, _: len({(rank(x), rank(y)) for x, y in full(rows)})),
     ],
     "first": [
         (a.first("x"), lambda rows, _: rows[0][0] if rows else None),
         (a.first("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)), None)),
     ],
+    "histogram": [
+        (a.histogram("x", edges=[-math.inf, 0, 2.5]), lambda rows, _: bins(rows, [-math.inf, 0, 2.5])),
+        (a.histogram("x", bins=3), lambda rows, _: bins(rows, 3)),
+    ],
     "last": [
         (a.last("x"), lambda rows, _: rows[-1][0] if rows else None),
         (a.last("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)[::-1]), None)),
     ],
+    "m4": [(a.m4("x"), lambda rows, _: m4(present(rows)))],
     "max": [(a.max("x"), lambda rows, _: extreme(rows, max))],
     "mean": [(a.mean("x"), mean)],
     "median": [(a.median("x"), lambda rows, _: quantile(rows, 0.5))],
     "min": [(a.min("x"), lambda rows, _: extreme(rows, min))],
+    "mode": [(a.mode("x"), lambda rows, _: mode(present(rows)))],
+    "nth": [
+        (a.nth("x", 1), lambda rows, _: rows[-1][0] if rows else None),
+        (a.nth("x", 3), lambda rows, _: rows[-3][0] if len(rows) > 2 else None),
+        (a.nth("x", 2, ignore_nulls=True), lambda rows, _: [None, None, *present(rows)][-2]),
+    ],
+    "percentiles": [
+        (
+            a.percentiles("x", [0.9, 0.2]),
+            lambda rows, _: [quantile(rows, 0.9), quantile(rows, 0.2)] if present(rows) else None,
+        ),
+    ],
     "quantile": [
         (a.quantile("x", 0.3), lambda rows, _: quantile(rows, 0.3)),
         (a.quantile("x", 1), lambda rows, _: quantile(rows, 1)),
@@ -191,6 +264,10 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
         (a.stddev("x", population=True), lambda rows, _: root(variance(rows, True))),
     ],
     "sum": [(a.sum("x"), sum_)],
+    "top_k": [
+        (a.top_k("x", 2), lambda rows, _: top([(row[0], row[0]) for row in rows], 2)),
+        (a.top_k("x", 3, by="y"), lambda rows, _: top(rows, 3)),
+    ],
     "variance": [
         (a.variance("x"), lambda rows, _: variance(rows)),
         (a.variance("x", population=True), lambda rows, _: variance(rows, True)),
@@ -200,6 +277,14 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
 RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
     "count": lambda _: pa.int64(),
     "collect": pa.list_,
+    "collect_set": pa.list_,
+    "count_distinct": lambda _: pa.int64(),
+    "histogram": lambda _: pa.list_(
+        pa.struct({"start": pa.float64(), "end": pa.float64(), "count": pa.int64()})
+    ),
+    "m4": lambda t: pa.struct({"min": t, "max": t, "first": t, "last": t}),
+    "percentiles": lambda _: pa.list_(pa.float64()),
+    "top_k": pa.list_,
     "sum": lambda t: (
         pa.decimal128(min(38, t.precision + 10), t.scale) if pa.types.is_decimal(t)
         else pa.int64() if pa.types.is_integer(t)
@@ -213,12 +298,16 @@ RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
 
 
 def makes_sense(name: str, inputs: list[pa.DataType]) -> bool:
-    if name in ("mean", "median", "quantile", "stddev", "variance"):
+    if name in ("histogram", "mean", "median", "percentiles", "quantile", "stddev", "variance"):
         return number(inputs[0])
     if name == "sum":
         return number(inputs[0]) or pa.types.is_duration(inputs[0])
-    if name in ("min", "max", "arg_min", "arg_max"):
+    if name in ("min", "max", "arg_min", "arg_max", "m4", "mode", "top_k"):
         return not pa.types.is_nested(inputs[-1])
+    if name in ("collect_set", "count_distinct"):
+        return not any(map(pa.types.is_nested, inputs))
+    if name == "concat":
+        return pa.types.is_string(inputs[0]) or pa.types.is_dictionary(inputs[0])
     return True
 
 
@@ -259,12 +348,15 @@ class Rowset:
         lo, hi = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
         index = None if rows is None else np.array(rows, dtype=np.int64)
         after: dict[Any, Any] = {}
+        windows: dict[Any, Any] = {}
         for p in self.partials:
             before = tuple(self.states[q] for q in p.needs)
             then = tuple(after[q] for q in p.needs)
             after[p] = p.reduce(self.states[p], index, lo.copy(), hi.copy(), before, then)
+            windows[p] = p.window(self.states[p], index, lo.copy(), hi.copy(), before, then)
         places = list(range(len(self.content))) if rows is None else rows
         content = [[item for r in places[b:e] for item in self.content[r]] for b, e in ranges]
+        Rowset(self.bound, windows, content, self.expected).check()
         return self.of(after, content)
 
     def snapshot(self) -> "Rowset":
@@ -316,6 +408,8 @@ def same(one: Any, other: Any, spread: float) -> bool:
         return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12 * spread)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other, [spread] * len(one)))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key], spread) for key in one)
     return bool(one == other)
 
 

@@ -15,14 +15,18 @@ from muntin.errors import DataError, QueryError
 REQUIRED: dict[str, dict[str, Any]] = {
     "aggregate": {"lift": lambda v: Counter([v]), "combine": lambda p, q: p + q, "identity": Counter(),
                   "invert": lambda p, q: p - q, "lower": lambda p: sorted(p.elements())},
+    "histogram": {"edges": [0, 1, 5]},
+    "nth": {"n": 2},
+    "percentiles": {"q": [0.3, 0.9]},
     "quantile": {"q": 0.3},
+    "top_k": {"k": 2},
 }  # fmt: skip
 
 
 def instance(name: str) -> Aggregate:
     constructor = getattr(a, name)
     columns = getattr(constructor, "column_fields", ("column",))
-    found: Aggregate = constructor(*columns, **REQUIRED.get(name, {}))
+    found: Aggregate = constructor(columns[0], **{n: n for n in columns[1:]}, **REQUIRED.get(name, {}))
     return found
 
 
@@ -35,7 +39,8 @@ def partials(draw: st.DrawFn, aggregate: Aggregate) -> Any:
     """A partial of a few tuples, at places that no two tuples share."""
     p = aggregate.identity()
     for _ in range(draw(st.integers(0, 3))):
-        values = [draw(st.none() | st.integers(-9, 9)) for _ in aggregate.inputs]
+        kind = st.text("ab", max_size=2) if aggregate.constructor == "concat" else st.integers(-9, 9)
+        values = [draw(st.none() | kind) for _ in aggregate.inputs]
         at = (draw(st.integers(-2, 2)), draw(st.uuids()).int)
         p = aggregate.combine(p, aggregate.lift(*values, at=at))
     return p
@@ -64,8 +69,9 @@ def test_laws(aggregate: Aggregate, data: st.DataObject) -> None:
 
 def test_nothing_has_no_value() -> None:
     nothing = {aggregate.constructor: aggregate.lower(aggregate.identity()) for aggregate in ALL[1:-1]}
-    assert nothing.pop("count") == 0
-    assert nothing.pop("collect") == []
+    assert (nothing.pop("count"), nothing.pop("count_distinct")) == (0, 0)
+    assert [nothing.pop(name) for name in ("collect", "collect_set", "top_k")] == [[], [], []]
+    assert [one["count"] for one in nothing.pop("histogram")] == [0, 0]
     assert set(nothing.values()) == {None}
 
 
@@ -84,5 +90,10 @@ def test_scalar_sums_do_not_wrap() -> None:
 
 def test_kinds() -> None:
     kinds = {aggregate.constructor: aggregate.kind for aggregate in ALL}
-    assert {name for name, kind in kinds.items() if kind == "holistic"} == {"collect", "median", "quantile"}
-    assert {name for name, kind in kinds.items() if kind == "distributive"} == {"count", "sum", "min", "max"}
+    assert {name for name, kind in kinds.items() if kind == "holistic"} == {
+        "collect", "collect_set", "concat", "count_distinct", "median", "mode", "percentiles", "quantile",
+    }  # fmt: skip
+    assert {name for name, kind in kinds.items() if kind == "distributive"} == {
+        "count", "histogram", "max", "min", "sum",
+    }  # fmt: skip
+    assert a.histogram("x", bins=3).kind == "holistic"

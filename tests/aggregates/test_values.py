@@ -18,7 +18,7 @@ from muntin.expressions import as_expr
 
 
 def run(aggregate: Aggregate, *columns: Any, slices: int = 1, ordered: bool = True) -> Any:
-    """The aggregate over all tuples, lifted into some slices and combined again."""
+    """The aggregate over all tuples, lifted into slices, some of them combined, and then a window of all."""
     arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
     size = len(arrays[0])
     bound = aggregate.bind(tuple(array.type for array in arrays))
@@ -29,14 +29,17 @@ def run(aggregate: Aggregate, *columns: Any, slices: int = 1, ordered: bool = Tr
         group, places = group[shuffled], places[shuffled]
         arrays = [array.take(pa.array(shuffled)) for array in arrays]
     g = Groups(slices, group, ordered, places, places, dict(zip(aggregate.inputs, arrays, strict=True)))
-    lo, hi = np.array([0]), np.array([slices])
+    pairs = np.arange(0, slices, 2)
+    whole = np.array([0]), np.array([len(pairs)])
     lifted: dict[Any, Any] = {}
-    reduced: dict[Any, Any] = {}
+    paired: dict[Any, Any] = {}
+    window: dict[Any, Any] = {}
     for p in with_needs(bound.partials):
         lifted[p] = p.lift(g, tuple(lifted[q] for q in p.needs))
-        before, after = (tuple(states[q] for q in p.needs) for states in (lifted, reduced))
-        reduced[p] = p.reduce(lifted[p], None, lo, hi, before, after)
-    return bound.lower(tuple(reduced[p] for p in bound.partials))[0].as_py()
+        needs = [tuple(states[q] for q in p.needs) for states in (lifted, paired, window)]
+        paired[p] = p.reduce(lifted[p], None, pairs, np.minimum(pairs + 2, slices), needs[0], needs[1])
+        window[p] = p.window(paired[p], None, *whole, needs[1], needs[2])
+    return bound.lower(tuple(window[p] for p in bound.partials))[0].as_py()
 
 
 SHAPES = pytest.mark.parametrize(("slices", "ordered"), [(1, True), (7, True), (7, False)])
@@ -152,6 +155,75 @@ def test_the_first_of_equals_wins() -> None:
     assert run(a.arg_max("who", by="amount"), [None, "b"], [2, 1]) is None
 
 
+def test_the_first_of_equals_wins_among_the_best() -> None:
+    who, amount = ["a", "b", "c", "d", "e"], [1, 5, 7, 5, 1]
+    assert run(a.top_k("who", 3, by="amount"), who, amount, slices=2, ordered=False) == ["c", "b", "d"]
+    assert run(a.top_k("who", 9, by="amount"), who, amount, slices=4) == ["c", "b", "d", "a", "e"]
+    largest = run(a.top_k("amount", 2), [2.0, math.nan, math.inf], slices=3)
+    assert math.isnan(largest[0])
+    assert largest[1:] == [math.inf]
+
+
+def test_nulls_are_values_of_first_last_and_nth_unless_ignored() -> None:
+    column = pa.array([None, 1, 2, None], pa.int64())
+    for aggregate, want, ignoring in ((a.first, None, 1), (a.last, None, 2)):
+        assert run(aggregate("x"), column, slices=2) == want
+        assert run(aggregate("x", ignore_nulls=True), column, slices=2) == ignoring
+    assert [run(a.nth("x", n), column, slices=3) for n in (1, 2, 4, 5)] == [None, 2, None, None]
+    assert run(a.nth("x", 2, ignore_nulls=True), column, slices=3) == 1
+    assert run(a.m4("x"), column) == {"min": 1, "max": 2, "first": 1, "last": 2}
+    with pytest.raises(QueryError, match=r"n must be a whole number from 1 on .*: got 0"):
+        a.nth("x", 0)
+
+
+def test_removing_a_part_of_a_collection_leaves_equal_items_of_the_rest() -> None:
+    """The inverse of collect goes by place: of equal values the one that left is gone, no other."""
+    collect = a.collect("x")
+    early, late, other = (collect.lift(5, at=at) for at in ((1, 0), (3, 1), (2, 2)))
+    whole = collect.combine(collect.combine(early, late), other)
+    assert collect.invert(whole, early) == collect.combine(other, late)
+
+    partial = collect.bind((pa.int64(),)).partials[0]
+    places = np.arange(4)
+    g = Groups(4, places, True, places, places, {collect.inputs[0]: pa.array([5, 7, 5, 5])})
+    state = partial.lift(g, ())
+    zero, one, four = np.array([0]), np.array([1]), np.array([4])
+    all_rows, first = (partial.reduce(state, None, zero, hi, (), ()) for hi in (four, one))
+    rest = partial.invert(all_rows, first)
+    assert (rest.time.tolist(), rest.values.to_pylist()) == ([1, 2, 3], [7, 5, 5])
+
+
+def test_distinct_values() -> None:
+    floats = [0.0, math.nan, -0.0, math.nan, 1.0]
+    assert run(a.count_distinct("x"), floats, slices=3) == 3
+    assert run(a.count_distinct("x", "y"), floats, ["a", "b", "b", "b", None], slices=2) == 3
+    assert run(a.collect_set("x"), ["b", "a", None, "b", "c"], slices=3, ordered=False) == ["b", "a", "c"]
+    with pytest.raises(DataError, match="count_distinct needs values that can be compared"):
+        a.count_distinct("x").bind((pa.list_(pa.int64()),))
+    with pytest.raises(QueryError, match="of several columns none can be computed"):
+        a.count_distinct("x", a.col("y") + 1).parameters()
+
+
+@SHAPES
+def test_ties_of_mode_go_to_the_smallest(slices: int, ordered: bool) -> None:
+    assert run(a.mode("x"), [3, 9, 1, 9, 3, 1, 2], slices=slices, ordered=ordered) == 1
+    assert run(a.mode("x"), ["b", "c", "a", "c", "b", "", ""], slices=slices, ordered=ordered) == ""
+
+
+def test_histograms() -> None:
+    found = run(a.histogram("x", bins=4), [0, 1, 1, 4, None, math.nan, math.inf], slices=3)
+    assert [(one["start"], one["end"], one["count"]) for one in found] == [
+        (0.0, 1.0, 1), (1.0, 2.0, 2), (2.0, 3.0, 0), (3.0, 4.0, 1),
+    ]  # fmt: skip
+    assert [one["count"] for one in run(a.histogram("x", bins=2), [7.0] * 9, slices=2)] == [0, 9]
+    assert run(a.histogram("x", bins=2), [math.nan]) == []
+    edges = run(a.histogram("x", edges=[0, 1, math.inf]), [-1, 0, 1, 1e300, math.nan], slices=5)
+    assert [one["count"] for one in edges] == [1, 2]
+    for wrong in ({}, {"bins": 2, "edges": [0, 1]}, {"bins": 0}, {"edges": [1]}, {"edges": [1, 1]}):
+        with pytest.raises(QueryError, match=r"bins|edges"):
+            a.histogram("x", **wrong)
+
+
 def test_strings_order_by_code_point() -> None:
     assert run(a.max("x"), ["z", "ä", "\U0001f600", "￿", None], slices=5) == "\U0001f600"
     assert run(a.min("x"), pa.array([b"\xff", b"\x00", b""]), slices=2) == b""
@@ -160,8 +232,30 @@ def test_strings_order_by_code_point() -> None:
 def test_quantiles_count_multiplicity() -> None:
     assert run(a.median("x"), [1] * 7 + [100] * 6, slices=5) == 1.0
     assert run(a.quantile("x", 0.95), list(range(101)), slices=4, ordered=False) == 95.0
+    # Counting each slice's 1 once would give 100: one 1 and one 100 per slice.
+    assert run(a.quantile("x", 0.6), [1, 1, 1, 100] * 5, slices=5) == 1.0
     with pytest.raises(QueryError, match="q must be a number from 0 to 1: got 95"):
         a.quantile("x", 95)
+    with pytest.raises(QueryError, match="q must be a list of numbers"):
+        a.percentiles("x", 0.5)
+
+
+def test_quantiles_of_many_slices_without_merging() -> None:
+    """The selection by rank over random sorted runs, beside sorting everything."""
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        values = rng.integers(0, int(rng.choice([3, 50, 10**6])), int(rng.integers(1, 400)))
+        if rng.random() < 0.3:
+            values = np.sort(values)  # slices that do not overlap
+        qs = [0.0, 0.5, 1.0, float(rng.random())]
+        found = run(a.percentiles("x", qs), values, slices=int(rng.integers(1, 40)))
+        assert found == pytest.approx(np.quantile(values, qs).tolist(), rel=1e-12)
+
+
+def test_aggregates_over_sorted_runs_share_them() -> None:
+    sharing = [a.median("x"), a.quantile("x", 0.9), a.percentiles("x", [0.1]), a.mode("x")]
+    sharing += [a.count_distinct("x"), a.histogram("x", bins=3)]
+    assert len({partial for one in sharing for partial in one.bind((pa.float64(),)).partials}) == 1
 
 
 def test_mean_and_variance_share_their_partials() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,17 @@ AGGREGATES = st.one_of(
     INPUTS.map(a.collect),
     INPUTS.map(a.median),
     st.builds(a.quantile, INPUTS, st.floats(0, 1)),
+    st.builds(a.percentiles, INPUTS, st.lists(st.floats(0, 1), min_size=1, max_size=3)),
+    INPUTS.map(a.m4),
+    st.builds(a.nth, INPUTS, COUNTS, st.booleans()),
+    st.builds(lambda column, k, by: a.top_k(column, k, by=by), INPUTS, COUNTS, st.none() | INPUTS),
+    st.builds(a.concat, INPUTS, st.sampled_from(["", ", ", '"'])),
+    INPUTS.map(a.collect_set),
+    INPUTS.map(a.count_distinct),
+    st.builds(a.count_distinct, COLUMNS, COLUMNS, COLUMNS),
+    INPUTS.map(a.mode),
+    st.builds(a.histogram, INPUTS, COUNTS),
+    st.builds(lambda column: a.histogram(column, edges=[-math.inf, 0, 2.5]), INPUTS),
     st.builds(lambda column, by: a.arg_min(column, by=by), INPUTS, INPUTS),
     st.builds(lambda column, by: a.arg_max(column, by=by), INPUTS, INPUTS),
     st.builds(lambda column, keep: a.sum(column, filter=keep), INPUTS, PREDICATES),

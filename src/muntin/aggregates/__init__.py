@@ -13,11 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from muntin.aggregates.choices import ArgMax, ArgMin, First, Last
-from muntin.aggregates.collecting import Collect
+from muntin.aggregates.collecting import Collect, Concat
 from muntin.aggregates.counts import Count
+from muntin.aggregates.distinct import CollectSet, Mode, count_distinct
 from muntin.aggregates.extremes import Max, Min
+from muntin.aggregates.histograms import histogram
+from muntin.aggregates.m4 import M4
 from muntin.aggregates.means import Mean
-from muntin.aggregates.quantiles import Median, Quantile
+from muntin.aggregates.quantiles import Median, Percentiles, Quantile
+from muntin.aggregates.ranking import Nth, TopK
 from muntin.aggregates.spread import Stddev, Variance
 from muntin.aggregates.sums import Sum
 from muntin.aggregates.udaf import aggregate
@@ -31,32 +35,48 @@ __all__ = [
     "arg_min",
     "col",
     "collect",
+    "collect_set",
+    "concat",
     "count",
+    "count_distinct",
     "first",
+    "histogram",
     "last",
+    "m4",
     "max",
     "mean",
     "median",
     "min",
+    "mode",
+    "nth",
+    "percentiles",
     "quantile",
     "stddev",
     "sum",
+    "top_k",
     "variance",
 ]
 
 arg_max = ArgMax
 arg_min = ArgMin
 collect = Collect
+collect_set = CollectSet
+concat = Concat
 count = Count
 first = First
 last = Last
+m4 = M4
 max = Max
 mean = Mean
 median = Median
 min = Min
+mode = Mode
+nth = Nth
+percentiles = Percentiles
 quantile = Quantile
 stddev = Stddev
 sum = Sum
+top_k = TopK
 variance = Variance
 
 

@@ -221,6 +221,22 @@ class Partial(ABC):
         `after` the reduced ones.
         """
 
+    def window(
+        self,
+        state: State,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> State:
+        """Like `reduce`, for windows: only the `lower` of a bound aggregate reads the result.
+
+        So it may refer to `state` where `reduce` would copy all items of all slices. A partial that
+        others need has to leave it as it is.
+        """
+        return self.reduce(state, rows, lo, hi, before, after)
+
     def invert(self, whole: State, part: State) -> State:
         """Row by row what remains of `whole` without `part`; only where `invertible`."""
         raise NotImplementedError(f"{type(self).__name__} is not invertible")

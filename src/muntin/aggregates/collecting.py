@@ -1,4 +1,4 @@
-"""collect: all values, as a list."""
+"""collect and concat: all values, in event-time order."""
 
 from __future__ import annotations
 
@@ -7,28 +7,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
+from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.lists import Collected
-from muntin.errors import DataError
+from muntin.errors import QueryError
 
-__all__ = ["Collect"]
+__all__ = ["Collect", "Concat"]
 
 
 @dataclass(frozen=True, slots=True)
-class Collect(Aggregate):
-    """The values that are not null, in event-time order; the empty list over none.
-
-    >>> collect = Collect("item")
-    >>> collect.lower(collect.combine(collect.lift("tea", at=(9, 0)), collect.lift("cup", at=(8, 1))))
-    ['cup', 'tea']
-    """
-
+class _Collection(Aggregate):
     column: ColumnLike
 
-    constructor = "collect"
     kind = "holistic"
+    invertible = True
 
     def identity(self) -> tuple[Any, ...]:
         return ()
@@ -39,19 +34,65 @@ class Collect(Aggregate):
     def combine(self, p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(sorted(p + q, key=lambda item: item[0]))
 
+    def invert(self, whole: tuple[Any, ...], part: tuple[Any, ...]) -> tuple[Any, ...]:
+        # By place, not by value: of two equal values the right one leaves.
+        gone = {at for at, _ in part}
+        return tuple(item for item in whole if item[0] not in gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Collect(_Collection):
+    """The values that are not null, in event-time order; the empty list over none.
+
+    >>> collect = Collect("item")
+    >>> collect.lower(collect.combine(collect.lift("tea", at=(9, 0)), collect.lift("cup", at=(8, 1))))
+    ['cup', 'tea']
+    """
+
+    constructor = "collect"
+
     def lower(self, p: tuple[Any, ...]) -> list[Any]:
         return [value for _, value in p]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         type_ = pa.list_(arrays.plain_type(types[0]))
-        return Bound(type_, (Collected(self.inputs[0]),), lambda states: _lists(states, type_))
+        collected = Collected(self.inputs[0])
+        return Bound(type_, (collected,), lambda s: list_array(self, s[0].offsets, s[0].values, type_))
 
 
-def _lists(states: tuple[State, ...], type_: pa.DataType) -> pa.Array:
-    items = states[0]
-    if len(items.values) >= 2**31:
-        raise DataError(
-            f"collect found {len(items.values)} values at once; a list array holds less than 2**31"
-        )
-    offsets = pa.array(items.offsets.astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, items.values, type=type_)
+@dataclass(frozen=True, slots=True)
+class Concat(_Collection):
+    """The strings that are not null, joined in event-time order; null over none.
+
+    >>> path = Concat("page", separator=" > ")
+    >>> path.lower(path.combine(path.lift("cart", at=(9, 0)), path.lift("home", at=(8, 1))))
+    'home > cart'
+    """
+
+    separator: str = ""
+
+    constructor = "concat"
+
+    def __post_init__(self) -> None:
+        Aggregate.__post_init__(self)
+        if not isinstance(self.separator, str):
+            raise QueryError(f'separator must be a string, like ", ": got {self.separator!r}')
+
+    def lower(self, p: tuple[Any, ...]) -> str | None:
+        return self.separator.join(value for _, value in p) if p else None
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        type_ = arrays.plain_type(types[0])
+        if not (t.is_string(type_) or t.is_large_string(type_)):
+            raise refuse(self, self.inputs[0], types[0], "strings")
+
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            import pyarrow.compute as pc
+
+            (items,) = states
+            lists = list_array(self, items.offsets, items.values, pa.list_(type_))
+            joined = pc.binary_join(lists, pa.scalar(self.separator, type_))
+            there = np.diff(items.offsets) > 0
+            return pc.if_else(pa.array(there), joined, pa.scalar(None, type_))
+
+        return Bound(type_, (Collected(self.inputs[0]),), lower)

@@ -59,6 +59,17 @@ class Filtered(Partial):
     ) -> State:
         return self.partial.reduce(state, rows, lo, hi, before, after)
 
+    def window(
+        self,
+        state: State,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> State:
+        return self.partial.window(state, rows, lo, hi, before, after)
+
     def invert(self, whole: State, part: State) -> State:
         return self.partial.invert(whole, part)
 

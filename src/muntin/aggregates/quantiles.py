@@ -1,33 +1,35 @@
-"""quantile and median, exact."""
+"""quantile, percentiles and median, exact."""
 
 from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, refuse
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
 from muntin.aggregates.extremes import rank
 from muntin.aggregates.partials.runs import SortedRuns
 from muntin.errors import QueryError
 
-__all__ = ["Median", "Quantile"]
+__all__ = ["Median", "Percentiles", "Quantile", "fraction"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Percentile(Aggregate):
+class _Quantile(Aggregate):
     column: ColumnLike
 
     kind = "holistic"
 
-    def fraction(self) -> float:
-        """Which part of the values lies below the result."""
-        return 0.5
+    def fractions(self) -> tuple[float, ...]:
+        """Which parts of the values lie below the results."""
+        return (0.5,)
 
     def identity(self) -> tuple[Any, ...]:
         return ()
@@ -41,24 +43,26 @@ class _Percentile(Aggregate):
             bisect.insort(merged, value, key=rank)
         return tuple(merged)
 
-    def lower(self, p: tuple[Any, ...]) -> float | None:
-        if not p:
-            return None
-        position = self.fraction() * (len(p) - 1)
-        low, high = float(p[math.floor(position)]), float(p[math.ceil(position)])
-        between = position - math.floor(position)
-        return low if low == high else (1.0 - between) * low + between * high
+    def lower(self, p: tuple[Any, ...]) -> Any:
+        return _interpolated(p, self.fractions()[0]) if p else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         (expr,), type_ = self.inputs, arrays.plain_type(types[0])
         if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
             raise refuse(self, expr, types[0], "numbers")
         runs = SortedRuns(expr, as_float=arrays.is_decimal(type_))
-        return Bound(pa.float64(), (runs,), lambda s: runs.quantiles(s[0], self.fraction(), type_))
+        return self._bound(runs, type_)
+
+    def _bound(self, runs: SortedRuns, type_: pa.DataType) -> Bound:
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            values, there = runs.quantiles(states[0], self.fractions(), type_)
+            return arrays.from_fixed(values[:, 0], there, pa.float64())
+
+        return Bound(pa.float64(), (runs,), lower)
 
 
 @dataclass(frozen=True, slots=True)
-class Median(_Percentile):
+class Median(_Quantile):
     """The value in the middle, or between the two in the middle; null over none.
 
     >>> median = Median("latency")
@@ -70,7 +74,7 @@ class Median(_Percentile):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantile(_Percentile):
+class Quantile(_Quantile):
     """The value below which the fraction `q` of the values lies; null over none.
 
     Exact, between two values by linear interpolation, like Spark's `percentile`. Slices keep their
@@ -87,8 +91,58 @@ class Quantile(_Percentile):
 
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
-        if isinstance(self.q, bool) or not isinstance(self.q, (int, float)) or not 0 <= self.q <= 1:
-            raise QueryError(f"q must be a number from 0 to 1: got {self.q!r}")
+        fraction(self.q, "q")
 
-    def fraction(self) -> float:
-        return float(self.q)
+    def fractions(self) -> tuple[float, ...]:
+        return (float(self.q),)
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles(_Quantile):
+    """Several quantiles as a list, in the order of `q`; null over no value.
+
+    >>> spread = Percentiles("latency", [0.25, 0.75])
+    >>> spread.lower(spread.combine(spread.lift(0), spread.lift(100)))
+    [25.0, 75.0]
+    """
+
+    q: Sequence[float]
+
+    constructor = "percentiles"
+
+    def __post_init__(self) -> None:
+        Aggregate.__post_init__(self)
+        if not isinstance(self.q, (list, tuple)) or not self.q:
+            raise QueryError(f"q must be a list of numbers from 0 to 1, like [0.5, 0.95]: got {self.q!r}")
+        object.__setattr__(self, "q", tuple(fraction(q, "each of q") for q in self.q))
+
+    def fractions(self) -> tuple[float, ...]:
+        return tuple(self.q)
+
+    def lower(self, p: tuple[Any, ...]) -> list[float] | None:
+        return [_interpolated(p, q) for q in self.fractions()] if p else None
+
+    def _bound(self, runs: SortedRuns, type_: pa.DataType) -> Bound:
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            values, there = runs.quantiles(states[0], self.fractions(), type_)
+            ends = np.cumsum(there, dtype=np.int32) * np.int32(len(self.q))
+            offsets = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
+            found = pa.array(values[there].reshape(-1))
+            return pa.ListArray.from_arrays(offsets, found, mask=pa.array(~there))
+
+        return Bound(pa.list_(pa.float64()), (runs,), lower)
+
+
+def fraction(q: object, name: str) -> float:
+    """A fraction that a user gave; a QueryError if it is none."""
+    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
+        raise QueryError(f"{name} must be a number from 0 to 1: got {q!r}")
+    return float(q)
+
+
+def _interpolated(values: tuple[Any, ...], q: float) -> float:
+    """The value at place q * (n - 1) of sorted values, on a straight line between its neighbours."""
+    position = q * (len(values) - 1)
+    low, high = float(values[math.floor(position)]), float(values[math.ceil(position)])
+    between = position - math.floor(position)
+    return low if low == high else (1.0 - between) * low + between * high

@@ -111,7 +111,8 @@ class _Reader:
                 raise self._refused(where, f'"{target}" is given twice, as a column and as an expression')
             arguments[target] = argument
         for key, parameter in parameters.items():
-            if parameter.default is parameter.empty and key not in arguments:
+            needed = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
+            if needed and key not in arguments:
                 raise self._refused(where, f'{name} needs the key "{key}"')
         return self._called(where, lambda: constructor(**arguments))
 

@@ -28,7 +28,7 @@ def combine_ranges(
     walked = int(np.maximum(hi - lo - 1, 0).sum())
     growing = [p.weights(s) is not None for p, s in zip(partials.partials, states, strict=True)]
     if store == LAZY or not len(lo) or all(growing):
-        return partials.reduce(states, rows, lo, hi), walked * len(growing)
+        return partials.window(states, rows, lo, hi), walked * len(growing)
     tree = _Tree(partials.partials[0].size(states[0]) if rows is None else len(rows), lo, hi)
     after: list[Any] = []
     leaves: dict[int, list[Any]] = {}
@@ -37,7 +37,7 @@ def combine_ranges(
         reduced = tuple(after[n] for n in needs)
         if growing[i] or any(growing[n] for n in needs):
             before = tuple(states[n] for n in needs)
-            after.append(partial.reduce(states[i], rows, lo, hi, before, reduced))
+            after.append(partial.window(states[i], rows, lo, hi, before, reduced))
             combines += walked
             continue
         leaf = states[i] if rows is None else partial.take(states[i], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,11 +55,25 @@ class PartialSet:
 
     def reduce(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
         """Row j of the result combines the rows `rows[lo[j]:hi[j]]`, in that order."""
+        return self._combined(lambda partial: partial.reduce, states, rows, lo, hi)
+
+    def window(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
+        """As `reduce`, for windows that are lowered next."""
+        return self._combined(lambda partial: partial.window, states, rows, lo, hi)
+
+    def _combined(
+        self,
+        step: Callable[[Partial], Callable[..., Any]],
+        states: States,
+        rows: Index | None,
+        lo: Index,
+        hi: Index,
+    ) -> States:
         after: list[Any] = []
         for position, (partial, needs) in enumerate(zip(self.partials, self.needs, strict=True)):
             before = tuple(states[i] for i in needs)
             reduced = tuple(after[i] for i in needs)
-            after.append(partial.reduce(states[position], rows, lo, hi, before, reduced))
+            after.append(step(partial)(states[position], rows, lo, hi, before, reduced))
         return tuple(after)
 
     def take(self, states: States, index: Index) -> States:

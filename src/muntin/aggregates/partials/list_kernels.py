@@ -102,3 +102,23 @@ def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
                 row[i] = buffer[i]
             starts[merged] = row.size
             runs = merged
+
+
+@njit(cache=True, nogil=True)
+def subtract(
+    offsets: Ints, time: Ints, seq: Ints, part_offsets: Ints, part_time: Ints, part_seq: Ints
+) -> tuple[Ints, Ints]:
+    """Offsets, and the places of the items of each row without those at the (time, seq) of the part's row."""
+    left = np.zeros(offsets.size, np.int64)
+    index = np.empty(time.size, np.int64)
+    k = 0
+    for j in range(offsets.size - 1):
+        p = part_offsets[j]
+        for i in range(offsets[j], offsets[j + 1]):
+            if p < part_offsets[j + 1] and time[i] == part_time[p] and seq[i] == part_seq[p]:
+                p += 1
+            else:
+                index[k] = i
+                k += 1
+        left[j + 1] = k
+    return left, index[:k].copy()

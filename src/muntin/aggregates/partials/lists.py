@@ -32,7 +32,7 @@ class Collected(Partial):
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Items:
         offsets, index = ordered_tuples(g, (self.expr,))
-        return Items(offsets, g.time[index], g.seq[index], g.array(self.expr).take(pa.array(index)))
+        return _at(Items(offsets, g.time, g.seq, g.array(self.expr)), offsets, index)
 
     def reduce(
         self,
@@ -43,8 +43,17 @@ class Collected(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Items:
-        offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
-        return Items(offsets, state.time[index], state.seq[index], state.values.take(pa.array(index)))
+        return _at(state, *join_rows(state.offsets, state.time, state.seq, rows, lo, hi))
+
+    @property
+    def invertible(self) -> bool:
+        return True
+
+    def invert(self, whole: Items, part: Items) -> Items:
+        from muntin.aggregates.partials.list_kernels import subtract
+
+        left = subtract(whole.offsets, whole.time, whole.seq, part.offsets, part.time, part.seq)
+        return _at(whole, *left)
 
     def concat(self, states: list[Items]) -> Items:
         return Items(
@@ -74,6 +83,11 @@ class Collected(Partial):
     def from_arrow(self, columns: dict[str, pa.Array]) -> Items:
         time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
         return Items(arrays.from_lists(columns["time"]), time, seq, arrays.list_items(columns["values"]))
+
+
+def _at(items: Items, offsets: Ints, index: Ints) -> Items:
+    """Rows of the items at these places."""
+    return Items(offsets, items.time[index], items.seq[index], items.values.take(pa.array(index)))
 
 
 def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:

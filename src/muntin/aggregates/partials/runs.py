@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.arrays import Floats
+from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.lists import stacked
 from muntin.expressions import Expr
 
-__all__ = ["Runs", "SortedRuns"]
+__all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
 
 _SMALL = 32
 """Up to so many keys, a call into NumPy costs more than its vectorised sort saves."""
@@ -21,18 +21,45 @@ _SMALL = 32
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Row j holds the distinct keys `offsets[j]:offsets[j + 1]` in order, and how often each occurs."""
+    """Row j holds the distinct keys `offsets[j]:offsets[j + 1]` in order."""
 
     offsets: Ints
     keys: Ints
-    counts: Ints
+    upto: Ints
+    """How many values of the row are at most as large as the key: the counts of the runs, summed up."""
+
+    def counts(self) -> Ints:
+        """How often each key occurs."""
+        counts = np.diff(self.upto, prepend=0)
+        first = self.offsets[:-1][np.diff(self.offsets) > 0]
+        counts[first] = self.upto[first]
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Row j stands for the rows `rows[lo[j]:hi[j]]` of `runs`, which are not merged."""
+
+    runs: Runs
+    rows: Ints | None
+    lo: Ints
+    hi: Ints
+
+    def merged(self) -> Runs:
+        """The runs of each row as one."""
+        from muntin.aggregates.partials.run_kernels import merge_rows
+
+        runs = self.runs
+        return Runs(*merge_rows(runs.offsets, runs.keys, runs.upto, self.rows, self.lo, self.hi))
 
 
 @dataclass(frozen=True, slots=True)
 class SortedRuns(Partial):
-    """The order keys of all values that are not null, merged when slices combine.
+    """The order keys of all values that are not null, each once, with how often it occurs.
 
-    With `as_float` the values are made floats first (decimals, as in Spark's percentile). [scotty §5.4.1]
+    Slices are sorted once and merged when they combine [scotty §5.4.1]. Windows stay in pieces: a
+    quantile is found in the sorted slices by its rank, which takes a few binary searches in each.
+    With `as_float` the values are made floats first (decimals, as in Spark's percentile).
     """
 
     expr: Expr
@@ -42,13 +69,16 @@ class SortedRuns(Partial):
         from muntin.aggregates.partials.list_kernels import arrange
         from muntin.aggregates.partials.run_kernels import compress, sort_small
 
-        offsets, index = arrange(g.ids(), g.valid(self.expr), g.n)
-        if self.as_float:
-            keys = arrays.order_keys(pa.array(g.floats(self.expr)))[index]
+        keys = arrays.order_keys(pa.array(g.floats(self.expr))) if self.as_float else g.keys(self.expr)
+        valid = g.valid(self.expr)
+        if g.offsets is not None and valid is None:
+            offsets = g.offsets - g.offsets[0]
+            keys = keys[g.offsets[0] : g.offsets[-1]].copy()
         else:
-            keys = g.keys(self.expr)[index]
+            offsets, index = arrange(g.ids(), valid, g.n)
+            keys = keys[index]
         sort_small(offsets, keys, _SMALL)
-        for j in np.flatnonzero(np.diff(offsets) > _SMALL):
+        for j in np.flatnonzero(np.diff(offsets) > _SMALL).tolist():
             keys[offsets[j] : offsets[j + 1]].sort()
         return Runs(*compress(offsets, keys))
 
@@ -61,51 +91,75 @@ class SortedRuns(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Runs:
-        from muntin.aggregates.partials.run_kernels import merge_rows
+        return Pieces(state, rows, lo, hi).merged()
 
-        return Runs(*merge_rows(state.offsets, state.keys, state.counts, rows, lo, hi))
+    def window(
+        self,
+        state: Runs,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Pieces:
+        return Pieces(state, rows, lo, hi)
 
-    def quantiles(self, state: Runs, q: float, type_: pa.DataType) -> pa.Array:
-        """The value below which the fraction q lies, between two values by linear interpolation."""
-        from muntin.aggregates.partials.run_kernels import neighbours
+    def quantiles(
+        self, state: Runs | Pieces, qs: tuple[float, ...], type_: pa.DataType
+    ) -> tuple[Floats, Bools]:
+        """Per row the values below which the fractions lie, and whether there is any.
 
-        below, above, between = neighbours(state.offsets, state.keys, state.counts, q)
-        low, high = self._values(below, type_), self._values(above, type_)
+        Between two values by linear interpolation.
+        """
+        from muntin.aggregates.partials.rank_kernels import neighbours
+
+        pieces = in_pieces(state)
+        runs = pieces.runs
+        below, above, between, sizes = neighbours(
+            runs.offsets, runs.keys, runs.upto, pieces.rows, pieces.lo, pieces.hi, np.array(qs, np.float64)
+        )
+        low, high = self.values(below, type_), self.values(above, type_)
         with np.errstate(invalid="ignore"):
             mixed = (1.0 - between) * low + between * high
         # Equal neighbours need no arithmetic, which would turn an infinity into NaN.
-        return arrays.from_fixed(
-            np.where(below == above, low, mixed), np.diff(state.offsets) > 0, pa.float64()
-        )
+        return np.where(below == above, low, mixed), sizes > 0
 
-    def _values(self, keys: Ints, type_: pa.DataType) -> Floats:
-        return arrays.floats(arrays.from_keys(keys, None, pa.float64() if self.as_float else type_))
+    def values(self, keys: Ints, type_: pa.DataType) -> Floats:
+        """The numbers of these keys."""
+        plain = pa.float64() if self.as_float else type_
+        return arrays.floats(arrays.from_keys(keys.reshape(-1), None, plain)).reshape(keys.shape)
 
     def concat(self, states: list[Runs]) -> Runs:
         return Runs(
             stacked([s.offsets for s in states]),
             np.concatenate([s.keys for s in states]),
-            np.concatenate([s.counts for s in states]),
+            np.concatenate([s.upto for s in states]),
         )
 
     def take(self, state: Runs, index: Ints) -> Runs:
-        return self.reduce(state, None, index, index + 1, (), ())
+        return Pieces(state, None, index, index + 1).merged()
 
     def size(self, state: Runs) -> int:
         return len(state.offsets) - 1
 
     def nbytes(self, state: Runs) -> int:
-        return state.offsets.nbytes + state.keys.nbytes + state.counts.nbytes
+        return state.offsets.nbytes + state.keys.nbytes + state.upto.nbytes
 
     def weights(self, state: Runs) -> Ints:
         return np.diff(state.offsets)
 
     def to_arrow(self, state: Runs) -> dict[str, pa.Array]:
-        parts = {"keys": state.keys, "counts": state.counts}
+        parts = {"keys": state.keys, "upto": state.upto}
         return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Runs:
-        keys, counts = (
-            np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("keys", "counts")
-        )
-        return Runs(arrays.from_lists(columns["keys"]), keys, counts)
+        keys, upto = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("keys", "upto"))
+        return Runs(arrays.from_lists(columns["keys"]), keys, upto)
+
+
+def in_pieces(state: Runs | Pieces) -> Pieces:
+    """Every row as its only piece."""
+    if isinstance(state, Pieces):
+        return state
+    place = np.arange(len(state.offsets), dtype=np.int64)
+    return Pieces(state, None, place[:-1], place[1:])

@@ -9,7 +9,8 @@ from muntin.aggregates.arrays import Bools, Ints
 
 
 @njit(cache=True, nogil=True)
-def _better(keys: Ints | None, time: Ints, seq: Ints, i: int, best: int, largest: bool, latest: bool) -> bool:
+def better(keys: Ints | None, time: Ints, seq: Ints, i: int, best: int, largest: bool, latest: bool) -> bool:
+    """Whether tuple i is chosen before the best one so far."""
     if keys is not None:
         if keys[i] != keys[best]:
             return bool((keys[i] > keys[best]) == largest)
@@ -38,7 +39,7 @@ def choose_scatter(
         if valid is not None and not valid[i]:
             continue
         best = chosen[g]
-        if best < 0 or _better(keys, time, seq, i, best, largest, latest):
+        if best < 0 or better(keys, time, seq, i, best, largest, latest):
             chosen[g] = i
     return chosen
 
@@ -64,7 +65,7 @@ def choose_rows(
                 r = rows[i]
             if seq[r] < 0:
                 continue
-            if best < 0 or _better(keys, time, seq, r, best, largest, latest):
+            if best < 0 or better(keys, time, seq, r, best, largest, latest):
                 best = r
         chosen[j] = best
     return chosen

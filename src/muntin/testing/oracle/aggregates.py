@@ -33,6 +33,10 @@ def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
         return len([row for row in rows if None not in row])
     if name in ("arg_min", "arg_max"):
         return _arg_extreme([(value, by) for value, by in rows if by is not None], largest=name == "arg_max")
+    if name == "count_distinct":
+        return len({tuple(map(_order, row)) for row in rows if None not in row})
+    if name == "top_k":
+        return _top_k([(row[0], row[-1]) for row in rows if row[-1] is not None], aggregate.k)
     if name == "aggregate":
         return _user_defined(aggregate.functions, [row for row in rows if None not in row])
     if name not in _BY_VALUES:
@@ -114,12 +118,78 @@ def _collect(aggregate: Any, values: list[Any]) -> list[Any]:
     return values
 
 
+def _concat(aggregate: Any, values: list[Any]) -> str | None:
+    return aggregate.separator.join(values) if values else None
+
+
+def _collect_set(aggregate: Any, values: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if all(_order(value) != _order(other) for other in found):
+            found.append(value)
+    return found
+
+
+def _mode(aggregate: Any, values: list[Any]) -> Any:
+    """The smallest of the values that occur most often."""
+    if not values:
+        return None
+    ordered = sorted(values, key=_order)
+    keys = [_order(value) for value in ordered]
+    most = max(keys.count(key) for key in keys)
+    return next(value for value, key in zip(ordered, keys, strict=True) if keys.count(key) == most)
+
+
+def _nth(aggregate: Any, values: list[Any]) -> Any:
+    """The n-th from the end."""
+    return values[-aggregate.n] if len(values) >= aggregate.n else None
+
+
+def _m4(aggregate: Any, values: list[Any]) -> dict[str, Any] | None:
+    if not values:
+        return None
+    ordered = sorted(values, key=_order)
+    return {"min": ordered[0], "max": ordered[-1], "first": values[0], "last": values[-1]}
+
+
+def _histogram(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
+    if hasattr(aggregate, "edges"):
+        edges, last = aggregate.edges, aggregate.edges[-1]
+    else:
+        values = [float(value) for value in values if math.isfinite(value)]
+        if not values:
+            return []
+        edges, last = _equal_edges(min(values), max(values), aggregate.bins), math.inf
+    ends = [*edges[1:-1], last]
+    return [
+        {"start": start, "end": shown, "count": len([v for v in values if start <= v < end])}
+        for start, shown, end in zip(edges[:-1], edges[1:], ends, strict=True)
+    ]
+
+
+def _equal_edges(low: float, high: float, bins: int) -> list[float]:
+    """As NumPy does, one value lies in the middle of a range of length 1."""
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return [low + k * (high / bins - low / bins) for k in range(bins)] + [high]
+
+
+def _top_k(pairs: list[tuple[Any, Any]], k: int) -> list[Any]:
+    """The values with the k largest `by`; Python's sort leaves equal ones in their order."""
+    pairs = sorted(pairs, key=lambda pair: _order(pair[1]), reverse=True)
+    return [value for value, _ in pairs[:k]]
+
+
 def _median(aggregate: Any, values: list[Any]) -> float | None:
     return _interpolated(values, 0.5)
 
 
 def _quantile(aggregate: Any, values: list[Any]) -> float | None:
     return _interpolated(values, aggregate.q)
+
+
+def _percentiles(aggregate: Any, values: list[Any]) -> list[float | None] | None:
+    return [_interpolated(values, q) for q in aggregate.q] if values else None
 
 
 def _interpolated(values: list[Any], q: float) -> float | None:
@@ -158,7 +228,14 @@ _BY_VALUES: dict[str, Callable[[Any, list[Any]], Any]] = {
     "max": _max,
     "first": _first,
     "last": _last,
+    "nth": _nth,
+    "m4": _m4,
     "collect": _collect,
+    "collect_set": _collect_set,
+    "concat": _concat,
+    "mode": _mode,
+    "histogram": _histogram,
     "median": _median,
     "quantile": _quantile,
+    "percentiles": _percentiles,
 }

@@ -1,0 +1,198 @@
+"""collect_set, count_distinct and mode: values that are counted once, or how often they are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
+from muntin.aggregates.extremes import rank, require_order
+from muntin.aggregates.lists import list_array
+from muntin.aggregates.partials.codes import has_codes
+from muntin.aggregates.partials.distinct import Distinct
+from muntin.aggregates.partials.extrema import extreme_per_group
+from muntin.aggregates.partials.runs import SortedRuns, in_pieces
+from muntin.errors import QueryError
+from muntin.expressions import Expr, as_expr
+
+__all__ = ["CollectSet", "CountDistinct", "Mode", "count_distinct"]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSet(Aggregate):
+    """The distinct values that are not null, by their first occurrence in event-time order.
+
+    The empty list over none.
+
+    >>> pages = CollectSet("page")
+    >>> both = pages.combine(pages.lift("cart", at=(9, 0)), pages.lift("home", at=(8, 1)))
+    >>> pages.lower(pages.combine(both, pages.lift("cart", at=(7, 2))))
+    ['cart', 'home']
+    """
+
+    column: ColumnLike
+
+    constructor = "collect_set"
+    kind = "holistic"
+
+    def identity(self) -> tuple[Any, ...]:
+        return ()
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
+        return () if value is None else ((at, value),)
+
+    def combine(self, p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
+        first: dict[Any, Any] = {}
+        for item in sorted(p + q, key=lambda item: item[0]):
+            first.setdefault(rank(item[1]), item)
+        return tuple(first.values())
+
+    def lower(self, p: tuple[Any, ...]) -> list[Any]:
+        return [value for _, value in p]
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        require_codes(self, types)
+        type_ = pa.list_(arrays.plain_type(types[0]))
+        distinct = Distinct(self.inputs)
+        return Bound(type_, (distinct,), lambda s: list_array(self, s[0].offsets, s[0].columns[0], type_))
+
+
+@dataclass(frozen=True, slots=True)
+class CountDistinct(Aggregate):
+    """The number of distinct combinations of values; `count_distinct` is the way to write it."""
+
+    columns: tuple[Expr, ...]
+
+    constructor = "count_distinct"
+    kind = "holistic"
+    column_fields: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        return self.columns
+
+    def identity(self) -> frozenset[Any]:
+        return frozenset()
+
+    def lift(self, *values: Any, at: Order = ORIGIN) -> frozenset[Any]:
+        return frozenset() if None in values else frozenset([tuple(map(rank, values))])
+
+    def combine(self, p: frozenset[Any], q: frozenset[Any]) -> frozenset[Any]:
+        return p | q
+
+    def lower(self, p: frozenset[Any]) -> int:
+        return len(p)
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        require_codes(self, types)
+        if len(types) == 1 and arrays.has_keys(arrays.plain_type(types[0])):
+            runs = SortedRuns(self.inputs[0])  # shared with the quantiles of the column
+            return Bound(pa.int64(), (runs,), lambda s: pa.array(np.diff(in_pieces(s[0]).merged().offsets)))
+        return Bound(pa.int64(), (Distinct(self.inputs),), lambda s: pa.array(np.diff(s[0].offsets)))
+
+    def parameters(self) -> dict[str, object]:
+        names = [expr.column for expr in self.columns]
+        found: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
+        if None in names:
+            if len(names) > 1:
+                raise QueryError(
+                    f"{self} cannot be written to a file: of several columns none can be computed"
+                )
+            found = {"expression": self.columns[0].to_text()}
+        return found if self.filter is None else found | {"filter": cast(Expr, self.filter).to_text()}
+
+    def describe(self) -> str:
+        shown = [*map(str, self.columns)] + ([] if self.filter is None else [f"filter={self.filter}"])
+        return f"{self.constructor}({', '.join(shown)})"
+
+
+def count_distinct(
+    column: ColumnLike | Sequence[ColumnLike], *columns: ColumnLike, filter: ColumnLike | None = None
+) -> CountDistinct:
+    """The number of distinct values or, with several columns, of distinct combinations; 0 over none.
+
+    Exact. A tuple with a null in one of the columns does not count, as in SQL.
+
+    >>> count = count_distinct("customer", "shop")
+    >>> both = count.combine(count.lift("ann", 1), count.lift("ann", 2))
+    >>> count.lower(count.combine(both, count.lift("ann", 2)))
+    2
+    """
+    first = column if isinstance(column, (list, tuple)) else (column,)
+    return CountDistinct(tuple(as_expr(one) for one in (*first, *columns)), filter=filter)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode(Aggregate):
+    """The value that occurs most often, of several the smallest; null over none.
+
+    >>> mode = Mode("size")
+    >>> both = mode.combine(mode.lift("M"), mode.lift("S"))
+    >>> mode.lower(both), mode.lower(mode.combine(both, mode.lift("S")))
+    ('M', 'S')
+    """
+
+    column: ColumnLike
+
+    constructor = "mode"
+    kind = "holistic"
+
+    def identity(self) -> dict[Any, tuple[int, Any]]:
+        return {}
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> dict[Any, tuple[int, Any]]:
+        return {} if value is None else {rank(value): (1, value)}
+
+    def combine(
+        self, p: dict[Any, tuple[int, Any]], q: dict[Any, tuple[int, Any]]
+    ) -> dict[Any, tuple[int, Any]]:
+        counts = dict(p)
+        for key, (count, value) in q.items():
+            counts[key] = (counts.get(key, (0, None))[0] + count, value)
+        return counts
+
+    def lower(self, p: dict[Any, tuple[int, Any]]) -> Any:
+        if not p:
+            return None
+        most = max(count for count, _ in p.values())
+        return p[min(key for key, (count, _) in p.items() if count == most)][1]
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
+        require_order(self, 0, types)
+        if arrays.has_keys(type_):
+            return Bound(type_, (SortedRuns(expr),), lambda s: _mode_of_keys(s, type_))
+        return Bound(type_, (Distinct(self.inputs),), _mode_of_items)
+
+
+def require_codes(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> None:
+    """A DataError if the values of an input cannot be compared."""
+    for expr, type_ in zip(aggregate.inputs, types, strict=True):
+        if not has_codes(arrays.plain_type(type_)):
+            raise refuse(aggregate, expr, type_, "values that can be compared")
+
+
+def _mode_of_keys(states: tuple[State, ...], type_: pa.DataType) -> pa.Array:
+    from muntin.aggregates.partials.distinct_kernels import most_frequent
+
+    runs = in_pieces(states[0]).merged()
+    place = most_frequent(runs.offsets, runs.counts())
+    keys = np.zeros(len(place), dtype=np.int64)
+    keys[place >= 0] = runs.keys[place[place >= 0]]
+    return arrays.from_keys(keys, place >= 0, type_)
+
+
+def _mode_of_items(states: tuple[State, ...]) -> pa.Array:
+    from muntin.aggregates.partials.distinct_kernels import most_frequent
+
+    (items,) = states
+    sizes = np.diff(items.offsets)
+    place = most_frequent(items.offsets, items.counts)
+    row = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+    most = items.counts == items.counts[place[row]]
+    return extreme_per_group(items.columns[0], np.where(most, row, -1), len(sizes), largest=False)

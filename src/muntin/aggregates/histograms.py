@@ -1,0 +1,189 @@
+"""histogram: how many values lie in each of several bins."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates import arrays
+from muntin.aggregates.arrays import Floats
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Ints, Order, State, refuse
+from muntin.aggregates.lists import list_array
+from muntin.aggregates.partials.bins import Bins
+from muntin.aggregates.partials.runs import SortedRuns, in_pieces
+from muntin.aggregates.ranking import whole_number
+from muntin.errors import QueryError
+
+__all__ = ["EqualBins", "FixedBins", "histogram"]
+
+_BIN = pa.struct([("start", pa.float64()), ("end", pa.float64()), ("count", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class _Histogram(Aggregate):
+    column: ColumnLike
+
+    constructor = "histogram"
+
+    def _number(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
+        """The type of the column, which must be one of numbers."""
+        type_ = arrays.plain_type(types[0])
+        if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
+            raise refuse(self, self.inputs[0], types[0], "numbers")
+        return type_
+
+
+@dataclass(frozen=True, slots=True)
+class FixedBins(_Histogram):
+    """The bins between given edges; `histogram` is the way to write it. The partial: a count per bin."""
+
+    edges: Sequence[float]
+
+    kind = "distributive"
+    invertible = True
+
+    def __post_init__(self) -> None:
+        Aggregate.__post_init__(self)
+        object.__setattr__(self, "edges", _checked(self.edges))
+
+    def identity(self) -> tuple[int, ...]:
+        return (0,) * (len(self.edges) - 1)
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, ...]:
+        counts = list(self.identity())
+        if value is not None and self.edges[0] <= value < self.edges[-1]:
+            counts[bisect.bisect_right(self.edges, value) - 1] = 1
+        return tuple(counts)
+
+    def combine(self, p: tuple[int, ...], q: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(x + y for x, y in zip(p, q, strict=True))
+
+    def lower(self, p: tuple[int, ...]) -> list[dict[str, Any]]:
+        return _bins(self.edges, p)
+
+    def invert(self, whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(x - y for x, y in zip(whole, part, strict=True))
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        self._number(types)
+        bins = Bins(self.inputs[0], tuple(self.edges))
+
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            counts = states[0]
+            edges = np.broadcast_to(np.array(self.edges), (len(counts), len(self.edges)))
+            return _column(self, edges, counts, np.ones(len(counts), dtype=np.bool_))
+
+        return Bound(pa.list_(_BIN), (bins,), lower)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualBins(_Histogram):
+    """Equally wide bins; `histogram` is the way to write it. The partial: all values, sorted."""
+
+    bins: int
+
+    kind = "holistic"
+
+    def __post_init__(self) -> None:
+        Aggregate.__post_init__(self)
+        whole_number(self.bins, "bins", "how many there are")
+
+    def identity(self) -> tuple[float, ...]:
+        return ()
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[float, ...]:
+        return () if value is None or not math.isfinite(value) else (float(value),)
+
+    def combine(self, p: tuple[float, ...], q: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(p + q))
+
+    def lower(self, p: tuple[float, ...]) -> list[dict[str, Any]]:
+        if not p:
+            return []
+        low, high = (p[0], p[-1]) if p[0] < p[-1] else (p[0] - 0.5, p[0] + 0.5)
+        width = high / self.bins - low / self.bins
+        edges = [low + k * width for k in range(self.bins)] + [high]
+        places = [max(0, min(bisect.bisect_right(edges, value), self.bins) - 1) for value in p]
+        return _bins(edges, [places.count(k) for k in range(self.bins)])
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        type_ = self._number(types)
+        runs = SortedRuns(self.inputs[0], as_float=arrays.is_decimal(type_))
+
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            from muntin.aggregates.partials.bin_kernels import equal_bins
+
+            merged = in_pieces(states[0]).merged()
+            values = runs.values(merged.keys, type_)
+            edges, counts = equal_bins(merged.offsets, values, merged.counts(), self.bins)
+            return _column(self, edges, counts, ~np.isnan(edges[:, 0]))
+
+        return Bound(pa.list_(_BIN), (runs,), lower)
+
+
+def histogram(
+    column: ColumnLike,
+    bins: int | None = None,
+    edges: Sequence[float] | None = None,
+    *,
+    filter: ColumnLike | None = None,
+) -> FixedBins | EqualBins:
+    """How many values lie in each bin, as a list of structs `start`, `end`, `count`.
+
+    NaN lies in no bin.
+
+    Args:
+        column: numbers.
+        bins: how many; they are equally wide, from the smallest to the largest finite value of each
+            window, and the last one holds its end too. That takes all values, which are shared with
+            the quantiles of the column. Over no value the list is empty.
+        edges: instead of `bins`, the edges, in order: a bin holds `start <= value < end`. Values
+            outside are not counted; the outermost edges may be infinite. Over no value counts are 0.
+        filter: a condition; tuples for which it is false or null do not count.
+
+    >>> ages = histogram("age", edges=[0, 18, 65])
+    >>> for one in ages.lower(ages.combine(ages.lift(17), ages.lift(18))):
+    ...     print(one)
+    {'start': 0.0, 'end': 18.0, 'count': 1}
+    {'start': 18.0, 'end': 65.0, 'count': 1}
+    """
+    if (bins is None) == (edges is None):
+        raise QueryError(
+            f"histogram needs bins=10 or edges=[0, 10, 100], one of them: got {bins!r} and {edges!r}"
+        )
+    if edges is not None:
+        return FixedBins(column, edges, filter=filter)
+    assert bins is not None
+    return EqualBins(column, bins, filter=filter)
+
+
+def _checked(edges: Sequence[float]) -> tuple[float, ...]:
+    numbers = isinstance(edges, (list, tuple)) and all(
+        isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in edges
+    )
+    if not numbers or len(edges) < 2 or any(not a < b for a, b in pairwise(edges)):
+        raise QueryError(f"edges must be two numbers or more, each above the one before: got {edges!r}")
+    return tuple(map(float, edges))
+
+
+def _bins(edges: Sequence[float], counts: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {"start": start, "end": end, "count": count}
+        for start, end, count in zip(edges[:-1], edges[1:], counts, strict=True)
+    ]
+
+
+def _column(aggregate: Aggregate, edges: Floats, counts: Ints, there: Any) -> pa.Array:
+    """One list of bins for each row of edges and counts; an empty one where not `there`."""
+    start, end, count = (part[there].reshape(-1) for part in (edges[:, :-1], edges[:, 1:], counts))
+    items = pa.StructArray.from_arrays([pa.array(part) for part in (start, end, count)], fields=list(_BIN))
+    offsets = np.concatenate([[0], np.cumsum(there * np.int64(counts.shape[1]))])
+    return list_array(aggregate, offsets, items, pa.list_(_BIN))

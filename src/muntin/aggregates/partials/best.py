@@ -1,0 +1,113 @@
+"""A bounded number of tuples chosen per slice, with a payload of any type: nth and top_k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.codes import order_codes
+from muntin.aggregates.partials.lists import stacked
+from muntin.expressions import Expr
+
+__all__ = ["Best", "BestItems"]
+
+_PARTS = ("time", "seq", "by", "payload")
+
+
+@dataclass(frozen=True, slots=True)
+class BestItems:
+    """Row j holds the items `offsets[j]:offsets[j + 1]`, the best one first."""
+
+    offsets: Ints
+    time: Ints
+    seq: Ints
+    by: pa.Array | None
+    payload: pa.Array
+
+    def at(self, offsets: Ints, index: Ints) -> BestItems:
+        """Rows of the items at these places."""
+        place = pa.array(index)
+        by = None if self.by is None else self.by.take(place)
+        return BestItems(offsets, self.time[index], self.seq[index], by, self.payload.take(place))
+
+
+@dataclass(frozen=True, slots=True)
+class Best(Partial):
+    """The k tuples with the largest `by`, of equal ones the first; without `by`, the k newest ones.
+
+    It carries (time, arrival), so it commutes, and no other tuple needs to be kept. Nulls in `by`
+    are skipped, nulls in the payload only on demand.
+    """
+
+    payload: Expr
+    k: int
+    by: Expr | None = None
+    skip_nulls: bool = False
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> BestItems:
+        from muntin.aggregates.partials.list_kernels import arrange
+
+        wanted = ((self.by,) if self.by is not None else ()) + ((self.payload,) if self.skip_nulls else ())
+        offsets, index = arrange(g.ids(), g.valid_in_all(wanted), g.n)
+        by = None if self.by is None else g.array(self.by)
+        return self._best(BestItems(offsets, g.time, g.seq, by, g.array(self.payload)), offsets, index)
+
+    def _best(self, items: BestItems, offsets: Ints, index: Ints) -> BestItems:
+        from muntin.aggregates.partials.best_kernels import best_of_rows
+
+        keys = None if items.by is None else order_codes(items.by)
+        newest = self.by is None
+        return items.at(*best_of_rows(offsets, index, keys, items.time, items.seq, self.k, True, newest))
+
+    def reduce(
+        self,
+        state: BestItems,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> BestItems:
+        from muntin.aggregates.partials.list_kernels import gather
+
+        offsets, index = gather(state.offsets, rows, lo, hi)
+        return self._best(state, offsets, index)
+
+    def concat(self, states: list[BestItems]) -> BestItems:
+        return BestItems(
+            stacked([s.offsets for s in states]),
+            np.concatenate([s.time for s in states]),
+            np.concatenate([s.seq for s in states]),
+            None if self.by is None else pa.concat_arrays([s.by for s in states]),
+            pa.concat_arrays([s.payload for s in states]),
+        )
+
+    def take(self, state: BestItems, index: Ints) -> BestItems:
+        from muntin.aggregates.partials.list_kernels import gather
+
+        return state.at(*gather(state.offsets, None, index, index + 1))
+
+    def size(self, state: BestItems) -> int:
+        return len(state.offsets) - 1
+
+    def nbytes(self, state: BestItems) -> int:
+        return state.offsets.nbytes + sum(part.nbytes for part in _parts(state).values())
+
+    def to_arrow(self, state: BestItems) -> dict[str, pa.Array]:
+        return {name: arrays.to_lists(state.offsets, part) for name, part in _parts(state).items()}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> BestItems:
+        time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
+        by = arrays.list_items(columns["by"]) if "by" in columns else None
+        offsets = arrays.from_lists(columns["time"])
+        return BestItems(offsets, time, seq, by, arrays.list_items(columns["payload"]))
+
+
+def _parts(state: BestItems) -> dict[str, Ints | pa.Array]:
+    parts = {name: getattr(state, name) for name in _PARTS}
+    return {name: cast("Ints | pa.Array", part) for name, part in parts.items() if part is not None}

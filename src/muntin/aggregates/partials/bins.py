@@ -1,0 +1,58 @@
+"""Counts of values in bins with given edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates.base import Groups, Ints, State
+from muntin.aggregates.partials.columns import NumericPartial
+from muntin.expressions import Expr
+
+__all__ = ["Bins"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bins(NumericPartial):
+    """How many values lie in each bin `[edges[k], edges[k + 1])`. State: (rows, bins)."""
+
+    expr: Expr
+    edges: tuple[float, ...]
+
+    @property
+    def invertible(self) -> bool:
+        return True
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
+        from muntin.aggregates.partials.bin_kernels import count_bins
+
+        out = np.zeros((g.n, len(self.edges) - 1), dtype=np.int64)
+        count_bins(g.floats(self.expr), g.valid(self.expr), g.ids(), np.array(self.edges), out)
+        return out
+
+    def reduce(
+        self,
+        state: Ints,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Ints:
+        from muntin.aggregates.partials.bin_kernels import add_bin_rows
+
+        out = np.zeros((len(lo), state.shape[1]), dtype=np.int64)
+        add_bin_rows(state, rows, lo, hi, out)
+        return out
+
+    def invert(self, whole: Ints, part: Ints) -> Ints:
+        return whole - part
+
+    def to_arrow(self, state: Ints) -> dict[str, pa.Array]:
+        return {"counts": pa.FixedSizeListArray.from_arrays(pa.array(state.reshape(-1)), state.shape[1])}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> Ints:
+        counts = np.array(columns["counts"].flatten(), dtype=np.int64)
+        return counts.reshape(-1, len(self.edges) - 1)

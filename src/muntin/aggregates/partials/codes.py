@@ -1,0 +1,55 @@
+"""Values of any type as integers that are equal where the values are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import Ints
+from muntin.aggregates.partials.extrema import has_arrow_order
+
+__all__ = ["codes", "has_codes", "order_codes"]
+
+
+def has_codes(type_: pa.DataType) -> bool:
+    """Whether values of the type can be compared with each other."""
+    return bool(arrays.has_keys(type_) or has_arrow_order(type_) or types.is_null(type_))
+
+
+def codes(columns: tuple[pa.Array, ...]) -> tuple[Ints, int]:
+    """Integers from 0 that are equal where the values of all columns are, and how many there are.
+
+    There must be no nulls. As in Spark NaN equals NaN, and -0.0 equals 0.0.
+
+    >>> codes((pa.array(["a", "b", "a", "a"]), pa.array([0.0, 1.0, -0.0, 1.0])))
+    (array([0, 1, 0, 2]), 3)
+    """
+    found, size = _encoded(_comparable(columns[0]))
+    for column in columns[1:]:
+        other, others = _encoded(_comparable(column))
+        found, size = _encoded(pa.array(found * others + other))
+    return found, size
+
+
+def order_codes(array: pa.Array) -> Ints:
+    """Integers that compare as the values do, among the values of this array only.
+
+    >>> order_codes(pa.array(["b", "a", "b"]))
+    array([2, 1, 2])
+    """
+    if arrays.has_keys(array.type):
+        return arrays.order_keys(array)
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.rank(array, tiebreaker="dense")).astype(np.int64)
+
+
+def _comparable(array: pa.Array) -> pa.Array:
+    return pa.array(arrays.order_keys(array)) if arrays.has_keys(array.type) else array
+
+
+def _encoded(array: pa.Array) -> tuple[Ints, int]:
+    encoded = array.dictionary_encode()
+    return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)

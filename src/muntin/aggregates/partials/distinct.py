@@ -1,0 +1,110 @@
+"""The distinct values of a slice, of any type and of several columns at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.codes import codes
+from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
+from muntin.expressions import Expr
+
+__all__ = ["Distinct", "DistinctItems"]
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctItems:
+    """Row j holds the items `offsets[j]:offsets[j + 1]`, no two of them equal.
+
+    They are sorted by the (time, seq) of their first tuples.
+    """
+
+    offsets: Ints
+    time: Ints
+    seq: Ints
+    counts: Ints
+    """How many tuples have these values."""
+    columns: tuple[pa.Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Partial):
+    """Each combination of values without nulls once, with its first (time, arrival) and how often it occurs.
+
+    Values that are 64-bit numbers have a smaller partial, `SortedRuns`; this one knows the order of
+    occurrence, strings, and several columns.
+    """
+
+    exprs: tuple[Expr, ...]
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> DistinctItems:
+        offsets, index = ordered_tuples(g, self.exprs)
+        columns = tuple(g.array(expr).take(pa.array(index)) for expr in self.exprs)
+        ones = np.ones(len(index), dtype=np.int64)
+        return _without_repetition(DistinctItems(offsets, g.time[index], g.seq[index], ones, columns))
+
+    def reduce(
+        self,
+        state: DistinctItems,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> DistinctItems:
+        offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
+        joined = _at(state, offsets, index, state.counts[index])
+        # A row alone repeats nothing, and most rows of a table are alone.
+        return joined if np.all(hi - lo <= 1) else _without_repetition(joined)
+
+    def concat(self, states: list[DistinctItems]) -> DistinctItems:
+        columns = zip(*(s.columns for s in states), strict=True)
+        return DistinctItems(
+            stacked([s.offsets for s in states]),
+            np.concatenate([s.time for s in states]),
+            np.concatenate([s.seq for s in states]),
+            np.concatenate([s.counts for s in states]),
+            tuple(pa.concat_arrays(parts) for parts in columns),
+        )
+
+    def take(self, state: DistinctItems, index: Ints) -> DistinctItems:
+        return self.reduce(state, None, index, index + 1, (), ())
+
+    def size(self, state: DistinctItems) -> int:
+        return len(state.offsets) - 1
+
+    def nbytes(self, state: DistinctItems) -> int:
+        parts = (state.offsets, state.time, state.seq, state.counts, *state.columns)
+        return sum(part.nbytes for part in parts)
+
+    def weights(self, state: DistinctItems) -> Ints:
+        return np.diff(state.offsets)
+
+    def to_arrow(self, state: DistinctItems) -> dict[str, pa.Array]:
+        parts = {"time": state.time, "seq": state.seq, "counts": state.counts}
+        parts |= {str(k): column for k, column in enumerate(state.columns)}
+        return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> DistinctItems:
+        time, seq, counts = (
+            np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq", "counts")
+        )
+        values = tuple(arrays.list_items(columns[str(k)]) for k in range(len(self.exprs)))
+        return DistinctItems(arrays.from_lists(columns["time"]), time, seq, counts, values)
+
+
+def _without_repetition(items: DistinctItems) -> DistinctItems:
+    """The first of equal items of each row, with their counts summed."""
+    from muntin.aggregates.partials.distinct_kernels import first_of_each
+
+    return _at(items, *first_of_each(items.offsets, *codes(items.columns), items.counts))
+
+
+def _at(items: DistinctItems, offsets: Ints, index: Ints, counts: Ints) -> DistinctItems:
+    place = pa.array(index)
+    columns = tuple(column.take(place) for column in items.columns)
+    return DistinctItems(offsets, items.time[index], items.seq[index], counts, columns)
