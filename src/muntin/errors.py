@@ -10,7 +10,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["DataError", "MuntinError", "QueryError", "SnapshotError", "UserCodeError", "nearest"]
+__all__ = [
+    "DataError",
+    "MissingFileError",
+    "MuntinError",
+    "QueryError",
+    "SnapshotError",
+    "UserCodeError",
+    "nearest",
+]
 
 
 class MuntinError(Exception):
@@ -19,6 +27,10 @@ class MuntinError(Exception):
 
 class QueryError(MuntinError, ValueError):
     """A query that cannot mean anything, whatever the data."""
+
+
+class MissingFileError(QueryError, FileNotFoundError):
+    """A query file that is not there; also a `FileNotFoundError`, as Python's own functions raise."""
 
 
 class DataError(MuntinError, ValueError):

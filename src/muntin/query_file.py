@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from muntin.dsl import Query
-from muntin.errors import QueryError
+from muntin.errors import MissingFileError, QueryError, nearest
 from muntin.query import files
 
 __all__ = ["load", "loads", "to_toml"]
@@ -18,12 +18,18 @@ def load(path: str | PathLike[str]) -> Query:
     """The query in a TOML file.
 
     Raises QueryError, with the file and the table in it, for anything that is not
-    understood; nothing is ignored.
+    understood, and for a file that is not there; nothing is ignored.
     """
     try:
         text = Path(path).read_text("utf-8")
     except UnicodeDecodeError as error:
         raise QueryError(f"{path} is not a text in UTF-8: {error}") from None
+    except FileNotFoundError as error:
+        whole = Path(path).absolute()
+        hint = nearest(whole.name, (other.name for other in whole.parent.glob("*.toml")))
+        raise MissingFileError(f"there is no file {whole}; give the path of a query file.{hint}") from error
+    except OSError as error:
+        raise QueryError(f"cannot read {path}: {error.strerror}; give the path of a query file") from error
     return loads(text, str(path))
 
 

@@ -270,8 +270,19 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(QueryError, match="is not a text in UTF-8"):
         mt.load(path)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "queries.toml").write_text(EXAMPLE)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(QueryError, match=r'there is no file /.*/querys\.toml; .*Did you mean "queries.toml"'):
+        mt.load("querys.toml")
     with pytest.raises(FileNotFoundError):
-        mt.load(tmp_path / "none.toml")
+        mt.load("querys.toml")
+    with pytest.raises(QueryError, match=r"there is no file /.*/no/such/querys\.toml; give the path"):
+        mt.load("no/such/querys.toml")
+    with pytest.raises(QueryError, match=r"cannot read .*: Is a directory; give the path of a query file"):
+        mt.load(tmp_path)
 
 
 def _discretize(record: Any) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -204,10 +205,20 @@ def test_times_of_another_kind_are_refused(second: pa.Array) -> None:
     assert op.finish()["n"].to_pylist() == [1]
 
 
-@pytest.mark.parametrize("wrong", [[1.5], ["12:00"], [True], [dt.date(2024, 1, 1)], [b"1"]], ids=str)
-def test_what_is_no_time_is_refused(wrong: list[Any]) -> None:
-    with pytest.raises(DataError, match="the time column must be a timestamp or an integer: got"):
-        mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t").run({"t": wrong})
+@pytest.mark.parametrize("wrong", [1.5, "12:00", True, dt.date(2024, 1, 1), b"1"], ids=str)
+def test_what_is_no_time_is_refused(wrong: Any) -> None:
+    for window, kinds in ((w.tumbling(10), "integers"), (w.count(2), "timestamps or integers")):
+        shape = mt.windows(x=window).aggregate(n=a.count()).on("t")
+        told = rf'the column "t" must hold {kinds}: got {re.escape(repr(wrong))} in row 0'
+        with pytest.raises(DataError, match=told):
+            shape.run({"t": [wrong, wrong]})
+        with pytest.raises(DataError, match="the time column must be a timestamp or an integer: got"):
+            shape.run({"t": pa.array([wrong])})
+
+
+def test_a_text_for_a_time_names_the_cure() -> None:
+    with pytest.raises(DataError, match=r"repair it, turn texts into times with datetime.fromisoformat, or"):
+        mt.windows(x=w.tumbling("1 hour")).aggregate(n=a.count()).on("t").run([{"t": "2024-05-01T12:00"}])
 
 
 def test_lengths_must_be_in_the_unit_of_the_column() -> None:
@@ -221,7 +232,7 @@ def test_lengths_must_be_in_the_unit_of_the_column() -> None:
 def test_times_near_the_limits_are_refused_without_wrapping(time: int) -> None:
     op = mt.windows(x=w.tumbling(10), s=w.session(5)).aggregate(n=a.count()).on("t").operator()
     op.process({"t": [1]})
-    with pytest.raises(DataError, match=rf"times must lie within \+-2\*\*62.*got {time}"):
+    with pytest.raises(DataError, match=rf'"t" must lie within \+-2\*\*62.*got {time} in row 1'):
         op.process({"t": [2, time]})
     assert op.finish()["n"].to_pylist() == [1, 1]
 

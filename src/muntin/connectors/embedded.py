@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time as clocks
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from muntin.connectors.tables import is_record, to_batch
-from muntin.errors import DataError, MuntinError, QueryError
+from muntin.connectors.tables import Expected, as_record, to_batch
+from muntin.errors import MuntinError, QueryError
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, QuerySpec
 from muntin.query.files import loads, to_toml
 from muntin.slicing import snapshot as snapshots
+from muntin.slicing.arrivals import BadTupleError, Misfit
+from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.operator import Added, SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
@@ -73,7 +76,7 @@ class Operator:
         self._engine.lag = self._lag
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
-        self._records: list[dict[str, Any]] = []
+        self._records: list[Mapping[str, Any]] = []
 
     # Input. -----------------------------------------------------------------------------------------
 
@@ -84,57 +87,68 @@ class Operator:
         early results after each batch are asked for.
         """
         self._heard = self._clock()
-        if is_record(data):
-            self._records.append(data)  # type: ignore[arg-type]  # is_record tells that it is a mapping
+        record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
+        if record is not None:
+            self._records.append(record)
             if len(self._records) < BUFFER and not self._prompt():
                 return self._nothing()
             return self.flush()
-        parts = [self.flush()] if self._records else []
-        return _joined([*parts, self._take(data)])
+        self._slice_records()
+        return self._due(self._take(*to_batch(data, self._expected())))
 
     def flush(self) -> pa.Table:
         """Slice the records that are buffered; `advance` and `finish` do it by themselves."""
+        self._slice_records()
+        return self._due()
+
+    def _slice_records(self) -> None:
+        """Slice the buffered records. A bad one is told; those before it count, those behind it wait."""
         if not self._records:
-            return self._nothing()
-        records, self._records = self._records, []
-        try:
-            return self._take(records)
-        except MuntinError:
-            if len(records) == 1:
-                raise
-        except BaseException:
-            self._records = records
-            raise
-        # One of them is bad: the ones before it count, the ones behind it wait.
-        schema, parts = self._types_of(records), []
-        for i, record in enumerate(records):
-            self._records = records[i + 1 :]
-            parts.append(self._take([record], schema))
-        return _joined(parts)
+            return
+        batch, misfits = to_batch(self._records, self._expected())
+        done, size = 0, len(batch)
+        while done < len(batch):
+            own = [replace(m, row=m.row - done) for m in misfits if done <= m.row < done + size]
+            try:
+                self._engine.held.append(self._take(batch.slice(done, size), own))
+            except MuntinError as error:
+                if size == 1:
+                    del self._records[0]
+                    raise
+                # Up to the bad one, which is told by itself; of other errors half of them know less.
+                size = max(1, error.row if isinstance(error, BadTupleError) else size // 2)
+            else:
+                del self._records[:size]
+                done, size = done + size, len(batch) - done - size
 
-    def _types_of(self, records: list[dict[str, Any]]) -> pa.Schema | None:
-        """The types that these records have together: one alone may hold nulls."""
-        try:
-            return to_batch(records).schema
-        except DataError:
-            return None
+    def _expected(self) -> Expected:
+        engine = self._engine
+        time, windows = engine.spec.time, tuple(q.window for q in engine.live.queries)
+        kind = kind_of_time(engine.spec, windows, self._lag)
+        if engine.binding is None:
+            return Expected(time, kind, columns_read(engine.spec, windows))
+        schema, columns = engine.binding.schema, engine.binding.columns()
+        return Expected(time, kind, columns, {name: schema.field(name).type for name in columns})
 
-    def _take(self, data: object, schema: pa.Schema | None = None) -> pa.Table:
-        binding = self._engine.binding
-        batch = to_batch(data, schema if binding is None else binding.schema)
+    def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
             return self._nothing()  # no tuples, and no types to learn
         if self._lag is None:
-            return self._engine.process(batch)
-        if binding is None and self._engine.spec.time in batch.schema.names:
+            return self._engine.process(batch, misfits)
+        if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
             kind = batch.schema.field(self._engine.spec.time).type
             if not pa.types.is_null(kind):
                 TimeColumn(kind, (self._lag,))  # of the same unit
         with whole_or_nothing(self._engine, sliced=True):
-            results = self._engine.process(batch)
+            results = self._engine.process(batch, misfits)
             if self._engine.binding is None:  # only bad tuples so far
                 return results
             return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
+
+    def _due(self, *parts: pa.Table) -> pa.Table:
+        """These results, behind those that an error kept from being returned."""
+        held, self._engine.held = self._engine.held, []
+        return _joined([*held, *parts] or [self._nothing()])
 
     def _prompt(self) -> bool:
         """Whether a record may complete a window at once, so that it must not wait in the buffer."""
@@ -153,21 +167,21 @@ class Operator:
         A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
         A watermark lower than the last one is ignored.
         """
-        parts = [self.flush()] if self._records else []
-        return _joined([*parts, self._engine.advance(self._engine.to_internal(watermark))])
+        self._slice_records()
+        return self._due(self._engine.advance(self._engine.to_internal(watermark)))
 
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window."""
-        parts = [self.flush()] if self._records else []
-        return _joined([*parts, self._engine.finish()])
+        self._slice_records()
+        return self._due(self._engine.finish())
 
     def poll(self) -> pa.Table:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
-        parts = [self.flush()] if self._records else []
+        self._slice_records()
         limit = self._engine.spec.idle_after
-        if limit is not None and self._clock() - self._heard >= limit / 1_000_000:
-            parts.append(self._engine.advance(self._engine.latest_due()))
-        return _joined(parts or [self._nothing()])
+        if limit is None or self._clock() - self._heard < limit / 1_000_000:
+            return self._due()
+        return self._due(self._engine.advance(self._engine.latest_due()))
 
     # Queries that come and go. ----------------------------------------------------------------------
 
@@ -176,22 +190,24 @@ class Operator:
 
         Returns since when each is complete, and says what cannot be served retroactively.
         """
-        self.flush()
+        self._slice_records()
         return self._engine.add_queries(named)
 
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
-        self.flush()
+        self._slice_records()
         self._engine.remove_query(name)
 
     # Side outputs and state. ------------------------------------------------------------------------
 
     def take_late(self) -> pa.Table:
         """The tuples that came too late, with the `query` they missed; only with late="route"."""
+        self._slice_records()
         return self._engine.take_late()
 
     def take_bad(self) -> pa.Table:
-        """The tuples without a usable time; only with bad="route"."""
+        """The bad tuples, each with the `reason`; only with bad="route"."""
+        self._slice_records()
         return self._engine.take_bad()
 
     @property
@@ -206,7 +222,7 @@ class Operator:
 
     def snapshot(self) -> bytes:
         """The whole state as bytes, without any code; `restore` continues from it."""
-        self.flush()
+        self._slice_records()
         try:
             text = to_toml(snapshots.current_spec(self._engine))
         except QueryError:
@@ -233,7 +249,7 @@ class Operator:
 
     def stats(self) -> Stats:
         """Counters, slices, kept tuples and bytes of state."""
-        self.flush()
+        self._slice_records()
         return self._engine.stats()
 
 
@@ -241,4 +257,5 @@ def _joined(parts: list[pa.Table]) -> pa.Table:
     if len(parts) == 1:
         return parts[0]
     full = [p for p in parts if p.num_rows]
-    return pa.concat_tables(full) if full else parts[-1]
+    # Before its first value the type of a column may not be known.
+    return pa.concat_tables(full, promote_options="default") if full else parts[-1]

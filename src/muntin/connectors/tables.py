@@ -8,58 +8,115 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from muntin.connectors.types import FAILURES, LossError, kind_of, lossless, type_name
+from muntin.connectors.values import as_texts, to_column
 from muntin.errors import DataError
+from muntin.slicing.arrivals import Misfit
+from muntin.slicing.binding import require
+from muntin.slicing.key_columns import plain_array
 
-__all__ = ["is_record", "to_batch"]
+__all__ = ["Expected", "as_record", "to_batch"]
 
 _ACCEPTED = (
     "an Arrow Table or RecordBatch, a pandas or polars DataFrame, a dict of columns or a list of dicts"
 )
-_FAILURES = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+_STAMPS = frozenset({"timestamp", "timestamp with a zone"})
+_INTEGERS = frozenset({"integer"})
+_TIMES = {"integer": (_INTEGERS, _STAMPS), "timestamp": (_STAMPS, _INTEGERS), "": (_STAMPS | _INTEGERS,)}
+"""What a time column may hold, by the kind that the query asks for. The other kind is told as such later."""
 
 
-def is_record(data: object) -> bool:
-    """Whether `data` is one record: a dict with a value, not a column, under some name.
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is known of the columns of the next batch.
 
-    >>> is_record({"ts": 1, "amount": 2.5}), is_record({"ts": [1], "amount": [2.5]})
-    (True, False)
+    Columns that no query reads (`reads` None: all are read) are taken as they are. `types` are those
+    that are fixed already. `kind` is that of the time column, as far as the query tells it.
     """
-    return isinstance(data, Mapping) and any(not _is_column(value) for value in data.values())
+
+    time: str = ""
+    kind: str = ""
+    reads: frozenset[str] | None = None
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+
+    def read(self, name: str) -> bool:
+        """Whether some query reads the column."""
+        return self.reads is None or name in self.reads
 
 
-def to_batch(data: object, schema: pa.Schema | None = None) -> pa.RecordBatch:
+ANYTHING = Expected()
+
+
+def as_record(data: object, time: str, *, forgiving: bool = False) -> Mapping[str, Any] | None:
+    """`data` if it is one record, a dict with a single time; None if it is not.
+
+    A dict of values without any time is a record only where that is forgiven.
+
+    >>> as_record({"ts": 1, "tags": ["a", "b"]}, "ts")
+    {'ts': 1, 'tags': ['a', 'b']}
+    >>> as_record({"ts": [1, 2], "amount": [2.5, 3.5]}, "ts")
+    """
+    if not isinstance(data, Mapping):
+        return None
+    if time not in data:
+        if not forgiving or not data or any(_is_column(value) for value in data.values()):
+            return None
+        data = {time: None, **data}
+    if _is_column(data[time]):
+        return None
+    for name in data:
+        _check_name(name)
+    return data
+
+
+def to_batch(data: object, expected: Expected = ANYTHING) -> tuple[pa.RecordBatch, list[Misfit]]:
     """One record batch with the tuples of `data`, without a copy where possible.
 
-    Columns that `schema` names get the type that it gives them, so that a batch
-    of Python values means the same as the batches before it. Columns that it does
-    not name are kept as they are.
+    Python values that do not fit their column are null in the batch, and told apart. A column of
+    Arrow, NumPy or a DataFrame has one type: if that does not fit, it is a DataError.
 
-    >>> to_batch([{"ts": 1, "shop": "a"}, {"ts": 2}]).to_pydict()
-    {'ts': [1, 2], 'shop': ['a', None]}
+    >>> batch, misfits = to_batch([{"ts": 1, "shop": "a"}, {"ts": 2.5}, {"ts": "soon"}])
+    >>> batch.to_pydict()
+    {'ts': [1.0, 2.5, None], 'shop': ['a', None, None]}
+    >>> print(misfits[0].reason)
+    the column "ts" must be of type double: got 'soon'
     """
-    batch = _convert(data, schema)
+    if isinstance(data, Mapping):
+        return _from_columns(data, expected)
+    if isinstance(data, list | tuple):
+        return _from_records(data, expected)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return _from_columns(_pandas_columns(data), expected)
+    batch = data if isinstance(data, pa.RecordBatch) else _one_batch(_to_table(data))
     if batch.schema.metadata is not None:
         batch = batch.replace_schema_metadata(None)
-    return _cast(_without_views(batch), schema)
+    given = batch.columns
+    columns = [_fitted(name, c, expected) for name, c in zip(batch.schema.names, given, strict=True)]
+    if all(new is old for new, old in zip(columns, given, strict=True)):
+        return batch, []
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names), []
 
 
-def _convert(data: object, schema: pa.Schema | None) -> pa.RecordBatch:
-    if isinstance(data, pa.RecordBatch):
-        return data
+def _to_table(data: object) -> pa.Table:
+    polars = sys.modules.get("polars")
     if isinstance(data, pa.Table):
-        return _one_batch(data)
-    if isinstance(data, Mapping):
-        if is_record(data):
-            data = {name: [value] for name, value in data.items()}
-        return _from_columns(data, schema)
-    if isinstance(data, list | tuple):
-        return _from_records(data, schema)
-    return _one_batch(_from_frame(data))
+        return data
+    if polars is not None and isinstance(data, polars.LazyFrame):
+        raise DataError("a polars LazyFrame has no tuples yet; call .collect() on it first")
+    if hasattr(data, "__arrow_c_stream__") and not _is_column(data):
+        try:
+            return pa.table(data)
+        except FAILURES as error:
+            raise DataError(f"cannot read the {type(data).__name__}: {error}") from error
+    raise DataError(f"cannot read tuples from {type(data).__name__}; pass {_ACCEPTED}")
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -75,42 +132,50 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     )
 
 
-def _from_frame(data: object) -> pa.Table:
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
-    if pandas is not None and isinstance(data, pandas.DataFrame):
-        frame: Any = data
-        # An index with a name is a column that the user set aside; one without is a counter.
-        named = all(name is not None for name in frame.index.names)
-        try:
-            return pa.Table.from_pandas(frame, preserve_index=named)
-        except _FAILURES as error:
-            raise DataError(f"cannot read the pandas DataFrame: {error}") from error
-    if polars is not None and isinstance(data, polars.DataFrame):
-        return data.to_arrow()
-    if polars is not None and isinstance(data, polars.LazyFrame):
-        raise DataError("a polars LazyFrame has no tuples yet; call .collect() on it first")
-    if hasattr(data, "__arrow_c_stream__") and not _is_column(data):
-        return pa.table(data)
-    raise DataError(f"cannot read tuples from {type(data).__name__}; pass {_ACCEPTED}")
+def _pandas_columns(frame: Any) -> dict[str, Any]:
+    columns = {str(name): frame.iloc[:, i] for i, name in enumerate(frame.columns)}
+    if len(columns) < frame.shape[1]:
+        raise DataError(f"names of columns must be unique: got {', '.join(map(str, frame.columns))}")
+    # An index with a name is a column that the user set aside; one without is a counter.
+    if all(name is not None for name in frame.index.names):
+        levels = {str(name): frame.index.get_level_values(name) for name in frame.index.names}
+        columns |= {name: level.to_series() for name, level in levels.items()}
+    return columns
 
 
-def _from_columns(data: Mapping[Any, Any], schema: pa.Schema | None) -> pa.RecordBatch:
+def _from_columns(data: Mapping[Any, Any], expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
     arrays: dict[str, pa.Array] = {}
+    misfits: list[Misfit] = []
+    if data and expected.time:
+        require((expected.time,), pa.schema([(str(name), pa.null()) for name in data]))
     for name, values in data.items():
-        if not isinstance(name, str):
-            raise DataError(f"names of columns must be texts: got {name!r}")
-        arrays[name] = _array(name, values, schema)
+        _check_name(name)
+        if not _is_column(values):
+            raise DataError(
+                f'the column "{name}" must hold a value for each of "{expected.time}": got {values!r}; '
+                f'pass a list, or one record with a single "{expected.time}"'
+            )
+        python = _python_values(values)
+        if python is None:
+            arrays[name] = _fitted(name, _array(name, values), expected)
+        else:
+            arrays[name] = _column(name, python, expected, misfits)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise DataError(f"columns must have the same length: got {shown}")
-    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)), misfits
 
 
-def _from_records(data: Sequence[Any], schema: pa.Schema | None) -> pa.RecordBatch:
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise DataError(f"names of columns must be texts: got {name!r}")
+
+
+def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
     # Arrow's own from_pylist takes the names of the first record and drops the others'. A field that
     # no record of this batch has is null, as it would be beside records that have it.
-    names: dict[Any, None] = dict.fromkeys(() if schema is None or not data else schema.names)
+    names: dict[Any, None] = dict.fromkeys(expected.types if data else ())
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise DataError(
@@ -118,77 +183,76 @@ def _from_records(data: Sequence[Any], schema: pa.Schema | None) -> pa.RecordBat
                 f"pass {_ACCEPTED}"
             )
         names.update(dict.fromkeys(record))
-    return _from_columns({name: [record.get(name) for record in data] for name in names}, schema)
+    return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
 
 
-def _array(name: str, values: Any, schema: pa.Schema | None) -> pa.Array:
-    if isinstance(values, pa.ChunkedArray):
-        return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
-    if isinstance(values, pa.Array):
+def _python_values(values: Any) -> Sequence[Any] | None:
+    """The values of a column of Python objects; None for a column that has a type already."""
+    if isinstance(values, list | tuple | range):
         return values
-    python = isinstance(values, list | tuple | range)
-    known = schema is not None and python and name in schema.names
-    if known and schema and pa.types.is_integer(schema.field(name).type):
-        _refuse_fractions(name, values, schema.field(name).type)
+    if isinstance(values, np.ndarray):
+        return values.tolist() if values.dtype.hasobject and values.ndim == 1 else None
+    dtype = str(getattr(values, "dtype", None))
+    if dtype == "object":  # a pandas Series, where a NaN among objects stands for no value
+        return values.where(values.notna(), None).tolist()  # type: ignore[no-any-return]
+    return values.to_list() if dtype == "Object" else None  # polars
+
+
+def _array(name: str, values: Any) -> pa.Array:
     try:
-        array = pa.array(values, schema.field(name).type) if known and schema else pa.array(values)
-    except _FAILURES as error:
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    except FAILURES as error:
         raise DataError(f'cannot read the column "{name}": {error}') from error
-    if isinstance(array, pa.ChunkedArray):  # a pandas Series that Arrow holds in chunks
-        return array.combine_chunks()
-    if python and not known and pa.types.is_decimal128(array.type):
-        # Inferred from these values alone; the next batch may hold longer ones.
-        return array.cast(pa.decimal128(38, array.type.scale))
-    return array
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
 
 
-def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Views of texts and bytes as plain columns: Arrow cannot take rows from views."""
-    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    if not any(type_ in plain for type_ in batch.schema.types):
-        return batch
-    columns = [column.cast(plain.get(column.type, column.type)) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+def _column(name: str, values: Sequence[Any], expected: Expected, misfits: list[Misfit]) -> pa.Array:
+    """A column of Python values; those that do not fit are added to the misfits."""
+    if not expected.read(name):
+        column, rows = to_column(values)
+        return as_texts(values) if rows else column
+    groups = _TIMES[expected.kind] if name == expected.time else ()
+    column, rows = to_column(values, expected.types.get(name), groups)
+    misfits += [_misfit(row, name, values[row], column.type, expected) for row in rows]
+    return column
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema | None) -> pa.RecordBatch:
-    if schema is None:
-        return batch
-    arrays, changed = list(batch.columns), False
-    for i, name in enumerate(batch.schema.names):
-        if name not in schema.names or arrays[i].type == schema.field(name).type:
-            continue
-        wanted, given = schema.field(name).type, arrays[i].type
-        rule = f'the column "{name}" must be of type {wanted} in every batch: got {given}'
-        if _kind(given) not in ("null", _kind(wanted)):
-            raise DataError(f"{rule}; cast it")
-        try:
-            arrays[i], changed = arrays[i].cast(wanted), True
-        except _FAILURES as error:
-            raise DataError(f"{rule} ({error})") from error
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if changed else batch
+def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expected) -> Misfit:
+    rule, cure = f"must be of type {type_}", ""
+    if pa.types.is_null(type_):  # not one value has a type
+        rule = "must be of a type that Arrow has"
+        if name == expected.time:
+            rule = f"must hold {f'{expected.kind}s' if expected.kind else 'timestamps or integers'}"
+    (given, _), numbers = to_column([value]), ("integer", "float", "decimal")
+    if name == expected.time and isinstance(value, str):
+        cure = "turn texts into times with datetime.fromisoformat"
+    elif kind_of(type_) in numbers and kind_of(given.type) in numbers and given.type != type_:
+        cure = f"pass schema={{{name!r}: {type_name(given.type)}}}"
+    return Misfit(row, name, value, rule, cure)
 
 
-def _kind(type_: pa.DataType) -> str:
-    """What a type means: Arrow would also turn times into counts of their unit, and numbers into texts."""
-    if pa.types.is_dictionary(type_):
-        return _kind(type_.value_type)
-    if pa.types.is_timestamp(type_):
-        return "timestamp" if type_.tz is None else "timestamp with a zone"
-    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
-        return "number"
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
-        return "text"
-    return "null" if pa.types.is_null(type_) else str(type_)
-
-
-def _refuse_fractions(name: str, values: Sequence[Any], type_: pa.DataType) -> None:
-    """Arrow itself would cut them off."""
-    for row, value in enumerate(values):
-        if isinstance(value, float) and not value.is_integer():
-            raise DataError(
-                f'the column "{name}" must be of type {type_} in every batch: got {value} in row {row}'
-            )
+def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
+    """A typed column in the type that is expected of it."""
+    # Views of texts and bytes become plain columns: Arrow cannot take rows from views.
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if column.type in views:
+        column = column.cast(views[column.type])
+    if not expected.read(name):
+        return column
+    given, wanted = column.type, expected.types.get(name)
+    try:
+        return plain_array(column) if wanted is None else lossless(column, wanted)
+    except LossError as loss:
+        rule = f'the column "{name}" must be of type {wanted} in every batch: got '
+        if loss.row is None:
+            raise DataError(f"{rule}{given}; cast it") from None
+        value = column[loss.row].as_py()
+        raise DataError(
+            f"{rule}{value!r} ({given}) in row {loss.row}; cast it, "
+            f"or pass schema={{{name!r}: {type_name(given)}}}"
+        ) from None
 
 
 def _is_column(value: object) -> bool:

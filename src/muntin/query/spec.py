@@ -91,7 +91,8 @@ class QuerySpec:
             early: Results of open windows: `mt.every("10 seconds")` or `mt.each_batch()`.
             late: Tuples too late for every window are counted and dropped, or also
                 routed to the late output.
-            bad: Tuples without a usable time fail the run, are skipped, or are routed.
+            bad: Tuples without a usable time, or with a value of a wrong type, fail the
+                run, are skipped, or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
         """
         return replace(

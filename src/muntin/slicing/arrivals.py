@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,65 +13,121 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError
 from muntin.slicing.binding import Binding
+from muntin.slicing.routed import with_column, with_texts
 from muntin.timeline import LIMIT
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
 
+Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
-def _measurable(column: pa.Array) -> npt.NDArray[np.bool_]:
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A value that its column cannot hold: the batch has a null there, and the tuple is bad."""
+
+    row: int
+    column: str
+    value: object
+    rule: str
+    cure: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, in words."""
+        shown = repr(self.value)
+        return f"{_rule(self.column, self.rule)}{shown if len(shown) <= 80 else f'{shown[:77]}...'}"
+
+
+class BadTupleError(DataError):
+    """A bad tuple where the policy is "fail"; `row` is its place in the batch."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+class Arrivals:
+    """Separates bad tuples, which do not fit their types or have no place in time, from the others."""
+
+    def __init__(self, policy: str) -> None:
+        self.policy = policy
+        self.bad = 0
+        self.routed: list[pa.Table] = []
+
+    def timeless(self, data: pa.RecordBatch, time: str, misfits: Sequence[Misfit]) -> bool:
+        """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
+        if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
+            return False
+        self._set_aside(data, misfits, [_unusable(data, time, np.arange(len(data)))])
+        return True
+
+    def good(
+        self, data: pa.RecordBatch, binding: Binding, misfits: Sequence[Misfit] = ()
+    ) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+        """The usable tuples and their times; with the policy "fail" an error before anything changes."""
+        time, valid = binding.time.to_internal(data.column(binding.spec.time), strict=False)
+        usable = [(name, _measurable(data.column(name))) for name in binding.measures]
+        if valid is not None:
+            usable.insert(0, (binding.spec.time, valid))
+        flaws = [_unusable(data, name, np.flatnonzero(~fine)) for name, fine in usable if not fine.all()]
+        if not flaws and not misfits:
+            return data, time
+        wrong = self._set_aside(data, misfits, flaws)
+        kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
+        return data.take(pa.array(kept)), time[kept]
+
+    def _set_aside(
+        self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[tuple[Rows, pa.Array]]
+    ) -> Rows:
+        """Treat these tuples as the policy says; returns their rows. The first reason found counts."""
+        misfit_rows = np.array([misfit.row for misfit in misfits], dtype=np.int64)
+        told = pa.array([misfit.reason for misfit in misfits], pa.string())
+        rows, first = np.unique(
+            np.concatenate([misfit_rows, *(rows for rows, _ in flaws)]), return_index=True
+        )
+        reasons = pa.concat_arrays([told, *(texts for _, texts in flaws)]).take(pa.array(first))
+        texts = [(int(np.searchsorted(rows, m.row)), m.column, str(m.value)) for m in misfits]
+        wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
+        shown = wrong.slice(0, SAMPLE).to_pylist()
+        if self.policy == "fail":
+            cure = misfits[first[0]].cure if first[0] < len(misfits) else ""
+            others = f" ({len(rows)} of {len(data)} tuples are bad)" if len(data) > 1 else ""
+            raise BadTupleError(
+                f"{reasons[0]} in row {rows[0]}, {shown[0]}{others}; "
+                f'repair it, {f"{cure}, " if cure else ""}or choose bad="skip" or bad="route"',
+                int(rows[0]),
+            )
+        sample = zip(reasons.to_pylist()[:SAMPLE], shown, strict=True)
+        LOG.warning("%d bad tuples: %s", len(rows), "; ".join(f"{why} in {tuple_}" for why, tuple_ in sample))
+        self.bad += len(rows)
+        if self.policy == "route":
+            self.routed.append(with_column(wrong, "reason", reasons))
+        return rows
+
+
+def _rule(column: str, rule: str) -> str:
+    return f'the column "{column}" {rule}: got '
+
+
+def _unusable(data: pa.RecordBatch, column: str, rows: Rows) -> tuple[Rows, pa.Array]:
+    """These tuples have no place in time, or on a measure; and why."""
+    values = data.column(column).take(pa.array(rows))
+    absent = pc.is_null(values)
+    needs = _rule(column, "needs a value in every tuple")
+    within = _rule(column, "must lie within +-2**62 (microseconds, or units of its own)")
+    rules = pc.if_else(absent, needs, within)
+    return rows, pc.binary_join_element_wise(rules, values.cast(pa.string()).fill_null("null"), "")
+
+
+def _measurable(column: pa.Array) -> Mask:
     """Which values are positions on a measure: numbers below 2**62, no null, no NaN."""
-    there: npt.NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False).copy()
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype=np.bool_)
+    there: Mask = pc.is_valid(column).to_numpy(zero_copy_only=False).copy()
     values = column.fill_null(0).to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f":
         values = values.astype(np.float64, copy=False)
     there &= (values < LIMIT) & (values > -LIMIT)
     return there
-
-
-class Arrivals:
-    """Separates tuples without a usable time (or measure) from the others."""
-
-    def __init__(self, policy: str) -> None:
-        self.policy = policy
-        self.bad = 0
-        self.routed: list[pa.RecordBatch] = []
-
-    def timeless(self, data: pa.RecordBatch, time: str) -> bool:
-        """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
-        if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
-            return False
-        shown = [data.slice(i, 1).to_pylist()[0] for i in range(min(SAMPLE, len(data)))]
-        if self.policy == "fail":
-            raise DataError(
-                f"every tuple needs a value in {time}: none of {len(data)} has one, first row 0: {shown[0]}; "
-                'repair them, or choose bad="skip" or bad="route"'
-            )
-        self._set_aside(data, time, shown)
-        return True
-
-    def _set_aside(self, wrong: pa.RecordBatch, columns: str, shown: list[dict[str, Any]]) -> None:
-        LOG.warning("%d bad tuples (no usable value in %s), such as %s", len(wrong), columns, shown)
-        self.bad += len(wrong)
-        if self.policy == "route":
-            self.routed.append(wrong)
-
-    def good(self, data: pa.RecordBatch, binding: Binding) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
-        """The usable tuples and their times; with the policy "fail" an error before anything changes."""
-        strict = self.policy == "fail"
-        time, valid = binding.time.to_internal(data.column(binding.spec.time), strict=strict)
-        for name in binding.measures:
-            there = _measurable(data.column(name))
-            valid = there if valid is None else valid & there
-        if valid is None or valid.all():
-            return data, time
-        wrong = np.flatnonzero(~valid)
-        shown = [data.slice(int(i), 1).to_pylist()[0] for i in wrong[:SAMPLE]]
-        columns = ", ".join([binding.spec.time, *binding.measures])
-        if strict:
-            raise DataError(
-                f"every tuple needs a value in {columns}: {len(wrong)} of {len(data)} have no usable one, "
-                f'first row {wrong[0]}: {shown[0]}; repair them, or choose bad="skip" or bad="route"'
-            )
-        self._set_aside(data.take(pa.array(wrong)), columns, shown)
-        return data.take(pa.array(np.flatnonzero(valid))), time[valid]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from muntin.expressions import Expr, as_expr, types
 from muntin.query import QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
-from muntin.timeline import NEG_INF, TimeColumn
+from muntin.timeline import NEG_INF, Micros, TimeColumn
 from muntin.windows.base import TupleDriven, Tuples, Window
 
 
@@ -48,6 +49,10 @@ class Binding:
         keys = tuple(schema.field(k).type for k in spec.keys)
         measures = tuple(dict.fromkeys(w.measure for w in windows if w.measure))
         return cls(spec, schema, time, keys, inputs, kinds, partials, measures)
+
+    def columns(self) -> frozenset[str]:
+        """The columns that it reads."""
+        return frozenset({self.spec.time, *self.spec.keys, *(c for e in self.inputs for c in e.columns)})
 
     def result_schema(self, windows: tuple[Window, ...]) -> pa.Schema:
         """Keys, query, window, aggregates, kind, revision."""
@@ -101,6 +106,25 @@ def window_inputs(window: Window, schema: pa.Schema) -> tuple[Expr, ...]:
     if not named and isinstance(window, TupleDriven) and window.wants_records:
         return tuple(as_expr(name) for name in schema.names)
     return named
+
+
+def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] | None:
+    """The columns that some query reads; None where the user's code may look at any of them."""
+    names = {spec.time, *spec.keys}
+    names.update(name for _, a in spec.aggregates for e in a.reads for name in e.columns)
+    for window in windows:
+        if isinstance(window, TupleDriven) and window.wants_records and not window.inputs():
+            return None
+        names.update(name for e in window.inputs() for name in e.columns)
+    return frozenset(names)
+
+
+def kind_of_time(spec: QuerySpec, windows: Iterable[Window], lag: int | None) -> str:
+    """What the time column must hold, as the lengths in the query tell: durations, or units of integers."""
+    lengths = [s for w in windows if w.measure is None for s in w.spans()]
+    lengths += [spec.allowed_lateness, 0 if lag is None else lag]
+    told = [length for length in lengths if length]
+    return ("timestamp" if isinstance(told[0], Micros) else "integer") if told else ""
 
 
 def unbound_schema(spec: QuerySpec) -> pa.Schema:

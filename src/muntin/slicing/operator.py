@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from muntin.expressions import Expr, evaluate
 from muntin.metrics import Metrics
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, Every, QuerySpec
-from muntin.slicing.arrivals import Arrivals
+from muntin.slicing.arrivals import Arrivals, Misfit
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
 from muntin.slicing.compaction import FEW, compact
@@ -23,7 +23,7 @@ from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, SliceManager
 from muntin.slicing.results import Results
-from muntin.slicing.routed import one_table
+from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
@@ -64,6 +64,7 @@ class SlicingOperator:
         self.keys = KeyTable(())
         self.arrivals = Arrivals(spec.bad)
         self.late: list[Late] = []
+        self.held: list[pa.Table] = []
         self.crowded = FEW
         self._watermark = NEG_INF
         self._seq = 0
@@ -97,31 +98,36 @@ class SlicingOperator:
         for query in live.queries:
             query.inputs = window_inputs(query.window, binding.schema)
 
-    def process(self, data: pa.RecordBatch) -> pa.Table:
-        """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for."""
-        with whole_or_nothing(self, sliced=self.in_order or isinstance(self.spec.early, EachBatch)):
-            return self._process(data)
+    def process(self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
+        """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for.
 
-    def _process(self, data: pa.RecordBatch) -> pa.Table:
-        batch, _ = self.take_in(data)
+        `misfits` are values that the batch could not hold.
+        """
+        with whole_or_nothing(self, sliced=self.in_order or isinstance(self.spec.early, EachBatch)):
+            return self._process(data, misfits)
+
+    def _process(self, data: pa.RecordBatch, misfits: Sequence[Misfit]) -> pa.Table:
+        batch, _ = self.take_in(data, misfits)
         early = self._look_early() if batch is not None and isinstance(self.spec.early, EachBatch) else []
         if batch is not None and self.in_order:
             complete = self._advance(max(int(batch.time[-1]), self._watermark), closing=False)
             return pa.concat_tables([self._table(early), complete]) if early else complete
         return self._table(early) if early else self.nothing()
 
-    def take_in(self, data: pa.RecordBatch) -> tuple[Batch | None, pa.RecordBatch]:
+    def take_in(
+        self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()
+    ) -> tuple[Batch | None, pa.RecordBatch]:
         """Slice or keep the usable tuples of a batch; returns them as they are inside and as they came.
 
         A column ARRIVAL says how to order tuples of one time; without it they follow in the order in
         which they come.
         """
-        if self.binding is None and self.arrivals.timeless(data, self.spec.time):
+        if self.binding is None and self.arrivals.timeless(data, self.spec.time, misfits):
             self.metrics.bad = self.arrivals.bad
             return None, data
         binding = self.bind(data.schema)
         require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
-        data, time = self.arrivals.good(data, binding)
+        data, time = self.arrivals.good(data, binding, misfits)
         self.metrics.bad = self.arrivals.bad
         if not len(data):
             return None, data
@@ -263,19 +269,19 @@ class SlicingOperator:
     def take_late(self) -> pa.Table:
         """Late tuples since the last call, each with the query that it missed."""
         late, self.late = self.late, []
-        if not late:
-            schema = pa.schema([]) if self.binding is None else self.binding.schema
-            return schema.append(pa.field("query", pa.string())).empty_table()
-        raw = one_table(part.raw for part in late)
+        raw = one_table(part.raw for part in late) if late else self._no_input()
         missed = pa.array([part.query for part in late for _ in range(len(part.raw))], pa.string())
-        return raw.append_column(pa.field("query", pa.string()), missed)
+        return with_column(raw, "query", missed)
 
     def take_bad(self) -> pa.Table:
-        """Bad tuples since the last call."""
+        """Bad tuples since the last call, each with the reason."""
         bad, self.arrivals.routed = self.arrivals.routed, []
-        if not bad:
-            return (pa.schema([]) if self.binding is None else self.binding.schema).empty_table()
-        return one_table(bad)
+        if bad:
+            return one_table(bad)
+        return with_column(self._no_input(), "reason", pa.array([], pa.string()))
+
+    def _no_input(self) -> pa.Table:
+        return (pa.schema([]) if self.binding is None else self.binding.schema).empty_table()
 
     def stats(self) -> Stats:
         """What the operator holds and has done; slices are folded to the fewest first."""

@@ -28,6 +28,37 @@ def one_table(parts: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
         return pa.concat_tables([_as_texts(table, mixed) for table in tables], promote_options="default")
 
 
+def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """The tuples with one more column at the end; where one has its name already, that gets a number.
+
+    >>> with_column(pa.table({"query": ["a", "b"]}), "query", pa.array(["ten", "ten"])).to_pylist()[0]
+    {'query_1': 'a', 'query': 'ten'}
+    """
+    names, number = table.column_names, 1
+    while name in names:
+        if f"{name}_{number}" not in names:
+            names[names.index(name)] = f"{name}_{number}"
+        number += 1
+    return table.rename_columns(names).append_column(pa.field(name, values.type), values)
+
+
+def with_texts(table: pa.Table, texts: Iterable[tuple[int, str, str]]) -> pa.Table:
+    """The tuples with these texts (row, column, text) in place of values that no type could hold.
+
+    >>> with_texts(pa.table({"t": [None, 7]}), [(0, "t", "soon")]).to_pylist()
+    [{'t': 'soon'}, {'t': '7'}]
+    """
+    by_column: dict[str, dict[int, str]] = {}
+    for row, column, text in texts:
+        by_column.setdefault(column, {})[row] = text
+    table = _as_texts(table, set(by_column))
+    for column, told in by_column.items():
+        values = [told.get(row, value) for row, value in enumerate(table.column(column).to_pylist())]
+        at = table.column_names.index(column)
+        table = table.set_column(at, column, pa.array(values, pa.string()))
+    return table
+
+
 def _as_texts(table: pa.Table, names: set[str]) -> pa.Table:
     for i, name in enumerate(table.column_names):
         if name in names:

@@ -53,7 +53,9 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
         "bad": operator.arrivals.bad,
         "bound": operator.binding is not None,
     }
-    tables: dict[str, pa.Table] = {}
+    # Tuples without any time are bad before the types are known.
+    tables = {f"bad/{i}": bad for i, bad in enumerate(operator.arrivals.routed)}
+    tables |= {f"held/{i}": results for i, results in enumerate(operator.held) if results.num_rows}
     if operator.binding is not None:
         tables["input"] = operator.binding.schema.empty_table()
         _save_state(operator, header, tables)
@@ -87,6 +89,8 @@ def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpe
     operator._watermark = header["watermark"]
     operator._seq = header["seq"]
     operator.arrivals.bad = header["bad"]
+    operator.arrivals.routed = [table for path, table in tables.items() if path.startswith("bad/")]
+    operator.held = [table for path, table in tables.items() if path.startswith("held/")]
     if header["bound"]:
         operator.bind(tables["input"].schema)
         _load_state(operator, header, tables)
@@ -137,8 +141,6 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
             tables[f"waiting_at/{i}"] = pa.table({"key": waiting.raw.key, "time": waiting.raw.time})
     for i, late in enumerate(operator.late):
         tables[f"late/{i}/{late.query}"] = pa.Table.from_batches([late.raw])
-    for i, bad in enumerate(operator.arrivals.routed):
-        tables[f"bad/{i}"] = pa.Table.from_batches([bad])
     for name, registry in operator.windows.registries.items():
         tables[f"registry/{name}"] = pa.table({c: pa.array(getattr(registry, c)) for c in _REGISTRY})
         if registry.values is not None:
@@ -172,8 +174,6 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
             slices.waiting.append(waiting)
         elif kind == "late":
             operator.late.append(Late(name.partition("/")[2], _one_batch(table)))
-        elif kind == "bad":
-            operator.arrivals.routed.append(_one_batch(table))
         elif kind == "registry":
             columns = {c: table.column(c).to_numpy().copy() for c in _REGISTRY}
             operator.windows.registries[name] = Registry(

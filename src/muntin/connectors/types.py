@@ -1,0 +1,101 @@
+"""What column types mean, and how a column changes its type without losing anything."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from muntin.slicing.key_columns import plain_array, plain_type
+
+__all__ = ["FAILURES", "LossError", "kind_of", "lossless", "type_name"]
+
+FAILURES = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
+"""What Arrow raises for values that it cannot take."""
+
+_KINDS = [
+    (t.is_null, "null"),
+    (t.is_boolean, "boolean"),
+    (t.is_integer, "integer"),
+    (t.is_floating, "float"),
+    (t.is_decimal, "decimal"),
+    (lambda type_: t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_), "text"),
+    (lambda type_: t.is_binary(type_) or t.is_large_binary(type_), "bytes"),
+    (lambda type_: t.is_timestamp(type_) and type_.tz is None, "timestamp"),
+    (t.is_timestamp, "timestamp with a zone"),
+    (t.is_date, "date"),
+    (t.is_time, "time"),
+    (t.is_duration, "duration"),
+]
+_NUMBERS = ("integer", "float", "decimal")
+
+
+class LossError(ValueError):
+    """Values that another type cannot hold. `row` is the first of them; None: it is the type itself."""
+
+    def __init__(self, row: int | None) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+def kind_of(type_: pa.DataType) -> str:
+    """What the values of a type are, in one word; "other" for nested types and extensions.
+
+    >>> kind_of(pa.int32()), kind_of(pa.large_string()), kind_of(pa.timestamp("s", "UTC"))
+    ('integer', 'text', 'timestamp with a zone')
+    """
+    type_ = plain_type(type_)
+    return next((kind for matches, kind in _KINDS if matches(type_)), "other")
+
+
+def type_name(type_: pa.DataType) -> str:
+    """A type as `schema={...}` takes it.
+
+    >>> type_name(pa.float64()), type_name(pa.timestamp("us", "UTC")), type_name(pa.decimal128(38, 2))
+    ('"float64"', 'pa.timestamp("us", "UTC")', 'pa.decimal128(38, 2)')
+    """
+    if t.is_timestamp(type_) and type_.tz is not None:
+        return f'pa.timestamp("{type_.unit}", "{type_.tz}")'
+    name = {"double": "float64", "float": "float32", "halffloat": "float16"}.get(str(type_), str(type_))
+    return f"pa.{name}" if t.is_decimal(type_) else f'"{name}"'
+
+
+def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The same values in another type, decoded where they came encoded.
+
+    Raises LossError where a value would change, or mean something else: Arrow would also turn
+    times into counts of their unit, and numbers into texts.
+
+    >>> lossless(pa.array([1, 2], pa.int32()), pa.float64()).to_pylist()
+    [1.0, 2.0]
+    """
+    column = plain_array(column)
+    if column.type == wanted:
+        return column
+    given, asked = kind_of(column.type), kind_of(wanted)
+    if given not in ("null", asked) and not {given, asked} <= set(_NUMBERS):
+        raise LossError(None)
+    try:
+        cast = column.cast(wanted)
+    except FAILURES:
+        raise LossError(_first_change(column, wanted)) from None
+    if given in _NUMBERS and "integer" not in (given, asked) and (row := _changed(column, cast)) is not None:
+        raise LossError(row)  # Arrow rounds floats and decimals without a word
+    return cast
+
+
+def _first_change(column: pa.Array, wanted: pa.DataType) -> int | None:
+    try:
+        return _changed(column, column.cast(wanted, safe=False))
+    except FAILURES:
+        return None
+
+
+def _changed(column: pa.Array, cast: pa.Array) -> int | None:
+    """The first row that is another value after the way there and back."""
+    differs = pc.not_equal(column, cast.cast(column.type, safe=False))
+    if t.is_floating(column.type):
+        both = pc.and_(pc.is_nan(column), pc.is_nan(cast) if t.is_floating(cast.type) else False)
+        differs = pc.and_not(differs, both)
+    row = pc.index(differs, True).as_py()
+    return None if row < 0 else int(row)
