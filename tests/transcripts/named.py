@@ -30,6 +30,12 @@ class Doubling(w.ContextFree):
         return [] if time < 1 else [(1 << (time.bit_length() - 1), 1 << time.bit_length())]
 
 
+class DoublingAndEmpty(Doubling):
+    """Windows without a tuple come out as well."""
+
+    emit_empty = True
+
+
 class Pairs(w.ForwardContextFree):
     """Two records each."""
 
@@ -58,6 +64,7 @@ NAMED = {
     "discretized": w.discretize(_begins_and_ends, columns=["begins", "ends"]),
     "full_buffer": w.trigger(_full, _surplus),
     "doubling": Doubling(),
+    "doubling_and_empty": DoublingAndEmpty(),
     "pairs": Pairs(),
     "before_zero": BeforeZero(),
     "product": a.aggregate("v", lift=int, combine=lambda p, q: p * q, name="product"),

@@ -112,11 +112,19 @@ def test_last_end_and_first_start(name: str, data: Any, times: Any, after: int) 
     assert window.first_start(after) == first
 
 
-@given(window=WINDOWS["sliding"], first=time, last=time, after=time, upto=time)
-def test_all_windows_between_two_tuples(window: Any, first: int, last: int, after: int, upto: int) -> None:
-    first, last = sorted((first, last))
-    expected = [(s, e) for s, e in every_window(window) if s <= last and e > first and after < e <= upto]
-    assert pairs(window.windows_between(first, last, after, upto)) == sorted(expected)
+@pytest.mark.parametrize("name", WINDOWS)
+@given(data=st.data(), spans=st.lists(st.tuples(time, time).map(sorted), max_size=5), after=time, upto=time)
+def test_windows_that_overlap_spans(name: str, data: Any, spans: Any, after: int, upto: int) -> None:
+    window: ContextFreeWindow = data.draw(WINDOWS[name])
+    first = np.array(sorted(lo for lo, _ in spans), np.int64)
+    last = np.array(sorted(hi for _, hi in spans), np.int64)
+    expected = [
+        (start, end)
+        for start, end in every_window(window)
+        if after < end <= upto and any(end > lo and start <= hi for lo, hi in zip(first, last, strict=True))
+    ]
+    found = pairs(window.overlapping(first, last, after, upto))
+    assert found == sorted(expected, key=lambda pair: pair[::-1])
 
 
 @pytest.mark.parametrize("name", [name for name in WINDOWS if name != "landmark"])

@@ -25,7 +25,9 @@ EXAMPLES = {
     "tumbling 1 minute ": w.sliding("1 minute", every=dt.timedelta(minutes=1)),
     "tumbling 0.5 on km": w.tumbling(0.5, measure="km"),
     "sliding 10 every 2, offset 1 on km": w.sliding(10, 2, 1, measure="km"),
-    "cumulate 1 hour by 1 minute, offset 5 seconds": w.cumulate("1 hour", "1 minute", "5 seconds"),
+    "cumulate 1 hour by 1 minute, offset 5 seconds": w.cumulate(
+        "1 hour", "1 minute", "5 seconds", emit_empty=True
+    ),
     "session 30 seconds": w.session("30 seconds"),
     "session 30 seconds, at most 1 hour": w.session("30 seconds", max_length="1 hour"),
     "session 5 on km": w.session(5, measure="km"),
@@ -35,7 +37,9 @@ EXAMPLES = {
     "count 100": w.count(100),
     "count 100 every 10": w.count(100, every=10, emit_partial=True),
     "fixed band of 1 day from 2024-01-01T00:00:00+00:00": w.fixed_band("2024-01-01", "1 day"),
-    "fixed band of 10 from -5": w.fixed_band(-5, 10),
+    "fixed band of 10 from -5": w.fixed_band(-5, 10, emit_empty=True),
+    "landmark from 0 every 10": w.landmark(0, 10, emit_empty=True),
+    "calendar day in UTC": w.calendar("day", emit_empty=True),
     "landmark from 1970-01-01T00:00:00+00:00 every 1 hour": w.landmark(0, "1 hour"),
     "calendar week in Europe/Berlin, offset 6 hours": w.calendar("week", "Europe/Berlin", "6 hours"),
     "punctuation where kind == 'start'": w.punctuation(pc.field("kind") == "start"),

@@ -47,6 +47,9 @@ REFUSED: dict[str, Any] = {
     'max_length must be longer than gap: got "10 seconds" and a gap of "10 seconds"; '
     "leave it out for no limit": lambda: w.session("10 s", max_length="10 s"),
     'every must be positive: got 0; for example "1 minute"': lambda: w.landmark(0, every=0),
+    'emit_empty must be True or False: got "yes"; write emit_empty=True, or leave it out': lambda: w.landmark(
+        0, 5, emit_empty="yes"
+    ),
     # civil time
     'unit must be "day", "week", "month", "quarter" or "year": got "dya". Did you mean "day"?': lambda: (
         w.calendar("dya")
@@ -136,6 +139,13 @@ def test_a_refusal_gives_the_rule_the_value_and_the_cure(message: str) -> None:
     with pytest.raises(QueryError) as caught:
         REFUSED[message]()
     assert str(caught.value) == message
+
+
+def test_only_context_free_classes_may_emit_empty_windows() -> None:
+    with pytest.raises(QueryError, match="emit_empty must be left out of Visits: got True; only subclasses"):
+
+        class Visits(w.ForwardContextFree):
+            emit_empty = True
 
 
 def test_names_of_columns_may_be_one_text() -> None:

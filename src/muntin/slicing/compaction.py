@@ -95,7 +95,7 @@ def _renumber(operator: SlicingOperator, alive: Column) -> None:
     ids[alive] = np.arange(len(alive))
     for extent in windows.extents.values():
         extent.grow(len(ids))
-        extent.first, extent.last, extent.done = extent.first[alive], extent.last[alive], extent.done[alive]
+        extent.keep(alive)
     for registry in windows.registries.values():
         registry.key = ids[registry.key]
     slices.table = slices.table.renumbered(ids)

@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from muntin.slicing.batch import Batch
 from muntin.slicing.combining import combine_ranges
+from muntin.slicing.extents import Extent
 from muntin.slicing.kept import Closed
 from muntin.slicing.listing import (
     ALL_ROWS,
     Listing,
     list_driven,
     list_free,
-    list_grid,
     list_sessions,
+    list_spanned,
 )
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.manager import SliceManager
@@ -30,7 +31,7 @@ from muntin.slicing.registry import (
     Registry,
 )
 from muntin.timeline import INF, NEG_INF
-from muntin.windows import Periodic
+from muntin.windows.base import ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
 
@@ -47,26 +48,6 @@ class Emission:
     revision: Column
     values: list[pa.Array] = field(default_factory=list)
     entry: tuple[Registry, Candidates] | None = None
-
-
-@dataclass(slots=True)
-class Extent:
-    """Per key the first and last window that took a tuple, and the last one emitted, by number.
-
-    For queries that emit empty windows: all in between come out.
-    """
-
-    first: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    last: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    done: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    def grow(self, keys: int) -> None:
-        """Make room for new keys."""
-        new = keys - len(self.first)
-        if new > 0:
-            self.first = np.concatenate([self.first, np.full(new, INF, dtype=np.int64)])
-            self.last = np.concatenate([self.last, np.full(new, NEG_INF, dtype=np.int64)])
-            self.done = np.concatenate([self.done, np.full(new, NEG_INF // 2, dtype=np.int64)])
 
 
 class WindowManager:
@@ -87,24 +68,14 @@ class WindowManager:
     @property
     def nbytes(self) -> int:
         """Bytes of what is remembered."""
-        extents = sum(e.first.nbytes + e.last.nbytes + e.done.nbytes for e in self.extents.values())
-        return sum(r.nbytes for r in self.registries.values()) + extents
+        registries = sum(registry.nbytes for registry in self.registries.values())
+        return registries + sum(extent.nbytes for extent in self.extents.values())
 
     def observe(self, batch: Batch) -> None:
         """Note the extent of each key's tuples, where a query emits empty windows."""
-        for query in self.slices.live.periodic:
-            window = query.window
-            if not (isinstance(window, Periodic) and window.emit_empty):
-                continue
-            extent = self._extent(query)
-            low = (batch.time - window.offset - window.length) // window.slide + 1
-            high = (batch.time - window.offset) // window.slide
-            if self.slices.final > NEG_INF:
-                low = np.maximum(low, _number_ended(window, self.slices.final) + 1)
-            mine = (low <= high) & (batch.time >= query.since)
-            extent.first, extent.last = extent.first.copy(), extent.last.copy()
-            np.minimum.at(extent.first, batch.key[mine], low[mine])
-            np.maximum.at(extent.last, batch.key[mine], high[mine])
+        for query in self.slices.live.free:
+            if _emits_empty(query):
+                self._extent(query).note(query, batch, self.slices.final)
 
     def forget(self) -> None:
         """Drop what has expired."""
@@ -135,11 +106,11 @@ class WindowManager:
                 for number, mine in listing.by_query():
                     query = slices.live.queries[number]
                     # Of a query that emits empty windows the complete ones come below, with those.
-                    if upto == INF or not self._emits_empty(query):
+                    if upto == INF or not _emits_empty(query):
                         result += self._reconcile(query, mine, None, early=True)
-        for query in slices.live.periodic:
-            if self._emits_empty(query):
-                result += self._emit_grid(query, slices.watermark)
+        for query in slices.live.free:
+            if _emits_empty(query):
+                result += self._emit_spanned(query, slices.watermark)
         for query in slices.live.sessions:
             result += self._reconcile(query, self._sessions(query), slices.final, early=True)
         for query in slices.live.driven:
@@ -159,11 +130,11 @@ class WindowManager:
             result += _first_time(listing.take(is_plain))
             for number, mine in listing.take(~is_plain).by_query():
                 query = slices.live.queries[number]
-                if not self._emits_empty(query):
+                if not _emits_empty(query):
                     result += self._reconcile(query, mine, None)
-        for query in slices.live.periodic:
-            if self._emits_empty(query):
-                result += self._emit_grid(query, before)
+        for query in slices.live.free:
+            if _emits_empty(query):
+                result += self._emit_spanned(query, before)
         if slices.lateness and slices.touched and before > NEG_INF:
             result += self._revise_free(before)
         return result
@@ -181,7 +152,7 @@ class WindowManager:
                 query = slices.live.queries[number]
                 if self._is_plain(query):
                     result.append(self._revise(query, mine))
-                elif not self._emits_empty(query):
+                elif not _emits_empty(query):
                     result += self._reconcile(query, mine, None)
         return result
 
@@ -196,24 +167,14 @@ class WindowManager:
         kind = np.where(was_emitted, UPDATE_ROW, FINAL_ROW)
         return Emission(listing, kind, revision, entry=(registry, new))
 
-    def _emit_grid(self, query: LiveQuery, before: int) -> list[Emission]:
+    def _emit_spanned(self, query: LiveQuery, before: int) -> list[Emission]:
         """All windows between the first and the last tuple of each key, empty ones too."""
         slices = self.slices
-        extent = self._extent(query)
-        done = extent.done
-        window = query.window
-        assert isinstance(window, Periodic)
-        if self._remembers(query) and before > NEG_INF:
-            done = np.minimum(done, _number_ended(window, before - slices.lateness))
-        number = slices.live.number(query)
-        listing, reached = list_grid(
-            number, query, slices.table, slices.keys, extent.first, extent.last, done, slices.watermark
-        )
-        extent.done = np.maximum(extent.done, reached)
-        if before > NEG_INF:
-            # A window that expired while it was empty stays so: what lies in it came too late for it.
-            expired = listing.end <= before - slices.lateness
-            listing.hi = np.where(expired, listing.lo, listing.hi)
+        expired = max(before - slices.lateness, NEG_INF)
+        windows = self._extent(query).windows(query, expired, slices.watermark, slices.newest)
+        listing = list_spanned(slices.live.number(query), *windows, slices.table, slices.keys)
+        # A window that expired while it was empty stays so: what lies in it came too late for it.
+        listing.hi = np.where(listing.end <= expired, listing.lo, listing.hi)
         return self._reconcile(query, listing, None) if self._remembers(query) else _first_time(listing)
 
     def _emit_aware(self, query: LiveQuery, listing: Listing, before: int) -> list[Emission]:
@@ -284,18 +245,15 @@ class WindowManager:
         extent.grow(self.slices.keys)
         return extent
 
-    def _emits_empty(self, query: LiveQuery) -> bool:
-        return isinstance(query.window, Periodic) and query.window.emit_empty
-
     def _remembers(self, query: LiveQuery) -> bool:
         """Whether every emitted window of the query is registered."""
         if self.early:
             return True
         driven = query not in self.slices.live.free
-        return self.slices.lateness > 0 and (driven or self._emits_empty(query))
+        return self.slices.lateness > 0 and (driven or _emits_empty(query))
 
     def _is_plain(self, query: LiveQuery) -> bool:
-        return not self._remembers(query) and not self._emits_empty(query)
+        return not self._remembers(query) and not _emits_empty(query)
 
     def _sessions(self, query: LiveQuery) -> Listing:
         live = self.slices.live
@@ -362,9 +320,8 @@ class WindowManager:
             slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
 
 
-def _number_ended(window: Periodic, time: int) -> int:
-    """The number of the last window that ended by then."""
-    return (time - window.length - window.offset) // window.slide
+def _emits_empty(query: LiveQuery) -> bool:
+    return isinstance(query.window, ContextFreeWindow) and query.window.emit_empty
 
 
 def _first_time(listing: Listing) -> list[Emission]:

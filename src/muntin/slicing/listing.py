@@ -11,7 +11,7 @@ import numpy.typing as npt
 from muntin.slicing.kept import Closed
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
-from muntin.timeline import INF, LIMIT, NEG_INF
+from muntin.timeline import INF, LIMIT
 from muntin.windows import Landmark, Periodic
 from muntin.windows.base import ContextFreeWindow
 
@@ -187,47 +187,14 @@ def _ordinals(key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Colu
     return ordinal
 
 
-def list_grid(
-    number: int,
-    query: LiveQuery,
-    table: SliceTable,
-    keys: int,
-    first: Column,
-    last: Column,
-    done: Column,
-    upto: int,
-) -> tuple[Listing, Column]:
-    """All windows of a periodic query with the numbers from first to last of each key, empty ones too.
-
-    Those up to `done` are left out; it is returned anew with the windows.
-    """
-    window = query.window
-    assert isinstance(window, Periodic)
-    base, step, span = window.offset, window.slide, window.length
-    known = np.flatnonzero(last > NEG_INF)
-    highest = np.minimum(last[known], (max(min(upto, FAR), -LIMIT) - span - base) // step)
-    begin = np.maximum(first[known], done[known] + 1)
-    if query.since > NEG_INF:
-        begin = np.maximum(begin, -((base - query.since) // step))
-        begin = np.maximum(begin, (max(query.after, -LIMIT) - span - base) // step + 1)
-    count = np.maximum(highest - begin + 1, 0)
-    done = done.copy()
-    done[known] = np.maximum(done[known], np.where(count > 0, highest, done[known]))
-    offsets = np.concatenate([[0], np.cumsum(count)])
-    place = np.repeat(begin - offsets[:-1], count) + np.arange(offsets[-1])
-    key = np.repeat(known, count)
-    start = place * step + base
-    lo, hi = _row_ranges(table, keys, key, start, start + span)
-    numbers = np.full(len(key), number, dtype=np.int64)
-    return Listing(numbers, key, start, start + span, start + span, lo, hi, ALL_ROWS), done
-
-
-def _row_ranges(
-    table: SliceTable, keys: int, key: Column, start: Column, end: Column
-) -> tuple[Column, Column]:
+def list_spanned(
+    number: int, key: Column, start: Column, end: Column, table: SliceTable, keys: int
+) -> Listing:
+    """These windows of these keys with their rows, if there are any."""
     from muntin.slicing.listing_kernels import rank_ranges
 
     lo = np.empty(len(key), dtype=np.int64)
     hi = np.empty(len(key), dtype=np.int64)
     rank_ranges(table.offsets(keys), table.first, key, start, end, lo, hi)
-    return lo, hi
+    numbers = np.full(len(key), number, dtype=np.int64)
+    return Listing(numbers, key, start, end, end, lo, hi, ALL_ROWS)

@@ -166,6 +166,29 @@ def rank_ranges(offsets: Ints, rank: Ints, key: Ints, begin: Ints, end: Ints, lo
 
 
 @njit(cache=True, nogil=True)
+def spanned_windows(
+    start: Ints, end: Ints, least: Ints, done: Ints, last: Ints, shown: Ints, expired: int, out: Ints
+) -> int:
+    """List which of the windows lie between the first and the last tuple of which keys: (key, window).
+
+    Those that end after `done`, start by `last`, and have not come out yet: they end after `expired`,
+    or start after `shown`. `least` is the smallest start from a window on.
+    """
+    count = 0
+    room = out.shape[1]
+    for key in range(done.shape[0]):
+        w = np.searchsorted(end, done[key], side="right")
+        while w < end.shape[0] and least[w] <= last[key]:
+            if start[w] <= last[key] and (end[w] > expired or start[w] > shown[key]):
+                if count < room:
+                    out[0, count] = key
+                    out[1, count] = w
+                count += 1
+            w += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
 def sum_ranges(
     rows: Ints, lo: Ints, hi: Ints, n: Ints, fresh: Ints, mark: Ints, o_n: Ints, o_fresh: Ints, o_mark: Ints
 ) -> None:

@@ -20,7 +20,6 @@ from muntin.slicing.routed import one_table
 from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
 from muntin.timeline import INF, LIMIT, NEG_INF
-from muntin.windows import Periodic
 from muntin.windows.base import ContextFreeWindow, Window
 
 Column = npt.NDArray[np.int64]
@@ -312,7 +311,7 @@ class SliceManager:
         if not isinstance(window, ContextFreeWindow):
             return max(self.newest, self._newest_pending()) + 1
         low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)))
-        if isinstance(window, Periodic) and window.emit_empty:
+        if window.emit_empty:
             # Where its empty windows lie depends on the extent of each key, noted from now on.
             low = max(low, self.newest + 1)
         if self.kept is not None:

@@ -16,7 +16,7 @@ from muntin.metrics import Metrics
 from muntin.query import QuerySpec
 from muntin.slicing.archive import pack, unpack
 from muntin.slicing.batch import Batch
-from muntin.slicing.emission import Extent
+from muntin.slicing.extents import Extent
 from muntin.slicing.kept import Closed, KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, Raw, SliceManager, Waiting
@@ -28,6 +28,7 @@ from muntin.slicing.tuples import KeptTuples, Progress
 from muntin.timeline import Micros
 
 _CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high")
+_EXTENT = ("first", "last", "shown")
 _REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage")
 
 
@@ -146,9 +147,7 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
         if registry.values is not None:
             tables[f"registry_values/{name}"] = registry.values
     for name, extent in operator.windows.extents.items():
-        tables[f"extent/{name}"] = pa.table(
-            {c: pa.array(getattr(extent, c)) for c in ("first", "last", "done")}
-        )
+        tables[f"extent/{name}"] = pa.table({c: pa.array(getattr(extent, c)) for c in _EXTENT})
     if slices.kept is not None:
         header |= {"ahead": slices.kept._ahead, "upto": slices.kept._upto}
         _save_kept(slices.kept, inputs, tables)
@@ -180,7 +179,7 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
                 **columns, values=tables.get(f"registry_values/{name}")
             )
         elif kind == "extent":
-            columns = {c: table.column(c).to_numpy().copy() for c in ("first", "last", "done")}
+            columns = {c: table.column(c).to_numpy().copy() for c in _EXTENT}
             operator.windows.extents[name] = Extent(**columns)
     if slices.kept is not None:
         slices.kept._ahead, slices.kept._upto = header["ahead"], header["upto"]

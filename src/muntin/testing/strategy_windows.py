@@ -109,11 +109,12 @@ def _keep_since_b(buffer: Any) -> int:
 class Uneven(ContextFree):
     """Shifts of 3 and 4 units, and weeks of 7 over them."""
 
-    def __init__(self, hours: int) -> None:
+    def __init__(self, hours: int, emit_empty: bool) -> None:
         self.unit = hours
+        self.emit_empty = emit_empty
 
     def __repr__(self) -> str:
-        return f"Uneven({self.unit})"
+        return f"Uneven({self.unit}, {self.emit_empty})"
 
     def next_edge(self, time: int) -> int:
         week, rest = divmod(time, 7 * self.unit)
@@ -171,7 +172,8 @@ def _sliding(pick: Picks, clock: Clock) -> Any:
 
 def _cumulate(pick: Picks, clock: Clock) -> Any:
     step = pick(range(1, 5))
-    return w.cumulate(clock.span(step * pick(range(1, 5))), clock.span(step), clock.span(pick(_OFFSETS)))
+    length, offset = clock.span(step * pick(range(1, 5))), clock.span(pick(_OFFSETS))
+    return w.cumulate(length, clock.span(step), offset, emit_empty=pick(_SELDOM))
 
 
 def _start(pick: Picks, clock: Clock) -> Any:
@@ -180,16 +182,18 @@ def _start(pick: Picks, clock: Clock) -> Any:
 
 
 def _fixed_band(pick: Picks, clock: Clock) -> Any:
-    return w.fixed_band(_start(pick, clock), clock.span(pick(range(1, 21))))
+    return w.fixed_band(_start(pick, clock), clock.span(pick(range(1, 21))), emit_empty=pick((False, True)))
 
 
 def _landmark(pick: Picks, clock: Clock) -> Any:
-    return w.landmark(_start(pick, clock), every=clock.span(pick(range(3, 13))))
+    return w.landmark(_start(pick, clock), clock.span(pick(range(3, 13))), emit_empty=pick((False, True)))
 
 
 def _calendar(pick: Picks, clock: Clock) -> Any:
-    unit = pick(["day", "day", "week", "month", "year"])
-    return w.calendar(unit, tz=pick(["Europe/Berlin", "UTC", "Asia/Kolkata"]))
+    unit = pick(["day", "day", "week", "month", "quarter", "year"])
+    zone = pick(["Europe/Berlin", "UTC", "Asia/Kolkata"])
+    offset = pick((0, 0, "3 hours", "90 minutes"))
+    return w.calendar(unit, zone, offset, emit_empty=pick((False, False, True)))
 
 
 def _session(pick: Picks, clock: Clock) -> Any:
@@ -267,7 +271,7 @@ def _trigger(pick: Picks, clock: Clock) -> Any:
 
 
 def _user_context_free(pick: Picks, clock: Clock) -> Any:
-    return Uneven(1 if clock.origin is None else 3_600_000_000)
+    return Uneven(1 if clock.origin is None else 3_600_000_000, pick((False, False, True)))
 
 
 def _user_forward(pick: Picks, clock: Clock) -> Any:

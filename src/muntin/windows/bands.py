@@ -10,7 +10,7 @@ from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import multiples
-from muntin.windows.validation import plain, positive_span, text
+from muntin.windows.validation import flag, plain, positive_span, text
 
 __all__ = ["FixedBand", "Landmark", "fixed_band", "landmark"]
 
@@ -25,12 +25,14 @@ class FixedBand(ContextFreeWindow):
 
     start: int
     length: int
+    emit_empty: bool = False
 
     constructor = "fixed_band"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", instant(self.start, "start"))
         object.__setattr__(self, "length", positive_span(self.length, "length"))
+        flag(self.emit_empty, "emit_empty")
 
     @property
     def end(self) -> int:
@@ -41,7 +43,8 @@ class FixedBand(ContextFreeWindow):
         return f"fixed band of {text(self.length)} from {_point(self.start, self.length)}"
 
     def parameters(self) -> dict[str, object]:
-        return {"start": _point(self.start, self.length), "length": plain(self.length)}
+        given = {"start": _point(self.start, self.length), "length": plain(self.length)}
+        return given | ({"emit_empty": True} if self.emit_empty else {})
 
     def spans(self) -> tuple[int, ...]:
         return _in_one_kind(self.start, self.length)
@@ -52,8 +55,8 @@ class FixedBand(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return self.edges(lo, min(hi, self.start))
 
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        hit = after < self.end <= upto and bool(((times >= self.start) & (times < self.end)).any())
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        hit = after < self.end <= upto and bool(((last >= self.start) & (first < self.end)).any())
         return np.full(int(hit), self.start, np.int64), np.full(int(hit), self.end, np.int64)
 
     def last_end(self, times: Ints) -> Ints:
@@ -77,18 +80,21 @@ class Landmark(ContextFreeWindow):
 
     start: int
     every: int
+    emit_empty: bool = False
 
     constructor = "landmark"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", instant(self.start, "start"))
         object.__setattr__(self, "every", positive_span(self.every, "every"))
+        flag(self.emit_empty, "emit_empty")
 
     def describe(self) -> str:
         return f"landmark from {_point(self.start, self.every)} every {text(self.every)}"
 
     def parameters(self) -> dict[str, object]:
-        return {"start": _point(self.start, self.every), "every": plain(self.every)}
+        given = {"start": _point(self.start, self.every), "every": plain(self.every)}
+        return given | ({"emit_empty": True} if self.emit_empty else {})
 
     def spans(self) -> tuple[int, ...]:
         return _in_one_kind(self.start, self.every)
@@ -99,14 +105,15 @@ class Landmark(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return self.edges(lo, min(hi, self.start))
 
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        inside = times[np.searchsorted(times, self.start) :]
-        if not len(inside):
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        reached = np.searchsorted(last, self.start)
+        if reached == len(last):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if upto == INF:
-            upto = int(inside[-1]) + self.every
-        # The earliest tuple is in every window that ends after it.
-        ends = multiples(self.start, self.every, max(after, int(inside[0])) + 1, upto)
+            upto = int(last[-1]) + self.every
+        # The first span that reaches the landmark overlaps every window that ends after it began.
+        begun = max(after, int(first[reached]), self.start)
+        ends = multiples(self.start, self.every, begun + 1, upto)
         return np.full(len(ends), self.start, np.int64), ends
 
     def last_end(self, times: Ints) -> Ints:
@@ -126,20 +133,27 @@ def _in_one_kind(start: int, length: int) -> tuple[int, ...]:
 
 
 @constructor
-def fixed_band(start: object, length: object) -> FixedBand:
+def fixed_band(start: object, length: object, *, emit_empty: bool = False) -> FixedBand:
     """One window, from `start` (a datetime, an ISO text or an integer) on.
+
+    With `emit_empty` it also comes out when tuples of a key lie before and behind it, and none in it.
 
     >>> fixed_band("2024-01-01", "1 day").describe()
     'fixed band of 1 day from 2024-01-01T00:00:00+00:00'
     """
-    return FixedBand(start, length)  # type: ignore[arg-type]  # __post_init__ reads times and durations
+    # __post_init__ reads times and durations.
+    return FixedBand(start, length, emit_empty)  # type: ignore[arg-type]
 
 
 @constructor
-def landmark(start: object, every: object) -> Landmark:
+def landmark(start: object, every: object, *, emit_empty: bool = False) -> Landmark:
     """Everything since `start`, reported every so often.
+
+    With `emit_empty`, reports before the first tuple since `start` come out as well, if the key had
+    tuples before.
 
     >>> landmark("2024-01-01", every="1 hour").describe()
     'landmark from 2024-01-01T00:00:00+00:00 every 1 hour'
     """
-    return Landmark(start, every)  # type: ignore[arg-type]  # __post_init__ reads times and durations
+    # __post_init__ reads times and durations.
+    return Landmark(start, every, emit_empty)  # type: ignore[arg-type]

@@ -98,6 +98,8 @@ class ContextFreeWindow(Window):
     __slots__ = ()
 
     context: ClassVar[Context] = Context.FREE
+    emit_empty: bool = False
+    """Whether windows without a tuple come out as well, between the first and the last tuple of a key."""
 
     @abstractmethod
     def edges(self, lo: int, hi: int) -> Ints:
@@ -108,13 +110,18 @@ class ContextFreeWindow(Window):
         """Sorted distinct starts of windows in [lo, hi]."""
 
     @abstractmethod
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        """Starts and ends of all windows that contain one of the times and end in (after, upto].
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        """Starts and ends of all windows that overlap one of the spans and end in (after, upto].
 
-        `times` are sorted. Every window comes once, sorted by (end, start). A type
-        with endless windows over one tuple stops, when `upto` is INF, at the first
-        edge after the last of the times.
+        The spans are [first, last], both included, and neither end ever goes back.
+        Every window comes once, sorted by (end, start), whether or not a tuple lies
+        in it. A type with endless windows stops, when `upto` is INF, at the first
+        edge after the last span.
         """
+
+    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        """Starts and ends of all windows that contain one of the (sorted) times and end in (after, upto]."""
+        return self.overlapping(times, times, after, upto)
 
     @abstractmethod
     def last_end(self, times: Ints) -> Ints:

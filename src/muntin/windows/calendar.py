@@ -22,7 +22,8 @@ from muntin.errors import DataError, QueryError, nearest
 from muntin.timeline import INF, NEG_INF, Micros
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
-from muntin.windows.validation import fail, plain, shown, text, time_offset
+from muntin.windows.grids import unseen_ranges
+from muntin.windows.validation import fail, flag, plain, shown, text, time_offset
 
 __all__ = ["Calendar", "calendar"]
 
@@ -54,6 +55,7 @@ class Calendar(ContextFreeWindow):
     unit: str
     tz: str = "UTC"
     offset: int = 0
+    emit_empty: bool = False
 
     constructor = "calendar"
 
@@ -71,6 +73,7 @@ class Calendar(ContextFreeWindow):
         if not 0 <= offset <= longest:
             cure = f"give 0 to {text(Micros(longest + 1))}, without the latter"
             raise fail(f"offset must lie inside every {self.unit}", offset, cure)
+        flag(self.emit_empty, "emit_empty")
         object.__setattr__(self, "tz", tz)
         object.__setattr__(self, "offset", offset)
 
@@ -80,7 +83,9 @@ class Calendar(ContextFreeWindow):
 
     def parameters(self) -> dict[str, object]:
         given: dict[str, object] = {"unit": self.unit, "tz": self.tz}
-        return given | ({"offset": plain(self.offset)} if self.offset else {})
+        if self.offset:
+            given["offset"] = plain(self.offset)
+        return given | ({"emit_empty": True} if self.emit_empty else {})
 
     def spans(self) -> tuple[int, ...]:
         return (Micros(_DAY), self.offset) if self.offset else (Micros(_DAY),)
@@ -95,11 +100,11 @@ class Calendar(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return self.edges(lo, hi)
 
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        if not len(times):
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        if not len(last):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        edges, number = self._located(times)
-        number = number[np.concatenate([[True], number[1:] != number[:-1]])]
+        edges = self._edges_around(int(first[0]), int(last[-1]))
+        number = unseen_ranges(_numbers(edges, first), _numbers(edges, last))
         starts, ends = edges[number], edges[number + 1]
         inside = (ends > after) & (ends <= upto)
         return starts[inside], ends[inside]
@@ -107,8 +112,8 @@ class Calendar(ContextFreeWindow):
     def last_end(self, times: Ints) -> Ints:
         if not len(times):
             return np.zeros(0, np.int64)
-        edges, number = self._located(times)
-        ends: Ints = edges[number + 1]
+        edges = self._edges_around(int(times.min()), int(times.max()))
+        ends: Ints = edges[_numbers(edges, times) + 1]
         return ends
 
     def first_start(self, after: int) -> int:
@@ -119,16 +124,13 @@ class Calendar(ContextFreeWindow):
         around = self._around(after, after)
         return int(around[np.searchsorted(around, after, side="right") - 1])
 
-    def _located(self, times: Ints) -> tuple[Ints, Ints]:
-        """Edges around the times, and per time the number of the last one at or before it."""
-        lo, hi = int(times.min()), int(times.max())
+    def _edges_around(self, lo: int, hi: int) -> Ints:
         if lo < _EARLIEST or hi > _LATEST:
             raise DataError(
                 f"calendar windows know the years {_FIRST_YEAR} to {_LAST_YEAR - 1}: "
                 f"got {lo if lo < _EARLIEST else hi} microseconds; check the unit of the time column"
             )
-        edges = self._around(lo, hi)
-        return edges, np.searchsorted(edges, times, side="right") - 1
+        return self._around(lo, hi)
 
     def _around(self, lo: int, hi: int) -> Ints:
         """All edges in [lo, hi], and at least one before and one behind."""
@@ -139,8 +141,15 @@ class Calendar(ContextFreeWindow):
         return np.unique(np.concatenate(parts))
 
 
+def _numbers(edges: Ints, times: Ints) -> Ints:
+    """Per time the number of the last edge at or before it."""
+    return np.searchsorted(edges, times, side="right") - 1
+
+
 @constructor
-def calendar(unit: str, tz: str | ZoneInfo = "UTC", offset: object = 0) -> Calendar:
+def calendar(
+    unit: str, tz: str | dt.tzinfo = "UTC", offset: object = 0, *, emit_empty: bool = False
+) -> Calendar:
     """Civil days, weeks, months, quarters or years of a time zone, right on daylight-saving days.
 
     >>> calendar("month", tz="America/New_York").describe()
@@ -149,7 +158,8 @@ def calendar(unit: str, tz: str | ZoneInfo = "UTC", offset: object = 0) -> Calen
     Traceback (most recent call last):
     muntin.errors.QueryError: tz must name a time zone: got "Europe/Belrin"; did you mean "Europe/Berlin"?
     """
-    return Calendar(unit, tz, offset)  # type: ignore[arg-type]  # __post_init__ reads zones and durations
+    # __post_init__ reads zones and durations.
+    return Calendar(unit, tz, offset, emit_empty)  # type: ignore[arg-type]
 
 
 def _name(tz: object) -> str:

@@ -9,9 +9,19 @@ import numpy as np
 from muntin.errors import QueryError
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
-from muntin.windows.grids import clamp, integer_ranges, multiples
+from muntin.windows.grids import clamp, multiples, unseen_ranges
 from muntin.windows.measured_cumulate import MeasuredCumulate
-from muntin.windows.validation import column_name, plain, positive_span, same_kind, shown, text, time_offset
+from muntin.windows.validation import (
+    column_name,
+    empty_on_time,
+    flag,
+    plain,
+    positive_span,
+    same_kind,
+    shown,
+    text,
+    time_offset,
+)
 
 __all__ = ["Cumulate", "cumulate"]
 
@@ -28,6 +38,7 @@ class Cumulate(ContextFreeWindow):
     length: int
     step: int
     offset: int = 0
+    emit_empty: bool = False
 
     constructor = "cumulate"
 
@@ -36,6 +47,7 @@ class Cumulate(ContextFreeWindow):
         step = positive_span(self.step, "step", cure=f"did you mean tumbling({shown(length)})?")
         offset = time_offset(self.offset)
         same_kind(length=length, step=step, offset=offset)
+        flag(self.emit_empty, "emit_empty")
         if length % step:
             raise QueryError(
                 f"length must be a multiple of step: got {shown(length)} and {shown(step)}; "
@@ -51,7 +63,9 @@ class Cumulate(ContextFreeWindow):
 
     def parameters(self) -> dict[str, object]:
         given: dict[str, object] = {"length": plain(self.length), "step": plain(self.step)}
-        return given | ({"offset": plain(self.offset)} if self.offset else {})
+        if self.offset:
+            given["offset"] = plain(self.offset)
+        return given | ({"emit_empty": True} if self.emit_empty else {})
 
     def spans(self) -> tuple[int, ...]:
         return self.length, self.step, self.offset
@@ -62,20 +76,16 @@ class Cumulate(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return multiples(self.offset, self.length, lo, hi)
 
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        # Numbers of steps on one line: a period holds `length // step` of them, and an
-        # end at step e belongs to the period of step e - 1.
-        steps = (times - self.offset) // self.step
-        per_period = self.length // self.step
-        periods = steps // per_period
-        # The earliest tuple of each period opens all of its later ends.
-        opening = np.concatenate([[True], periods[1:] != periods[:-1]]) if len(times) else slice(0)
-        first, last = steps[opening] + 1, (periods[opening] + 1) * per_period
-        lowest = clamp((after - self.offset) // self.step + 1)
-        highest = clamp((upto - self.offset) // self.step)
-        ends = integer_ranges(np.maximum(first, lowest), np.minimum(last, highest))
-        starts = (ends - 1) // per_period * self.length + self.offset
-        return starts, ends * self.step + self.offset
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        # Ends as numbers of steps on one line: a period holds `steps` of them, and the end at
+        # step e belongs to the period of step e - 1.
+        steps = self.length // self.step
+        lowest = np.maximum((first - self.offset) // self.step, clamp((after - self.offset) // self.step)) + 1
+        highest = np.minimum(
+            ((last - self.offset) // self.length + 1) * steps, clamp((upto - self.offset) // self.step)
+        )
+        ends = unseen_ranges(lowest, highest)
+        return (ends - 1) // steps * self.length + self.offset, ends * self.step + self.offset
 
     def last_end(self, times: Ints) -> Ints:
         return times - (times - self.offset) % self.length + self.length
@@ -86,7 +96,12 @@ class Cumulate(ContextFreeWindow):
 
 @constructor
 def cumulate(
-    length: object, step: object, offset: object = 0, *, measure: str | None = None
+    length: object,
+    step: object,
+    offset: object = 0,
+    *,
+    measure: str | None = None,
+    emit_empty: bool = False,
 ) -> Cumulate | MeasuredCumulate:
     """Windows that grow by `step` and start anew every `length`: this hour so far, every minute.
 
@@ -97,7 +112,8 @@ def cumulate(
     >>> cumulate(100, step=10, measure="odometer").describe()
     'cumulate 100 by 10 on odometer'
     """
-    if column_name(measure) is not None:
-        # __post_init__ reads numbers, and durations where it is time.
-        return MeasuredCumulate(length, step, offset, measure)  # type: ignore[arg-type]
-    return Cumulate(length, step, offset)  # type: ignore[arg-type]
+    # __post_init__ reads durations, timedeltas and integers, on a measure numbers.
+    if (column := column_name(measure)) is None:
+        return Cumulate(length, step, offset, emit_empty)  # type: ignore[arg-type]
+    empty_on_time(emit_empty, column)
+    return MeasuredCumulate(length, step, offset, column)  # type: ignore[arg-type]

@@ -31,8 +31,7 @@ class Periodic(ContextFreeWindow):
     """Windows [offset + k * slide, offset + k * slide + length), for every integer k.
 
     Tumbling when slide equals length, overlapping when it is smaller, with gaps
-    between the windows when it is larger. With `emit_empty`, windows without a
-    tuple come out as well, between the first and the last tuple of a key.
+    between the windows when it is larger.
 
     >>> starts, ends = Periodic(10, 20).windows(np.array([3, 12, 25]), after=-100, upto=100)
     >>> list(zip(starts.tolist(), ends.tolist()))
@@ -84,28 +83,15 @@ class Periodic(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return multiples(self.offset, self.slide, lo, hi)
 
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        # The windows that contain t are numbered from `first` to `last`; both never go back as t grows.
-        first = (times - (self.offset + self.length)) // self.slide + 1
-        last = (times - self.offset) // self.slide
-        return self._numbered(first, last, after, upto)
-
-    def windows_between(self, first: int, last: int, after: int, upto: int) -> tuple[Ints, Ints]:
-        """All windows of the grid that overlap [first, last] and end in (after, upto], empty or not.
-
-        >>> starts, _ = Periodic(10, 10).windows_between(3, 25, after=-100, upto=100)
-        >>> starts.tolist()
-        [0, 10, 20]
-        """
-        lowest = (first - self.offset - self.length) // self.slide + 1
-        highest = (last - self.offset) // self.slide
-        return self._numbered(np.array([lowest]), np.array([highest]), after, upto)
-
-    def _numbered(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        lowest = clamp((after - self.offset - self.length) // self.slide + 1)
-        highest = clamp((upto - self.offset - self.length) // self.slide)
-        numbers = unseen_ranges(np.maximum(first, lowest), np.minimum(last, highest))
-        starts = numbers * self.slide + self.offset
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        lowest = np.maximum(
+            (first - (self.offset + self.length)) // self.slide + 1,
+            clamp((after - self.offset - self.length) // self.slide + 1),
+        )
+        highest = np.minimum(
+            (last - self.offset) // self.slide, clamp((upto - self.offset - self.length) // self.slide)
+        )
+        starts = unseen_ranges(lowest, highest) * self.slide + self.offset
         return starts, starts + self.length
 
     def last_end(self, times: Ints) -> Ints:

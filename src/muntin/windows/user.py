@@ -36,6 +36,13 @@ class _UserDefined(Window):
     columns: ClassVar[tuple[str, ...]] = ()
     """The columns that `observe` reads; name them so that they are kept."""
 
+    def __init_subclass__(cls) -> None:
+        if getattr(cls, "emit_empty", False) and not issubclass(cls, ContextFreeWindow):
+            raise QueryError(
+                f"emit_empty must be left out of {cls.__name__}: got True; only subclasses of ContextFree "
+                "know where windows without a tuple lie"
+            )
+
     def describe(self) -> str:
         return type(self).__name__
 
@@ -66,6 +73,9 @@ class ContextFree(_UserDefined, ContextFreeWindow):
     ([0, 10], [10, 24])
     """
 
+    emit_empty: bool = False
+    """Set it to True to get windows without a tuple too, between the first and the last tuple of a key."""
+
     @abstractmethod
     def next_edge(self, time: int) -> int:
         """The first edge (start or end of a window) strictly after `time`."""
@@ -86,8 +96,15 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         edges = self.edges(lo, hi).tolist()
         return np.array([e for e in edges if any(start == e for start, _ in self._at(e))], np.int64)
 
-    def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        found = {(end, start) for _, _, at in self._between_edges(times) for start, end in at}
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        found: set[tuple[int, int]] = set()
+        i = 0
+        while i < len(last):
+            edge = int(first[i])
+            while edge <= last[i]:
+                found.update((end, start) for start, end in self._at(edge))
+                edge = self._next(edge)
+            i = int(np.searchsorted(last, min(edge, INF)))  # spans before it lie in no other windows
         inside = sorted((end, start) for end, start in found if after < end <= upto)
         ends, starts = np.array(inside, np.int64).reshape(-1, 2).T
         return starts, ends
@@ -95,8 +112,12 @@ class ContextFree(_UserDefined, ContextFreeWindow):
     def last_end(self, times: Ints) -> Ints:
         distinct, place = np.unique(times, return_inverse=True)
         ends = np.empty(len(distinct), np.int64)
-        for lo, hi, at in self._between_edges(distinct):
-            ends[lo:hi] = max((end for _, end in at), default=NEG_INF)
+        lo = 0
+        while lo < len(distinct):
+            time = int(distinct[lo])
+            hi = int(np.searchsorted(distinct, min(self._next(time), INF)))
+            ends[lo:hi] = max((end for _, end in self._at(time)), default=NEG_INF)
+            lo = hi
         return ends[place]
 
     def first_start(self, after: int) -> int:
@@ -104,16 +125,6 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             return NEG_INF if after < 0 else INF
         # Without a window around `after`, the next one starts at the next edge or later.
         return min((start for start, _ in self._at(after)), default=self._next(after))
-
-    def _between_edges(self, times: Ints) -> Iterable[tuple[int, int, list[tuple[int, int]]]]:
-        """Rows lo:hi of sorted times with no edge in between, and the windows that contain them."""
-        lo = 0
-        while lo < len(times):
-            time = int(times[lo])
-            edge = self._next(time)
-            hi = len(times) if edge > times[-1] else int(np.searchsorted(times, edge))
-            yield lo, hi, self._at(time)
-            lo = hi
 
     def _next(self, time: int) -> int:
         edge = guarded(self.describe(), "next_edge", time, lambda: int(self.next_edge(time)))

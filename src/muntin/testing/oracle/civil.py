@@ -10,19 +10,22 @@ __all__ = ["calendar_window"]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def calendar_window(unit: str, tz: str, time: int) -> tuple[int, int]:
+def calendar_window(unit: str, tz: str, offset: int, time: int) -> tuple[int, int]:
     """The civil unit [start, end) that contains `time`, all in microseconds.
 
-    The day of the change to summer time in Berlin has 23 hours:
+    A unit begins when the clocks show its first midnight plus the offset, or first
+    a later time. The day of the change to summer time in Berlin has 23 hours:
 
-    >>> start, end = calendar_window("day", "Europe/Berlin", 1_711_845_000_000_000)  # 2024-03-31
+    >>> start, end = calendar_window("day", "Europe/Berlin", 0, 1_711_845_000_000_000)  # 2024-03-31
     >>> (end - start) // 3_600_000_000
     23
     """
-    zone = ZoneInfo(tz)
+    zone, shift = ZoneInfo(tz), dt.timedelta(microseconds=offset)
     day = (_EPOCH + dt.timedelta(microseconds=time)).astimezone(zone).date()
     first = _first_day(unit, day)
-    return _midnight(first, zone), _midnight(_following(unit, first), zone)
+    if _begin(first, shift, zone) > time:  # it begins later today
+        first = _first_day(unit, first - dt.timedelta(days=1))
+    return _begin(first, shift, zone), _begin(_following(unit, first), shift, zone)
 
 
 def _first_day(unit: str, day: dt.date) -> dt.date:
@@ -30,6 +33,8 @@ def _first_day(unit: str, day: dt.date) -> dt.date:
         return day - dt.timedelta(days=day.weekday())
     if unit == "month":
         return day.replace(day=1)
+    if unit == "quarter":
+        return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
     if unit == "year":
         return day.replace(month=1, day=1)
     return day
@@ -40,18 +45,22 @@ def _following(unit: str, first: dt.date) -> dt.date:
         return first + dt.timedelta(days=7)
     if unit == "month":
         return (first + dt.timedelta(days=31)).replace(day=1)
+    if unit == "quarter":
+        return (first + dt.timedelta(days=95)).replace(day=1)
     if unit == "year":
         return first.replace(year=first.year + 1)
     return first + dt.timedelta(days=1)
 
 
-def _midnight(day: dt.date, zone: ZoneInfo) -> int:
-    """The first instant of a local day, also where the clocks skip or repeat midnight."""
-    midnights = [dt.datetime(day.year, day.month, day.day, tzinfo=zone, fold=fold) for fold in (0, 1)]
-    instants = [(midnight - _EPOCH) // dt.timedelta(microseconds=1) for midnight in midnights]
+def _begin(day: dt.date, shift: dt.timedelta, zone: ZoneInfo) -> int:
+    """The first instant at which the clocks show midnight plus the shift, or later."""
+    wall = dt.datetime(day.year, day.month, day.day) + shift
+    instants = [
+        (wall.replace(tzinfo=zone, fold=fold) - _EPOCH) // dt.timedelta(microseconds=1) for fold in (0, 1)
+    ]
     low, high = min(instants) - 1, instants[0]
-    while high - low > 1:  # `high` lies in the day or after it, `low` before it
+    while high - low > 1:  # at `high` the clocks show it or later, at `low` they do not
         middle = (low + high) // 2
-        reached = (_EPOCH + dt.timedelta(microseconds=middle)).astimezone(zone).date() >= day
-        low, high = (low, middle) if reached else (middle, high)
+        shown = (_EPOCH + dt.timedelta(microseconds=middle)).astimezone(zone).replace(tzinfo=None)
+        low, high = (low, middle) if shown >= wall else (middle, high)
     return high

@@ -8,7 +8,7 @@ from typing import Any
 
 from muntin.testing.oracle.aggregates import aggregate_value
 from muntin.testing.oracle.settings import Settings
-from muntin.testing.oracle.time_windows import containing, is_context_free, latest_end
+from muntin.testing.oracle.time_windows import is_context_free, latest_end, spanned
 from muntin.testing.oracle.tuples import Arrival, Found, Tuples, View, runs
 from muntin.testing.oracle.windows import find_windows, is_plain_session
 from muntin.testing.rows import Row
@@ -43,7 +43,7 @@ class NamedWindow:
     settings: Settings
     known_since: int = NEG_INF  # windows that ended by then were over before the query was there
     accepted: dict[Key, list[Arrival]] = field(default_factory=dict)
-    first_start: dict[Key, int] = field(default_factory=dict)  # of a window that took a tuple in time
+    extent: dict[Key, tuple[int, int]] = field(default_factory=dict)  # where empty windows may lie
     emitted: dict[Key, dict[Identity, Emitted]] = field(default_factory=dict)
 
     # ---- which tuples count --------------------------------------------------
@@ -57,21 +57,24 @@ class NamedWindow:
         if is_plain_session(self.window):
             self._drop_expired_sessions(watermark)
         for key, items in arrivals.items():
-            items, rejected = self._judge_key(key, items, watermark)
-            self.accepted.setdefault(key, []).extend(items)
-            self._note_first_start(key, items, watermark)
+            taken, rejected = self._judge_key(key, items, watermark)
+            self.accepted.setdefault(key, []).extend(taken)
             self.accepted[key].sort(key=lambda item: (item.time, item.seq))
+            if self.emits_empty:
+                self._note_extent(key, items, taken, watermark)
             late += rejected
         return late
 
-    def _note_first_start(self, key: Key, items: list[Arrival], watermark: int) -> None:
-        """Empty windows come out only behind the first window that a tuple reached in time."""
-        if not getattr(self.window, "emit_empty", False):
-            return
+    def _note_extent(self, key: Key, items: list[Arrival], taken: list[Arrival], watermark: int) -> None:
+        """From the first to the last tuple that came in time, also if it lies in no window.
+
+        A tuple says nothing about windows that had expired when it came.
+        """
+        final = watermark - self.lateness
         for item in items:
-            for start, end in containing(self.window, item.time):
-                if end + self.lateness > watermark:
-                    self.first_start[key] = min(start, self.first_start.get(key, start))
+            if item in taken or item.time >= max(final, self.since):
+                first, last = self.extent.get(key, (INF, NEG_INF))
+                self.extent[key] = min(first, max(item.time, final)), max(last, item.time)
 
     def _judge_key(
         self, key: Key, items: list[Arrival], watermark: int
@@ -95,6 +98,11 @@ class NamedWindow:
         """The allowed lateness."""
         return self.settings.lateness
 
+    @property
+    def emits_empty(self) -> bool:
+        """Whether windows without a tuple come out as well."""
+        return is_context_free(self.window) and bool(self.window.emit_empty)
+
     def _sessions(self, tuples: Iterable[Arrival]) -> list[Tuples]:
         ordered = tuple(sorted(tuples, key=lambda item: (item.time, item.seq)))
         return runs(ordered, lambda run, item: bool(item.time - run[-1].time > self.window.gap))
@@ -117,8 +125,8 @@ class NamedWindow:
     def windows(self, key: Key, view: View) -> dict[Identity, Found]:
         """The windows of a key as they stand now, by identity."""
         found: dict[Identity, Found] = {}
-        for window in find_windows(self.window, tuple(self.accepted.get(key, [])), view):
-            if is_context_free(self.window) and self._unserved(key, window):
+        for window in self._found(key, view):
+            if is_context_free(self.window) and self._unserved(window):
                 continue
             # A window is known by its edges on its own measure: late tuples may shift those in time.
             edges = (window.start, window.end) if window.low is None else (window.low, window.high)
@@ -129,10 +137,18 @@ class NamedWindow:
             found[identity] = window
         return found
 
-    def _unserved(self, key: Key, window: Found) -> bool:
-        """Context free windows from before the query was there, or before the first tuple in time."""
-        too_early = window.start < self.since or window.end <= self.known_since
-        return too_early or window.start < self.first_start.get(key, window.start)
+    def _found(self, key: Key, view: View) -> list[Found]:
+        tuples = tuple(self.accepted.get(key, []))
+        if not self.emits_empty:
+            return find_windows(self.window, tuples, view)
+        if key not in self.extent:
+            return []
+        first, last = self.extent[key]
+        return spanned(self.window, tuples, view, first, last)
+
+    def _unserved(self, window: Found) -> bool:
+        """Context free windows from before the query was there."""
+        return bool(window.start < self.since or window.end <= self.known_since)
 
     def emit(self, before: int, now: int, view: View, early: bool) -> list[Row]:
         """The rows of one step: the watermark went from `before` to `now`."""
@@ -183,8 +199,7 @@ class NamedWindow:
 
     def _came_too_late(self, window: Found, before: int) -> bool:
         """Whether an empty window had expired when the tuples in it came: it comes out empty."""
-        expired = window.due + self.lateness <= before
-        return expired and bool(getattr(self.window, "emit_empty", False))
+        return self.emits_empty and window.due + self.lateness <= before
 
     def _describe(self, window: Found, known: Emitted | None, kind: str) -> Emitted:
         return Emitted(

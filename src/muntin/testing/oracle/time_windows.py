@@ -10,7 +10,7 @@ from muntin.testing.oracle.tuples import Found, Tuples, View
 from muntin.timeline import INF
 from muntin.windows import ContextFree
 
-__all__ = ["containing", "context_free", "grid", "is_context_free", "latest_end"]
+__all__ = ["context_free", "grid", "is_context_free", "latest_end", "spanned"]
 
 Interval = tuple[int, int]
 
@@ -21,10 +21,21 @@ def is_context_free(window: Any) -> bool:
 
 
 def context_free(window: Any, tuples: Tuples, view: View) -> list[Found]:
-    """All windows with a tuple in them; with `emit_empty` also the empty ones in between."""
-    intervals = {interval for item in tuples for interval in _containing(window, item.time, view)}
-    if getattr(window, "emit_empty", False):
-        intervals |= _grid_between(window, tuples[0].time, tuples[-1].time)
+    """All windows with a tuple in them."""
+    return _found({pair for item in tuples for pair in _containing(window, item.time, view)}, tuples)
+
+
+def spanned(window: Any, tuples: Tuples, view: View, first: int, last: int) -> list[Found]:
+    """All windows that overlap [first, last], empty or not: those around `first`, or that start later."""
+    intervals = set()
+    time: int | None = first
+    while time is not None and time <= max(first, last):
+        intervals |= {(start, end) for start, end in _containing(window, time, view) if start <= last}
+        time = _next_start(window, time)
+    return _found(intervals, tuples)
+
+
+def _found(intervals: set[Interval], tuples: Tuples) -> list[Found]:
     return [
         Found(start, end, end, tuple(item for item in tuples if start <= item.time < end))
         for start, end in sorted(intervals)
@@ -37,11 +48,6 @@ def latest_end(window: Any, time: int, since: int) -> int | None:
         return INF if time >= window.start >= since else None
     view = View(upto=INF, closing=False, newest=time)
     return max((end for start, end in _containing(window, time, view) if start >= since), default=None)
-
-
-def containing(window: Any, time: int) -> list[Interval]:
-    """The windows that contain a time."""
-    return _containing(window, time, View(upto=INF, closing=False, newest=time))
 
 
 def _containing(window: Any, time: int, view: View) -> list[Interval]:
@@ -61,16 +67,6 @@ def grid(length: Any, slide: Any, offset: Any, position: Any) -> list[tuple[Any,
     while start + length > position:
         found.append((start, start + length))
         start -= slide
-    return found
-
-
-def _grid_between(window: Any, first: int, last: int) -> set[Interval]:
-    """The windows of the grid that overlap [first, last]."""
-    start = window.offset + (last - window.offset) // window.slide * window.slide
-    found = set()
-    while start + window.length > first:
-        found.add((start, start + window.length))
-        start -= window.slide
     return found
 
 
@@ -98,7 +94,20 @@ def _landmark(window: Any, time: int, view: View) -> list[Interval]:
 
 
 def _calendar(window: Any, time: int, view: View) -> list[Interval]:
-    return [calendar_window(window.unit, window.tz, time)]
+    return [calendar_window(window.unit, window.tz, window.offset, time)]
+
+
+def _next_start(window: Any, time: int) -> int | None:
+    """The first time after `time` at which a window starts (or, of the user's own, also ends), if any."""
+    if isinstance(window, ContextFree):
+        return int(window.next_edge(time))
+    name = type(window).__name__
+    if name == "Calendar":
+        return calendar_window(window.unit, window.tz, window.offset, time)[1]
+    if name in ("FixedBand", "Landmark"):
+        return window.start if window.start > time else None
+    period = window.slide if name == "Periodic" else window.length
+    return int(time + period - (time - window.offset) % period)
 
 
 _CONTAINING: dict[str, Callable[[Any, int, View], list[Interval]]] = {
