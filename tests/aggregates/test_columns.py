@@ -1,13 +1,16 @@
 """Every aggregate over columns, through random lifts, joins and reductions, against plain Python."""
 
+import functools
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
 import numpy as np
@@ -59,6 +62,14 @@ def number(type_: pa.DataType) -> bool:
 # --- what each aggregate means: the values are those of the tuples in (time, seq) order ----------
 
 Rows = list[tuple[Any, ...]]
+MILLISECOND = timedelta(milliseconds=1)
+
+
+class Near(NamedTuple):
+    """A float with the error that it may have."""
+
+    value: float
+    error: float
 
 
 def rank(value: Any) -> Any:
@@ -103,6 +114,9 @@ def mean(rows: Rows, type_: pa.DataType) -> Any:
         return found
     if isinstance(values[0], int):
         return float(Fraction(total(values), len(values)))
+    if isinstance(values[0], timedelta):
+        units = Fraction(sum(value // MILLISECOND for value in values), len(values))
+        return math.copysign(math.floor(abs(units) + Fraction(1, 2)), units) * MILLISECOND
     return total(values) / len(values)
 
 
@@ -116,6 +130,68 @@ def variance(rows: Rows, population: bool = False) -> float | None:
     exact = [Fraction(value) for value in values]
     middle = sum(exact) / len(exact)
     return float(sum((x - middle) ** 2 for x in exact) / freedom)
+
+
+def deviations(values: list[Any]) -> list[Fraction]:
+    middle = sum(map(Fraction, values)) / len(values)
+    return [Fraction(value) - middle for value in values]
+
+
+def standardised(values: list[Any], order: int) -> float | None:
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    d = deviations(values) if values else []
+    if not any(d):
+        return None
+    second, moment = sum(x**2 for x in d), sum(x**order for x in d)
+    found = math.sqrt(Fraction(len(d)) ** (order - 2) * moment**2 / second**order)
+    return math.copysign(found, moment) - 3 * (order == 4)
+
+
+def covariance(rows: Rows, less: int) -> Any:
+    if len(rows) <= less:
+        return None
+    if not all(math.isfinite(value) for row in rows for value in row):
+        return math.nan
+    x, y = (deviations(list(column)) for column in zip(*rows, strict=True))
+    found = sum(map(operator.mul, x, y)) / (len(rows) - less)
+    return Near(float(found), 1e-9 * math.sqrt(sum(d * d for d in x) * sum(d * d for d in y)))
+
+
+def correlation(rows: Rows) -> Any:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    finite = [all(map(math.isfinite, column)) for column in columns]
+    if len(rows) < 2 or any(ok and not any(deviations(c)) for c, ok in zip(columns, finite, strict=True)):
+        return None
+    if not all(finite):
+        return math.nan
+    x, y = map(deviations, columns)
+    product, variation = sum(map(operator.mul, x, y)), sum(d * d for d in x) * sum(d * d for d in y)
+    return Near(math.copysign(math.sqrt(product**2 / variation), product), 1e-9)
+
+
+def geometric_mean(values: list[Any]) -> float | None:
+    if not values or any(value <= 0 for value in values):
+        return None
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def weighted_mean(rows: Rows) -> Any:
+    rows = [(float(value), float(weight)) for value, weight in rows]
+    weights = total([weight for _, weight in rows]) if rows else 0.0
+    if not weights:
+        return None
+    products = [value * weight for value, weight in rows]
+    # Where weights cancel, so do the digits of the result.
+    return Near(total(products) / weights, 1e-12 * sum(map(abs, products)) / abs(weights))
+
+
+def fold(join: Callable[[int, int], int], values: list[int]) -> int | None:
+    return functools.reduce(join, values) if values else None
+
+
+def how_often(rows: Rows, choose: Callable[..., Any]) -> int:
+    return sum(rank(value) == rank(extreme(rows, choose)) for value in present(rows))
 
 
 def root(value: float | None) -> float | None:
@@ -215,9 +291,13 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
     ],
     "arg_max": [(a.arg_max("x", by="y"), lambda rows, _: arg(rows, True))],
     "arg_min": [(a.arg_min("x", by="y"), lambda rows, _: arg(rows, False))],
+    "bit_and": [(a.bit_and("x"), lambda rows, _: fold(operator.and_, present(rows)))],
+    "bit_or": [(a.bit_or("x"), lambda rows, _: fold(operator.or_, present(rows)))],
+    "bit_xor": [(a.bit_xor("x"), lambda rows, _: fold(operator.xor, present(rows)))],
     "collect": [(a.collect("x"), lambda rows, _: present(rows))],
     "collect_set": [(a.collect_set("x"), lambda rows, _: unique(present(rows)))],
     "concat": [(a.concat("x", ", "), lambda rows, _: ", ".join(present(rows)) if present(rows) else None)],
+    "correlation": [(a.correlation("x", "y"), lambda rows, _: correlation(full(rows)))],
     "count": [
         (a.count(), lambda rows, _: len(rows)),
         (a.count("x"), lambda rows, _: len(present(rows))),
@@ -226,23 +306,33 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
         (a.count_distinct("x"), lambda rows, _: len(unique(present(rows)))),
         (a.count_distinct("x", "y"), lambda rows, _: len({(rank(x), rank(y)) for x, y in full(rows)})),
     ],
+    "count_if": [(a.count_if("x"), lambda rows, _: present(rows).count(True))],
+    "covariance": [
+        (a.covariance("x", "y"), lambda rows, _: covariance(full(rows), 1)),
+        (a.covariance("x", "y", population=True), lambda rows, _: covariance(full(rows), 0)),
+    ],
+    "every": [(a.every("x"), lambda rows, _: all(present(rows)) if present(rows) else None)],
     "first": [
         (a.first("x"), lambda rows, _: rows[0][0] if rows else None),
         (a.first("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)), None)),
     ],
+    "geometric_mean": [(a.geometric_mean("x"), lambda rows, _: geometric_mean(present(rows)))],
     "histogram": [
         (a.histogram("x", edges=[-math.inf, 0, 2.5]), lambda rows, _: bins(rows, [-math.inf, 0, 2.5])),
         (a.histogram("x", bins=3), lambda rows, _: bins(rows, 3)),
     ],
+    "kurtosis": [(a.kurtosis("x"), lambda rows, _: standardised(present(rows), 4))],
     "last": [
         (a.last("x"), lambda rows, _: rows[-1][0] if rows else None),
         (a.last("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)[::-1]), None)),
     ],
     "m4": [(a.m4("x"), lambda rows, _: m4(present(rows)))],
     "max": [(a.max("x"), lambda rows, _: extreme(rows, max))],
+    "max_count": [(a.max_count("x"), lambda rows, _: how_often(rows, max))],
     "mean": [(a.mean("x"), mean)],
     "median": [(a.median("x"), lambda rows, _: quantile(rows, 0.5))],
     "min": [(a.min("x"), lambda rows, _: extreme(rows, min))],
+    "min_count": [(a.min_count("x"), lambda rows, _: how_often(rows, min))],
     "mode": [(a.mode("x"), lambda rows, _: mode(present(rows)))],
     "nth": [
         (a.nth("x", 1), lambda rows, _: rows[-1][0] if rows else None),
@@ -259,6 +349,8 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
         (a.quantile("x", 0.3), lambda rows, _: quantile(rows, 0.3)),
         (a.quantile("x", 1), lambda rows, _: quantile(rows, 1)),
     ],
+    "skewness": [(a.skewness("x"), lambda rows, _: standardised(present(rows), 3))],
+    "some": [(a.some("x"), lambda rows, _: any(present(rows)) if present(rows) else None)],
     "stddev": [
         (a.stddev("x"), lambda rows, _: root(variance(rows))),
         (a.stddev("x", population=True), lambda rows, _: root(variance(rows, True))),
@@ -272,6 +364,7 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
         (a.variance("x"), lambda rows, _: variance(rows)),
         (a.variance("x", population=True), lambda rows, _: variance(rows, True)),
     ],
+    "weighted_mean": [(a.weighted_mean("x", weight="y"), lambda rows, _: weighted_mean(full(rows)))],
 }  # fmt: skip
 
 RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
@@ -292,17 +385,28 @@ RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
         else t
     ),
     "mean": lambda t: (
-        pa.decimal128(min(38, t.precision + 4), t.scale + 4) if pa.types.is_decimal(t) else pa.float64()
+        pa.decimal128(min(38, t.precision + 4), t.scale + 4) if pa.types.is_decimal(t)
+        else t if pa.types.is_duration(t)
+        else pa.float64()
     ),
-} | dict.fromkeys(["median", "quantile", "stddev", "variance"], lambda _: pa.float64())  # fmt: skip
+}  # fmt: skip
+RESULT |= dict.fromkeys(["count_if", "max_count", "min_count"], lambda _: pa.int64())
+RESULT |= dict.fromkeys(["every", "some"], lambda _: pa.bool_())
+STATISTICS = ["correlation", "covariance", "geometric_mean", "kurtosis", "skewness", "weighted_mean"]
+STATISTICS += ["median", "quantile", "stddev", "variance"]
+RESULT |= dict.fromkeys(STATISTICS, lambda _: pa.float64())
 
 
 def makes_sense(name: str, inputs: list[pa.DataType]) -> bool:
-    if name in ("histogram", "mean", "median", "percentiles", "quantile", "stddev", "variance"):
-        return number(inputs[0])
-    if name == "sum":
+    if name in STATISTICS or name in ("histogram", "percentiles"):
+        return all(map(number, inputs))
+    if name in ("mean", "sum"):
         return number(inputs[0]) or pa.types.is_duration(inputs[0])
-    if name in ("min", "max", "arg_min", "arg_max", "m4", "mode", "top_k"):
+    if name in ("bit_and", "bit_or", "bit_xor"):
+        return pa.types.is_integer(inputs[0])
+    if name in ("count_if", "every", "some"):
+        return pa.types.is_boolean(inputs[0])
+    if name in ("min", "max", "min_count", "max_count", "arg_min", "arg_max", "m4", "mode", "top_k"):
         return not pa.types.is_nested(inputs[-1])
     if name in ("collect_set", "count_distinct"):
         return not any(map(pa.types.is_nested, inputs))
@@ -402,6 +506,8 @@ def is_finite(value: Any) -> bool:
 
 
 def same(one: Any, other: Any, spread: float) -> bool:
+    if isinstance(other, Near):
+        return bool(abs(one - other.value) <= other.error) or same(one, other.value, 0.0)
     if isinstance(one, float) and isinstance(other, float):
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
@@ -415,7 +521,9 @@ def same(one: Any, other: Any, spread: float) -> bool:
 
 @st.composite
 def rowsets(draw: st.DrawFn, aggregate: Aggregate, name: str, expected: Any) -> Rowset:
-    types = [draw(st.sampled_from(list(TYPES))) for _ in aggregate.inputs]
+    one_by_one = name in STATISTICS  # each of its inputs by itself decides
+    sensible = [type_ for type_ in TYPES if not one_by_one or makes_sense(name, [type_])]
+    types = [draw(st.sampled_from(sensible)) for _ in aggregate.inputs]
     assume(makes_sense(name, types))
     bound = aggregate.bind(tuple(types))
     plain = types[0].value_type if types and pa.types.is_dictionary(types[0]) else (types or [None])[0]

@@ -69,7 +69,8 @@ def test_laws(aggregate: Aggregate, data: st.DataObject) -> None:
 
 def test_nothing_has_no_value() -> None:
     nothing = {aggregate.constructor: aggregate.lower(aggregate.identity()) for aggregate in ALL[1:-1]}
-    assert (nothing.pop("count"), nothing.pop("count_distinct")) == (0, 0)
+    counts = ("count", "count_distinct", "count_if", "max_count", "min_count")
+    assert [nothing.pop(name) for name in counts] == [0] * len(counts)
     assert [nothing.pop(name) for name in ("collect", "collect_set", "top_k")] == [[], [], []]
     assert [one["count"] for one in nothing.pop("histogram")] == [0, 0]
     assert set(nothing.values()) == {None}
@@ -94,6 +95,6 @@ def test_kinds() -> None:
         "collect", "collect_set", "concat", "count_distinct", "median", "mode", "percentiles", "quantile",
     }  # fmt: skip
     assert {name for name, kind in kinds.items() if kind == "distributive"} == {
-        "count", "histogram", "max", "min", "sum",
+        "bit_and", "bit_or", "bit_xor", "count", "count_if", "histogram", "max", "min", "sum",
     }  # fmt: skip
     assert a.histogram("x", bins=3).kind == "holistic"

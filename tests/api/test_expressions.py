@@ -164,6 +164,13 @@ def test_arrow_expressions_beyond_the_language_still_work(expression: pc.Express
         expr.to_text()
 
 
+def test_arrow_functions_that_wrap_around_are_refused() -> None:
+    assert as_expr(pc.multiply(FIELD("a"), 2)).text == "a * 2"
+    with pytest.raises(QueryError, match="must not wrap around: it calls multiply; use multiply_checked"):
+        as_expr(pc.if_else(FIELD("a") > 1, pc.multiply(FIELD("a"), 2), 0))
+    assert as_expr(pc.if_else(FIELD("a") > 1, FIELD("a") * 2, 0)).columns == ("a",)
+
+
 def test_literals_of_different_types_are_different_expressions() -> None:
     assert as_expr(FIELD("a") / 2) != as_expr(FIELD("a") / 2.0)
     one, other = (as_expr(pc.if_else(FIELD("a"), number, 2)) for number in (1, 1.0))

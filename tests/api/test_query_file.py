@@ -31,6 +31,9 @@ INPUTS = st.one_of(COLUMNS, st.sampled_from([mt.col("price") * 2, mt.col("a b") 
 PREDICATES = st.sampled_from([mt.col("price") < 10, mt.col("side") == 'b"uy', mt.col("x").is_null()])
 STARTS = st.sampled_from(["2024-01-31T12:00:00", "1969-12-31T23:59:59.999999+00:00"])
 
+ONE_COLUMN = [
+    a.bit_and, a.bit_or, a.bit_xor, a.geometric_mean, a.kurtosis, a.max_count, a.min_count, a.skewness,
+]  # fmt: skip
 AGGREGATES = st.one_of(
     st.just(a.count()),
     INPUTS.map(a.count),
@@ -58,6 +61,11 @@ AGGREGATES = st.one_of(
     st.builds(lambda column: a.histogram(column, edges=[-math.inf, 0, 2.5]), INPUTS),
     st.builds(lambda column, by: a.arg_min(column, by=by), INPUTS, INPUTS),
     st.builds(lambda column, by: a.arg_max(column, by=by), INPUTS, INPUTS),
+    st.builds(lambda make, column: make(column), st.sampled_from(ONE_COLUMN), INPUTS),
+    st.builds(lambda make, keep: make(keep), st.sampled_from([a.count_if, a.every, a.some]), PREDICATES),
+    st.builds(a.weighted_mean, INPUTS, INPUTS),
+    st.builds(a.covariance, INPUTS, INPUTS, population=st.booleans()),
+    st.builds(a.correlation, INPUTS, INPUTS),
     st.builds(lambda column, keep: a.sum(column, filter=keep), INPUTS, PREDICATES),
     st.builds(lambda keep: a.count(filter=keep), PREDICATES),
 )

@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.aggregates.bits import BitAnd, BitOr, BitXor
 from muntin.aggregates.choices import ArgMax, ArgMin, First, Last
 from muntin.aggregates.collecting import Collect, Concat
-from muntin.aggregates.counts import Count
+from muntin.aggregates.counts import Count, CountIf
+from muntin.aggregates.dependence import Correlation, Covariance
 from muntin.aggregates.distinct import CollectSet, Mode, count_distinct
-from muntin.aggregates.extremes import Max, Min
+from muntin.aggregates.extremes import Max, MaxCount, Min, MinCount
 from muntin.aggregates.histograms import histogram
+from muntin.aggregates.logic import Every, Some
 from muntin.aggregates.m4 import M4
-from muntin.aggregates.means import Mean
+from muntin.aggregates.means import GeometricMean, Mean, WeightedMean
 from muntin.aggregates.quantiles import Median, Percentiles, Quantile
 from muntin.aggregates.ranking import Nth, TopK
+from muntin.aggregates.shape import Kurtosis, Skewness
 from muntin.aggregates.spread import Stddev, Variance
 from muntin.aggregates.sums import Sum
 from muntin.aggregates.udaf import aggregate
@@ -33,51 +37,79 @@ __all__ = [
     "aggregate",
     "arg_max",
     "arg_min",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
     "col",
     "collect",
     "collect_set",
     "concat",
+    "correlation",
     "count",
     "count_distinct",
+    "count_if",
+    "covariance",
+    "every",
     "first",
+    "geometric_mean",
     "histogram",
+    "kurtosis",
     "last",
     "m4",
     "max",
+    "max_count",
     "mean",
     "median",
     "min",
+    "min_count",
     "mode",
     "nth",
     "percentiles",
     "quantile",
+    "skewness",
+    "some",
     "stddev",
     "sum",
     "top_k",
     "variance",
+    "weighted_mean",
 ]
 
 arg_max = ArgMax
 arg_min = ArgMin
+bit_and = BitAnd
+bit_or = BitOr
+bit_xor = BitXor
 collect = Collect
 collect_set = CollectSet
 concat = Concat
+correlation = Correlation
 count = Count
+count_if = CountIf
+covariance = Covariance
+every = Every
 first = First
+geometric_mean = GeometricMean
+kurtosis = Kurtosis
 last = Last
 m4 = M4
 max = Max
+max_count = MaxCount
 mean = Mean
 median = Median
 min = Min
+min_count = MinCount
 mode = Mode
 nth = Nth
 percentiles = Percentiles
 quantile = Quantile
+skewness = Skewness
+some = Some
 stddev = Stddev
 sum = Sum
 top_k = TopK
 variance = Variance
+weighted_mean = WeightedMean
 
 
 def __getattr__(name: str) -> Any:

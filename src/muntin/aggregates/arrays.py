@@ -13,6 +13,7 @@ __all__ = [
     "Bools",
     "Floats",
     "Ints",
+    "bits",
     "floats",
     "from_decimal_words",
     "from_fixed",
@@ -112,6 +113,13 @@ def integers(array: pa.Array) -> Ints:
     assert not types.is_uint64(array.type), "does not fit into int64; there are words for it"
     signed = "u" if types.is_unsigned_integer(array.type) else "i"
     return _fixed(array, np.dtype(f"{signed}{array.type.bit_width // 8}")).astype(np.int64, copy=False)
+
+
+def bits(array: pa.Array) -> Ints:
+    """Integers as int64; of those of 64 bits without a sign the same bits."""
+    if types.is_uint64(array.type):
+        return _fixed(array, np.dtype(np.uint64)).view(np.int64)
+    return integers(array)
 
 
 def floats(array: pa.Array) -> Floats:

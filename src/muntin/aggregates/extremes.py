@@ -1,4 +1,4 @@
-"""min and max, over every type that has an order."""
+"""min and max, over every type that has an order, and how often they occur."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined, refuse
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum, has_arrow_order
+from muntin.aggregates.partials.extreme_counts import ExtremeCount
 
-__all__ = ["Max", "Min", "rank", "require_order"]
+__all__ = ["Max", "MaxCount", "Min", "MinCount", "rank", "require_order"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,59 @@ class Max(_Extreme):
     """
 
     constructor = "max"
+    largest = True
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtremeCount(Aggregate):
+    column: ColumnLike
+
+    largest = False
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, int] | None:
+        return None if value is None else (value, 1)
+
+    def combine(self, p: Any, q: Any) -> Any:
+        return joined(p, q, self._join)
+
+    def _join(self, p: tuple[Any, int], q: tuple[Any, int]) -> tuple[Any, int]:
+        p_rank, q_rank = rank(p[0]), rank(q[0])
+        if p_rank == q_rank:
+            return p[0], p[1] + q[1]
+        return q if (q_rank > p_rank) == self.largest else p
+
+    def lower(self, p: tuple[Any, int] | None) -> int:
+        return 0 if p is None else p[1]
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
+        require_order(self, 0, types)
+        kind = KeyExtremum if arrays.has_keys(type_) else ArrowExtremum
+        return Bound(pa.int64(), (ExtremeCount(kind(expr, self.largest)),), lambda s: pa.array(s[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class MinCount(_ExtremeCount):
+    """How often the smallest value occurs; 0 over none.
+
+    >>> lowest = MinCount("price")
+    >>> lowest.lower(lowest.combine(lowest.lift(2), lowest.combine(lowest.lift(2), lowest.lift(3))))
+    2
+    """
+
+    constructor = "min_count"
+
+
+@dataclass(frozen=True, slots=True)
+class MaxCount(_ExtremeCount):
+    """How often the largest value occurs; 0 over none.
+
+    >>> peaks = MaxCount("load")
+    >>> peaks.lower(peaks.combine(peaks.lift(2), peaks.combine(peaks.lift(2), peaks.lift(3))))
+    1
+    """
+
+    constructor = "max_count"
     largest = True
 
 

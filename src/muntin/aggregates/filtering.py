@@ -1,7 +1,8 @@
-"""`filter=`: an aggregate over those tuples only for which a condition holds, as SQL's FILTER clause."""
+"""Partials over some of the tuples: `filter=`, as SQL's FILTER clause, and columns side by side."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -12,7 +13,7 @@ from muntin.aggregates.base import Aggregate, Bound, Groups, Ints, Partial, Stat
 from muntin.errors import DataError
 from muntin.expressions import Expr
 
-__all__ = ["Filtered", "bind"]
+__all__ = ["Complete", "Filtered", "bind"]
 
 
 def bind(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> Bound:
@@ -27,26 +28,25 @@ def bind(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered(Partial):
-    """Another partial over the tuples for which the condition is true.
-
-    Only lifting differs. All partials with the same condition share the chosen tuples, and equal
-    partials with equal conditions are one, as without a condition.
-    """
+class _OverSome(Partial):
+    """Another partial, over some of the tuples; only lifting differs."""
 
     partial: Partial
-    condition: Expr
+
+    @abstractmethod
+    def choose(self, g: Groups) -> Groups:
+        """The tuples that count."""
 
     @property
     def needs(self) -> tuple[Partial, ...]:
-        return tuple(Filtered(needed, self.condition) for needed in self.partial.needs)
+        return tuple(replace(self, partial=needed) for needed in self.partial.needs)
 
     @property
     def invertible(self) -> bool:
         return self.partial.invertible
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
-        return self.partial.lift(g.where(self.condition), needs)
+        return self.partial.lift(self.choose(g), needs)
 
     def reduce(
         self,
@@ -93,3 +93,27 @@ class Filtered(Partial):
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
         return self.partial.from_arrow(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered(_OverSome):
+    """A partial over the tuples for which the condition is true.
+
+    All partials with the same condition share the chosen tuples, and equal partials with equal
+    conditions are one, as without a condition.
+    """
+
+    condition: Expr
+
+    def choose(self, g: Groups) -> Groups:
+        return g.where(self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Complete(_OverSome):
+    """A partial over the tuples that have a value in all of these columns."""
+
+    exprs: tuple[Expr, ...]
+
+    def choose(self, g: Groups) -> Groups:
+        return g.complete(*self.exprs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ __all__ = ["Groups"]
 
 _T = TypeVar("_T")
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
+_View: TypeAlias = tuple[str, Expr | tuple[Expr, ...] | None]
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class Groups:
     offsets: Ints | None = None
     chosen: pa.Array | None = None
     """Which entries of `values` are the tuples; None where all are, in that order."""
-    _views: dict[tuple[str, Expr | None], Any] = field(default_factory=dict, repr=False, compare=False)
+    _views: dict[_View, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Numba compiles once for read-only and once for writable arrays. Columns that are views of
@@ -71,9 +72,17 @@ class Groups:
         masks = [mask for expr in exprs if (mask := self.valid(expr)) is not None]
         return _frozen(np.logical_and.reduce(masks)) if masks else None
 
+    def true(self, expr: Expr) -> Bools:
+        """Where a condition is true; null is not."""
+        return self._view("true", expr, lambda: _frozen(arrays.true(self.array(expr))))
+
     def integers(self, expr: Expr) -> Ints:
         """The values as 64-bit integers (unscaled, for decimals); anything where null."""
         return self._view("integers", expr, lambda: _frozen(arrays.integers(self.array(expr))))
+
+    def bits(self, expr: Expr) -> Ints:
+        """The bits of integers, uint64 as well; anything where null."""
+        return self._view("bits", expr, lambda: _frozen(arrays.bits(self.array(expr))))
 
     def floats(self, expr: Expr) -> Floats:
         """The values as 64-bit floats; anything where null."""
@@ -97,11 +106,14 @@ class Groups:
 
     def where(self, condition: Expr) -> Groups:
         """The same groups with those tuples only for which the condition is true."""
-        return self._view("where", condition, lambda: self._where(condition))
+        return self._view("where", condition, lambda: self._choose(self.true(condition)))
 
-    def _where(self, condition: Expr) -> Groups:
-        flags = arrays.true(self.array(condition))
-        if flags.all():
+    def complete(self, *exprs: Expr) -> Groups:
+        """The same groups with those tuples only that have a value in all of these columns."""
+        return self._view("complete", exprs, lambda: self._choose(self.valid_in_all(exprs)))
+
+    def _choose(self, flags: Bools | None) -> Groups:
+        if flags is None or flags.all():
             return self
         index = np.flatnonzero(flags)
         return Groups(
@@ -115,7 +127,7 @@ class Groups:
             pa.array(index) if self.chosen is None else self.chosen.take(pa.array(index)),
         )
 
-    def _view(self, kind: str, expr: Expr | None, make: Callable[[], _T]) -> _T:
+    def _view(self, kind: str, expr: Expr | tuple[Expr, ...] | None, make: Callable[[], _T]) -> _T:
         key = (kind, expr)
         if key not in self._views:
             self._views[key] = make()

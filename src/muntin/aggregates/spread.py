@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
 from muntin.aggregates.partials.counts import Values
-from muntin.aggregates.partials.moments import SquaredDeviations
-from muntin.aggregates.partials.sums import ExactSum, FloatSum, exact_sum
+from muntin.aggregates.partials.moments import CentralMoment, deviating, total_of
+from muntin.aggregates.sums import require_number
 
 __all__ = ["Stddev", "Variance"]
 
@@ -55,17 +54,18 @@ class Variance(Aggregate):
         return p[2] / freedom if freedom > 0 else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
-        if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
-            raise refuse(self, expr, types[0], "numbers")
-        total: ExactSum | FloatSum = exact_sum(expr, type_) if t.is_integer(type_) else FloatSum(expr)
-        return Bound(pa.float64(), (Values(expr), total, SquaredDeviations(expr, total)), self._lower_columns)
+        (expr,) = self.inputs
+        require_number(self, 0, types)
+        total = total_of(expr, arrays.plain_type(types[0]))
 
-    def _lower_columns(self, states: tuple[State, ...]) -> pa.Array:
-        count, _, squares = states
-        freedom = count if self.population else count - 1
-        found = np.maximum(squares, 0.0) / np.maximum(freedom, 1)
-        return arrays.from_fixed(self._finish(found), freedom > 0, pa.float64())
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            count, sums, squares = states
+            freedom = count if self.population else count - 1
+            differ = deviating(squares, total, sums, count)
+            found = np.where(differ, squares, 0.0) / np.maximum(freedom, 1)
+            return arrays.from_fixed(self._finish(found), freedom > 0, pa.float64())
+
+        return Bound(pa.float64(), (Values(expr), total, CentralMoment(expr, total, 2)), lower)
 
     def _finish(self, variance: Any) -> Any:
         return variance

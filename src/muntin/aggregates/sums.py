@@ -11,10 +11,11 @@ from pyarrow import types as t
 from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined, refuse
 from muntin.aggregates.partials.counts import Values
-from muntin.aggregates.partials.sums import FloatSum, exact_sum
+from muntin.aggregates.partials.exact_sums import exact_sum
+from muntin.aggregates.partials.float_sums import FloatSum
 from muntin.errors import DataError
 
-__all__ = ["Sum"]
+__all__ = ["Sum", "require_number"]
 
 _SUM_DIGITS = 10
 """So many more digits than its values has a sum of decimals, as in Spark."""
@@ -75,3 +76,10 @@ class Sum(Aggregate):
         return Bound(
             result, (count, exact), lambda s: arrays.from_fixed(exact.integers(s[1]), s[0] > 0, result)
         )
+
+
+def require_number(aggregate: Aggregate, which: int, types: tuple[pa.DataType, ...]) -> None:
+    """A DataError if this input holds no numbers."""
+    type_ = arrays.plain_type(types[which])
+    if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
+        raise refuse(aggregate, aggregate.inputs[which], types[which], "numbers")

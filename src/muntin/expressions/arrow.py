@@ -34,6 +34,9 @@ _HEADS = {call: head for head, call in _CALLS.items()}
 # Arrow's unchecked variants read as the checked ones.
 _HEADS |= {call.removesuffix("_checked"): head for head, call in _CALLS.items()}
 
+_WRAPPING = ("abs", "add", "divide", "multiply", "negate", "power", "shift_left", "subtract")
+"""Functions of Arrow that wrap around on overflow; each has a variant with "_checked"."""
+
 _LITERALS = (pa.int64(), pa.float64(), pa.string(), pa.bool_())
 _LINE = re.compile(r"^(call|field_ref|nested_field_ref|literal|options|end): '(.*)'$", re.MULTILINE)
 _MATCH_NULLS = 0  # SetLookupOptions::MATCH
@@ -94,6 +97,12 @@ def describe(expression: pc.Expression) -> tuple[str, tuple[str, ...]]:
     """A text that tells different expressions apart, and the columns read, of any expression."""
     table = _unpack(expression)
     schema = table.schema.to_string(truncate_metadata=False)
+    for kind, call in _LINE.findall(schema):
+        if kind == "call" and call in _WRAPPING:
+            raise QueryError(
+                f"the expression {expression} must not wrap around: it calls {call}; "
+                f"use {call}_checked or an operator such as *"
+            )
     exact = f"{schema}{[column.to_pylist() for column in table.columns]}"
     digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
     return f"{' '.join(str(expression).split())} #{digest}", _columns(_LINE.findall(schema))

@@ -1,14 +1,15 @@
-"""Counts: of all tuples, and of those with a value."""
+"""Counts of tuples: of all, of those with a value, of those with a certain one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
 
-__all__ = ["Rows", "Values"]
+__all__ = ["NotAboveZero", "Rows", "Trues", "Values"]
 
 
 class _Count(NumericPartial):
@@ -17,6 +18,16 @@ class _Count(NumericPartial):
     @property
     def invertible(self) -> bool:
         return True
+
+    def _counted(self, g: Groups, flags: Bools) -> Ints:
+        from muntin.aggregates.partials.sum_kernels import count_runs, count_scatter
+
+        out: Ints = self.zeros(g.n)
+        if g.ordered:
+            count_runs(flags, *g.runs(), out)
+        else:
+            count_scatter(flags, g.ids(), out)
+        return out
 
     def reduce(
         self,
@@ -53,13 +64,25 @@ class Values(_Count):
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
         valid = g.valid(self.expr)
-        if valid is None:
-            return g.sizes()
-        from muntin.aggregates.partials.sum_kernels import count_runs, count_scatter
+        return g.sizes() if valid is None else self._counted(g, valid)
 
-        out: Ints = self.zeros(g.n)
-        if g.ordered:
-            count_runs(valid, *g.runs(), out)
-        else:
-            count_scatter(valid, g.ids(), out)
-        return out
+
+@dataclass(frozen=True, slots=True)
+class Trues(_Count):
+    """The number of tuples for which a condition is true; null is not."""
+
+    expr: Expr
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
+        return self._counted(g, g.true(self.expr))
+
+
+@dataclass(frozen=True, slots=True)
+class NotAboveZero(_Count):
+    """The number of values that are zero or negative, and so have no logarithm."""
+
+    expr: Expr
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
+        found, valid = g.floats(self.expr) <= 0.0, g.valid(self.expr)
+        return self._counted(g, found if valid is None else found & valid)

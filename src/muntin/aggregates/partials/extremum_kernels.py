@@ -62,3 +62,51 @@ def extreme_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, largest: bo
             else:
                 found = min(found, state[r])
         out[j] = found
+
+
+# How often the extreme occurs; `best` are the extremes of the groups.
+
+
+@njit(cache=True, nogil=True)
+def equal_runs(
+    keys: Ints, valid: Bools | None, begin: Ints, end: Ints, group: Ints, best: Ints, out: Ints
+) -> None:
+    """Add how often the extreme of its group occurs in each run."""
+    for r in range(begin.size):
+        wanted = best[group[r]]
+        run = keys[begin[r] : end[r]]
+        count = 0
+        if valid is None:
+            for i in range(run.size):
+                count += run[i] == wanted
+        else:
+            ok = valid[begin[r] : end[r]]
+            for i in range(run.size):
+                count += ok[i] and run[i] == wanted
+        out[group[r]] += count
+
+
+@njit(cache=True, nogil=True)
+def equal_scatter(keys: Ints, valid: Bools | None, group: Ints, best: Ints, out: Ints) -> None:
+    """Add how often the extreme of each group occurs."""
+    for i in range(group.size):
+        g = group[i]
+        if g < 0:
+            continue
+        if valid is not None and not valid[i]:
+            continue
+        out[g] += keys[i] == best[g]
+
+
+@njit(cache=True, nogil=True)
+def equal_rows(
+    state: Ints, before: Ints, after: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints
+) -> None:
+    """Add up the rows that have the extreme of the whole range, for each output row."""
+    for j in range(lo.size):
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            if before[r] == after[j]:
+                out[j] += state[r]

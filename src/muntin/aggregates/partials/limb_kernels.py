@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.arrays import Bools, Floats, Ints
 
 _LIMB = 32
 _MASK = 0xFFFFFFFF
@@ -144,3 +144,23 @@ def divide_limb_rows(state: Ints, divisor: Ints, factor: int, out: Ints) -> bool
         out[j, 0] = np.int64(low)
         out[j, 1] = np.int64(high)
     return fits
+
+
+@njit(cache=True, nogil=True)
+def split_means(state: Ints, count: Ints, base: Ints, rest: Floats) -> None:
+    """Row by row the mean of a sum in limbs: its floor (modulo 2**64), and what is left of it.
+
+    Long division, 16 bits at a time: exact for up to 2**47 values.
+    """
+    for j in range(count.size):
+        n = max(count[j], 1)
+        top = state.shape[1] - 1
+        q = state[j, top] // n
+        left = state[j, top] - q * n
+        for k in range(top - 1, -1, -1):
+            for shift in (16, 0):
+                left = (left << 16) + ((state[j, k] >> shift) & 0xFFFF)
+                q = (q << 16) + left // n
+                left %= n
+        base[j] = q
+        rest[j] = left / n

@@ -1,99 +1,245 @@
-"""Compiled second moments."""
+"""Compiled central moments.
+
+A mean is a pair (base, rest). Where `exact` is not None, values and bases are integers, otherwise
+floats; Numba compiles a variant for each.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
 
 _LANES = 32
+_HALF = 32
+_MASK = 0xFFFFFFFF
+_LIMB = 4294967296.0
+
+Numbers = npt.NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
-def moment_runs(
-    values: Floats,
+def _apart(x: Any, base: Any, exact: bool | None) -> float:
+    """x - base with a single rounding; the difference of two integers may need 65 bits."""
+    if exact is None:
+        return float(x - base)
+    return float(((x >> _HALF) - (base >> _HALF)) * _LIMB + ((x & _MASK) - (base & _MASK)))
+
+
+@njit(cache=True, nogil=True)
+def _power(d: float, order: int) -> float:
+    square = d * d
+    if order == 2:
+        return square
+    if order == 3:
+        return square * d
+    return square * square
+
+
+@njit(cache=True, nogil=True)
+def power_runs(
+    values: Numbers,
+    exact: bool | None,
     valid: Bools | None,
     begin: Ints,
     end: Ints,
     group: Ints,
-    mean: Floats,
-    squares: Floats,
-    drift: Floats,
+    base: Numbers,
+    rest: Floats,
+    order: int,
+    out: Floats,
 ) -> None:
-    """Add the squared deviations of each run, and the deviations themselves, to its group."""
-    square_lanes = np.empty(_LANES)
-    drift_lanes = np.empty(_LANES)
+    """Add the powers of the deviations of each run to its group; lanes, so that additions do not wait."""
+    lanes = np.empty(_LANES)
     for r in range(begin.size):
         a = begin[r]
         b = end[r]
-        m = mean[group[r]]
-        square_sum = 0.0
-        drift_sum = 0.0
+        m = base[group[r]]
+        s = rest[group[r]]
+        total = 0.0
         if b - a >= 2 * _LANES:
-            square_lanes[:] = 0.0
-            drift_lanes[:] = 0.0
+            lanes[:] = 0.0
             while b - a >= _LANES:
                 block = values[a : a + _LANES]
                 if valid is None:
                     for k in range(_LANES):
-                        d = block[k] - m
-                        square_lanes[k] += d * d
-                        drift_lanes[k] += d
+                        lanes[k] += _power(_apart(block[k], m, exact) - s, order)
                 else:
                     ok = valid[a : a + _LANES]
                     for k in range(_LANES):
-                        d = block[k] - m if ok[k] else 0.0
-                        square_lanes[k] += d * d
-                        drift_lanes[k] += d
+                        d = _apart(block[k], m, exact) - s
+                        lanes[k] += _power(d, order) if ok[k] else 0.0
                 a += _LANES
             for k in range(_LANES):
-                square_sum += square_lanes[k]
-                drift_sum += drift_lanes[k]
+                total += lanes[k]
         for i in range(a, b):
             if valid is None or valid[i]:
-                d = values[i] - m
-                square_sum += d * d
-                drift_sum += d
-        squares[group[r]] += square_sum
-        drift[group[r]] += drift_sum
+                total += _power(_apart(values[i], m, exact) - s, order)
+        out[group[r]] += total
 
 
 @njit(cache=True, nogil=True)
-def moment_scatter(
-    values: Floats, valid: Bools | None, group: Ints, mean: Floats, squares: Floats, drift: Floats
+def power_scatter(
+    values: Numbers,
+    exact: bool | None,
+    valid: Bools | None,
+    group: Ints,
+    base: Numbers,
+    rest: Floats,
+    order: int,
+    out: Floats,
 ) -> None:
-    """Add the squared deviations, and the deviations themselves, to their groups."""
+    """Add the powers of the deviations to their groups."""
     for i in range(group.size):
         g = group[i]
         if g < 0:
             continue
         if valid is not None and not valid[i]:
             continue
-        d = values[i] - mean[g]
-        squares[g] += d * d
-        drift[g] += d
+        out[g] += _power(_apart(values[i], base[g], exact) - rest[g], order)
 
 
 @njit(cache=True, nogil=True)
-def moment_rows(
+def power_rows(
     state: Floats,
+    second: Floats | None,
+    third: Floats | None,
+    exact: bool | None,
     rows: Ints | None,
     lo: Ints,
     hi: Ints,
     count: Ints,
-    mean: Floats,
-    mean_after: Floats,
+    base: Numbers,
+    rest: Floats,
+    base_after: Numbers,
+    rest_after: Floats,
     out: Floats,
 ) -> None:
-    """Chan's combination of a range of rows, for each output row."""
+    """Moments of a range of rows about the mean of all of them, for each output row (Pébay).
+
+    The order is told by the lower moments that are given: none, the second, or both.
+    """
     for j in range(lo.size):
         total = 0.0
         for i in range(lo[j], hi[j]):
             r = i
             if rows is not None:
                 r = rows[i]
-            if count[r] > 0:
-                d = mean[r] - mean_after[j]
-                total += state[r] + count[r] * d * d
+            n = count[r]
+            if n == 0:
+                continue
+            d = _apart(base[r], base_after[j], exact) + (rest[r] - rest_after[j])
+            if second is None:
+                total += state[r] + n * d * d
+            elif third is None:
+                total += state[r] + 3.0 * d * second[r] + n * d * d * d
+            else:
+                total += state[r] + 4.0 * d * third[r] + 6.0 * d * d * second[r] + n * d * d * d * d
         out[j] = total
+
+
+@njit(cache=True, nogil=True)
+def product_runs(
+    x: Numbers,
+    x_exact: bool | None,
+    y: Numbers,
+    y_exact: bool | None,
+    begin: Ints,
+    end: Ints,
+    group: Ints,
+    x_base: Numbers,
+    x_rest: Floats,
+    y_base: Numbers,
+    y_rest: Floats,
+    out: Floats,
+) -> None:
+    """Add the products and squares of the deviations of each run to its group."""
+    lanes = np.empty((3, _LANES))
+    for r in range(begin.size):
+        a = begin[r]
+        b = end[r]
+        g = group[r]
+        lanes[:] = 0.0
+        while b - a >= _LANES:
+            xs = x[a : a + _LANES]
+            ys = y[a : a + _LANES]
+            for k in range(_LANES):
+                dx = _apart(xs[k], x_base[g], x_exact) - x_rest[g]
+                dy = _apart(ys[k], y_base[g], y_exact) - y_rest[g]
+                lanes[0, k] += dx * dy
+                lanes[1, k] += dx * dx
+                lanes[2, k] += dy * dy
+            a += _LANES
+        for i in range(a, b):
+            dx = _apart(x[i], x_base[g], x_exact) - x_rest[g]
+            dy = _apart(y[i], y_base[g], y_exact) - y_rest[g]
+            lanes[0, 0] += dx * dy
+            lanes[1, 0] += dx * dx
+            lanes[2, 0] += dy * dy
+        for w in range(3):
+            for k in range(_LANES):
+                out[g, w] += lanes[w, k]
+
+
+@njit(cache=True, nogil=True)
+def product_scatter(
+    x: Numbers,
+    x_exact: bool | None,
+    y: Numbers,
+    y_exact: bool | None,
+    group: Ints,
+    x_base: Numbers,
+    x_rest: Floats,
+    y_base: Numbers,
+    y_rest: Floats,
+    out: Floats,
+) -> None:
+    """Add the products and squares of the deviations to their groups."""
+    for i in range(group.size):
+        g = group[i]
+        if g < 0:
+            continue
+        dx = _apart(x[i], x_base[g], x_exact) - x_rest[g]
+        dy = _apart(y[i], y_base[g], y_exact) - y_rest[g]
+        out[g, 0] += dx * dy
+        out[g, 1] += dx * dx
+        out[g, 2] += dy * dy
+
+
+@njit(cache=True, nogil=True)
+def product_rows(
+    state: Floats,
+    x_exact: bool | None,
+    y_exact: bool | None,
+    rows: Ints | None,
+    lo: Ints,
+    hi: Ints,
+    count: Ints,
+    x_base: Numbers,
+    x_rest: Floats,
+    y_base: Numbers,
+    y_rest: Floats,
+    x_base_after: Numbers,
+    x_rest_after: Floats,
+    y_base_after: Numbers,
+    y_rest_after: Floats,
+    out: Floats,
+) -> None:
+    """Products and squares of a range of rows about the means of all of them, for each output row."""
+    for j in range(lo.size):
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            n = count[r]
+            if n == 0:
+                continue
+            dx = _apart(x_base[r], x_base_after[j], x_exact) + (x_rest[r] - x_rest_after[j])
+            dy = _apart(y_base[r], y_base_after[j], y_exact) + (y_rest[r] - y_rest_after[j])
+            out[j, 0] += state[r, 0] + n * dx * dy
+            out[j, 1] += state[r, 1] + n * dx * dx
+            out[j, 2] += state[r, 2] + n * dy * dy

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from muntin.errors import DataError, QueryError
+from muntin.testing.oracle import statistics
 from muntin.testing.oracle.expressions import evaluate
 
 __all__ = ["aggregate_value"]
@@ -39,6 +40,8 @@ def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
         return _top_k([(row[0], row[-1]) for row in rows if row[-1] is not None], aggregate.k)
     if name == "aggregate":
         return _user_defined(aggregate.functions, [row for row in rows if None not in row])
+    if name in _BY_ROWS:
+        return _BY_ROWS[name](aggregate, [row for row in rows if None not in row])
     if name not in _BY_VALUES:
         raise QueryError(f"the oracle does not know the aggregate {name}")
     values = [value for (value,) in rows]
@@ -81,29 +84,32 @@ def _mean(aggregate: Any, values: list[Any]) -> Any:
     return float(Fraction(sum(values), len(values)))
 
 
-def _variance(aggregate: Any, values: list[Any]) -> float | None:
-    """Exact in fractions, then rounded once."""
-    divisor = len(values) - (0 if aggregate.population else 1)
-    if divisor <= 0:
-        return None
-    if not all(math.isfinite(value) for value in values):
-        return math.nan
-    numbers = [Fraction(value) for value in values]
-    mean = sum(numbers) / len(numbers)
-    return float(sum((number - mean) ** 2 for number in numbers) / divisor)
-
-
-def _stddev(aggregate: Any, values: list[Any]) -> float | None:
-    variance = _variance(aggregate, values)
-    return None if variance is None else math.sqrt(variance)
-
-
 def _min(aggregate: Any, values: list[Any]) -> Any:
     return min(values, key=_order, default=None)
 
 
 def _max(aggregate: Any, values: list[Any]) -> Any:
     return max(values, key=_order, default=None)
+
+
+def _min_count(aggregate: Any, values: list[Any]) -> int:
+    return sum(_order(value) == _order(_min(aggregate, values)) for value in values)
+
+
+def _max_count(aggregate: Any, values: list[Any]) -> int:
+    return sum(_order(value) == _order(_max(aggregate, values)) for value in values)
+
+
+def _count_if(aggregate: Any, values: list[Any]) -> int:
+    return values.count(True)
+
+
+def _every(aggregate: Any, values: list[Any]) -> bool | None:
+    return all(values) if values else None
+
+
+def _some(aggregate: Any, values: list[Any]) -> bool | None:
+    return any(values) if values else None
 
 
 def _first(aggregate: Any, values: list[Any]) -> Any:
@@ -222,10 +228,21 @@ def _user_defined(functions: Any, rows: list[tuple[Any, ...]]) -> Any:
 _BY_VALUES: dict[str, Callable[[Any, list[Any]], Any]] = {
     "sum": _sum,
     "mean": _mean,
-    "variance": _variance,
-    "stddev": _stddev,
+    "variance": statistics.variance,
+    "stddev": statistics.stddev,
+    "skewness": statistics.skewness,
+    "kurtosis": statistics.kurtosis,
+    "geometric_mean": statistics.geometric_mean,
+    "bit_and": statistics.bit_and,
+    "bit_or": statistics.bit_or,
+    "bit_xor": statistics.bit_xor,
+    "count_if": _count_if,
+    "every": _every,
+    "some": _some,
     "min": _min,
     "max": _max,
+    "min_count": _min_count,
+    "max_count": _max_count,
     "first": _first,
     "last": _last,
     "nth": _nth,
@@ -238,4 +255,10 @@ _BY_VALUES: dict[str, Callable[[Any, list[Any]], Any]] = {
     "median": _median,
     "quantile": _quantile,
     "percentiles": _percentiles,
+}
+
+_BY_ROWS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    "covariance": statistics.covariance,
+    "correlation": statistics.correlation,
+    "weighted_mean": statistics.weighted_mean,
 }

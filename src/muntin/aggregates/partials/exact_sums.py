@@ -1,4 +1,4 @@
-"""Sums: exact ones of integers and decimals, compensated ones of floats."""
+"""Exact sums of integers, durations and decimals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from muntin.aggregates.partials.columns import NumericPartial
 from muntin.errors import DataError
 from muntin.expressions import Expr
 
-__all__ = ["ExactSum", "FloatSum", "exact_sum"]
+__all__ = ["ExactSum", "exact_sum"]
 
 _LIMB = 2.0**32
 _INT_LIMBS, _WIDE_LIMBS = 2, 4
+_TOP = np.int64(-(2**63))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,26 @@ class ExactSum(NumericPartial):
             total = total * _LIMB + state[:, k]
         return total
 
+    def means(self, state: Ints, count: Ints) -> Floats:
+        """The means; 0 where there is no value."""
+        return self.floats(state) / np.maximum(count, 1)
+
+    def split_means(self, state: Ints, count: Ints) -> tuple[Ints, Floats]:
+        """The means of integers as the order key of their floor, and what is above it."""
+        from muntin.aggregates.partials.limb_kernels import split_means
+
+        base, rest = np.empty(len(count), dtype=np.int64), np.empty(len(count))
+        split_means(state, count, base, rest)
+        return (base ^ _TOP if self.width == _WIDE_LIMBS else base), rest
+
+    def rounded_means(self, state: Ints, count: Ints) -> Ints:
+        """The means as integers, rounded half away from zero; 0 where there is no value."""
+        from muntin.aggregates.partials.limb_kernels import divide_limb_rows
+
+        pairs = np.zeros((len(state), 2), dtype=np.int64)
+        divide_limb_rows(state, count, 1, pairs)
+        return np.ascontiguousarray(pairs[:, 0])
+
     def integers(self, state: Ints) -> Ints:
         """The sums as int64; a DataError where one does not fit."""
         low: Ints = (state[:, 1] << 32) | state[:, 0]
@@ -119,47 +140,3 @@ def exact_sum(expr: Expr, type_: pa.DataType) -> ExactSum:
     """The exact sum over a column of integers, durations or decimals."""
     narrow = arrays.has_keys(type_) and not t.is_uint64(type_)
     return ExactSum(expr, _INT_LIMBS if narrow else _WIDE_LIMBS)
-
-
-@dataclass(frozen=True, slots=True)
-class FloatSum(NumericPartial):
-    """The sum of floats with its rounding errors summed beside it.
-
-    So 1e16 + 1 - 1e16 is 1 in whatever order slices are combined: results do not depend on batches
-    and stores. Not invertible: subtracting would still lose what an infinity swallowed.
-    """
-
-    expr: Expr
-
-    dtype = np.float64
-    width = 2
-
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
-        from muntin.aggregates.partials.sum_kernels import float_runs, float_scatter
-
-        out: Floats = self.zeros(g.n)
-        if g.ordered:
-            float_runs(g.floats(self.expr), g.valid(self.expr), *g.runs(), out)
-        else:
-            float_scatter(g.floats(self.expr), g.valid(self.expr), g.ids(), out)
-        return out
-
-    def reduce(
-        self,
-        state: Floats,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Floats:
-        from muntin.aggregates.partials.sum_kernels import add_float_rows
-
-        out: Floats = self.zeros(len(lo))
-        add_float_rows(state, rows, lo, hi, out)
-        return out
-
-    def floats(self, state: Floats) -> Floats:
-        """The sums; beside an infinity or NaN the errors are NaN and say nothing."""
-        total, lost = state[:, 0], state[:, 1]
-        return total + np.where(np.isfinite(lost), lost, 0.0)
