@@ -213,6 +213,8 @@ class WindowManager:
 
     def _retract(self, query: LiveQuery, registry: Registry, gone: Column) -> Emission:
         assert registry.values is not None
+        # Windows with the same edges in the order of their tuples, as they were emitted.
+        gone = gone[np.lexsort([getattr(registry, c)[gone] for c in ("ordinal", "b", "a", "key")])]
         values = registry.values.take(pa.array(gone))
         start, end = (values.column(c).to_numpy() for c in ("start", "end"))
         on_measure = query.window.on_measure

@@ -81,6 +81,8 @@ def check(
             assert not difference, f"{where}\n{difference}"
             misplaced = _retracts_behind(actual)
             assert not misplaced, f"{where}\nretracted after its replacement: {misplaced[0]}"
+            unsorted = _out_of_order(actual, expected)
+            assert not unsorted, f"{where}\nwindows of the same edges out of order: {unsorted[0]}"
             everything += actual
         if action.name in ("advance", "finish"):
             late, expected_late = _numbers(engine.take_late()), _numbers(oracle.take_late())
@@ -97,6 +99,24 @@ def _retracts_behind(rows: list[Row]) -> list[Row]:
         elif (row.query, row.keys) in seen:
             misplaced.append(row)
     return misplaced
+
+
+def _out_of_order(actual: list[Row], expected: list[Row]) -> list[Row]:
+    """Rows of windows with the same edges that do not come in the order of their tuples."""
+    places: dict[Any, list[int]] = {}
+    for number, row in enumerate(expected):
+        places.setdefault(_edges(row), []).append(number)
+    misplaced = []
+    for row in actual:
+        number = places[_edges(row)].pop(0)
+        if compare([row], [expected[number]]):
+            misplaced.append(row)
+    return misplaced
+
+
+def _edges(row: Row) -> tuple[Any, ...]:
+    keys = tuple("nan" if key != key else key for key in row.keys)
+    return (keys, row.query, row.start, row.end, row.low, row.high, row.kind)
 
 
 def _numbers(late: list[tuple[str, Record]]) -> Counter[tuple[str, Any]]:

@@ -156,7 +156,7 @@ class NamedWindow:
         for key in self.accepted:
             emitted = self.emitted.setdefault(key, {})
             windows = self.windows(key, view)
-            for identity, said in emitted.items():
+            for identity, said in sorted(emitted.items(), key=lambda pair: pair[0]):
                 if said.live and identity not in windows and said.due + self.lateness > before:
                     said.live = False
                     said.revision += 1

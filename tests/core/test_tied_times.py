@@ -1,0 +1,86 @@
+"""Windows between tuples of one time: what a user sees of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+
+
+def query(window: Any, **policies: Any) -> mt.Query:
+    return mt.windows(x=window).aggregate(ids=a.collect("id")).on("t", **policies)
+
+
+def rows(results: Any) -> list[tuple[Any, ...]]:
+    return [
+        (row["window"]["start"], row["window"]["end"], row["ids"], row["kind"], row["revision"])
+        for row in results.to_pylist()
+    ]
+
+
+ONE_BY_ONE = {
+    "until": w.until(a.count(), 1),
+    "slide_by_tuple": w.slide_by_tuple(1, every=1),
+    "punctuation": w.punctuation("m"),
+    "discretize": w.discretize(lambda record: (1, 1)),
+    "trigger": w.trigger(lambda buffer: True, lambda buffer: len(buffer) - 1),
+}
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_they_come_in_the_order_of_their_tuples(name: str) -> None:
+    tied = {"t": [5] * 300, "id": list(range(300)), "m": [True] * 300}
+    found = query(ONE_BY_ONE[name]).run(tied)
+    last = [row["ids"][-1] for row in found.to_pylist()]
+    assert last == list(range(300))
+
+
+def test_the_interval_is_empty_where_a_tuple_of_the_same_time_ends_the_window() -> None:
+    tied = {"t": [5, 5, 7], "id": [1, 2, 3], "m": [True, True, True]}
+    assert rows(query(w.punctuation("m")).run(tied)) == [
+        (5, 5, [1], "final", 0),
+        (5, 7, [2], "final", 0),
+        (7, 8, [3], "final", 0),
+    ]
+
+
+def test_each_has_its_own_revisions() -> None:
+    """A late tuple takes the places of two pairs, and their order stays."""
+    op = query(w.until(a.count(), 2), allowed_lateness=100).operator()
+    op.process({"t": [5] * 4, "id": [1, 2, 3, 4]})
+    assert rows(op.advance(10)) == [(5, 6, [1, 2], "final", 0), (5, 6, [3, 4], "final", 0)]
+    op.process({"t": [4, 5], "id": [5, 6]})
+    assert rows(op.advance(11)) == [
+        (4, 6, [5, 1], "final", 0),
+        (5, 6, [2, 3], "update", 1),
+        (5, 6, [4, 6], "update", 1),
+    ]
+
+
+def test_retractions_come_in_their_order_too() -> None:
+    op = query(w.until(a.count(), 2), allowed_lateness=100).operator()
+    op.process({"t": [5] * 4, "id": [1, 2, 3, 4]})
+    op.advance(10)
+    op.process({"t": [4], "id": [5]})
+    assert rows(op.advance(11)) == [
+        (5, 6, [3, 4], "retract", 1),
+        (4, 6, [5, 1], "final", 0),
+        (5, 6, [2, 3], "update", 1),
+    ]
+    op.process({"t": [4, 5], "id": [6, 7]})
+    assert rows(op.advance(12)) == [
+        (4, 6, [5, 1], "retract", 1),
+        (4, 5, [5, 6], "final", 0),
+        (5, 6, [1, 2], "update", 2),
+        (5, 6, [3, 4], "update", 2),
+    ]
+
+
+def test_a_number_as_measure_tells_them_apart() -> None:
+    tied = {"t": [5, 5, 5], "id": [1, 2, 3], "m": [True, True, True]}
+    found = query(w.punctuation("m", measure="id")).run(tied).to_pylist()
+    assert [(row["window"]["start_id"], row["window"]["end_id"]) for row in found] == [(1, 2), (2, 3), (3, 3)]
