@@ -82,6 +82,18 @@ def bench_core(
     run_core(tuples, json, Console())
 
 
+@bench.command("aggregates")
+def bench_aggregates(
+    tuples: Annotated[int, typer.Option(help="How many tuples each query reads.", min=100_000)] = 2_000_000,
+    in_order: Annotated[bool, typer.Option(help="No tuple is late.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Throughput of every aggregate, beside sum in the same run."""
+    from muntin.bench.aggregates import run_aggregates
+
+    run_aggregates(tuples, in_order, json, Console())
+
+
 @bench.command("stores")
 def bench_stores(
     size: Annotated[

@@ -1,0 +1,13 @@
+"""`muntin bench aggregates` measures all that there is."""
+
+from muntin import aggregates as a
+from muntin.bench.aggregates import TEN, TEN_NAME, catalogue, measure
+
+
+def test_every_aggregate_is_measured() -> None:
+    names = set(a.__all__) - {"aggregate", "col"}
+    assert set(catalogue()) == names
+    found = measure(tuples=3_000)
+    assert {one.name for one in found} == names | {TEN_NAME}
+    assert len(set(TEN)) == 10
+    assert [one.times_sum for one in found if one.name == "sum"] == [1.0]
