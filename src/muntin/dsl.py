@@ -33,15 +33,15 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    def run(self, table: object) -> pa.Table:
+    def run(self, table: object, *, schema: object = None) -> pa.Table:
         """The windows of a whole table; the end of the table closes every window.
 
         `table` is an Arrow table or batch, a pandas or polars DataFrame, a dict of
-        columns or a list of dicts.
+        columns or a list of dicts. `schema` gives columns their types, as in `operator`.
         """
         from muntin.connectors import embedded
 
-        return embedded.run(self.validated(), table)
+        return embedded.run(self.validated(), table, schema=schema)
 
     def operator(
         self,
@@ -50,6 +50,7 @@ class Query(QuerySpec):
         in_order: bool = False,
         clock: Callable[[], float] | None = None,
         store: str | None = None,
+        schema: object = None,
     ) -> Operator:
         """An operator to push batches or records into.
 
@@ -59,11 +60,19 @@ class Query(QuerySpec):
             in_order: The stream is ordered by time; a tuple out of order is an error.
             clock: The clock of `idle_after` in seconds, `time.monotonic` by default.
             store: Force a store instead of the one that the plan chooses.
+            schema: The types of columns, as a pyarrow schema or a dict like
+                `{"amount": "float64"}`; those left out get the type of the first
+                batch.
         """
         from muntin.connectors import embedded
 
-        return embedded.make_operator(
-            self.validated(), watermark_lag=watermark_lag, in_order=in_order, clock=clock, store=store
+        return embedded.Operator(
+            self.validated(),
+            watermark_lag=watermark_lag,
+            in_order=in_order,
+            clock=clock,
+            store=store,
+            schema=schema,
         )
 
     def explain(self, *, in_order: bool = False, store: str | None = None) -> Explanation:

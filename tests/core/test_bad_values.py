@@ -131,7 +131,7 @@ def test_a_bad_value_fails_before_anything_changes(container: str, column: str, 
 def test_a_number_that_another_type_could_hold_names_that_type() -> None:
     op = mt.windows(x=w.tumbling(10)).aggregate(total=a.sum("v")).on("t").operator()
     op.process({"t": [1], "v": [1]})
-    with pytest.raises(DataError, match=r"""of type int64: got 1.5.*pass schema={'v': "float64"}, or"""):
+    with pytest.raises(DataError, match=r"""of type int64: got 1.5.*pass schema={"v": "float64"}, or"""):
         op.process({"t": [2], "v": [1.5]})
 
 

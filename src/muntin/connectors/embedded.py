@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.connectors.tables import Expected, as_record, to_batch
+from muntin.connectors.types import declared
 from muntin.errors import MuntinError, QueryError
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, QuerySpec
@@ -27,23 +28,10 @@ BUFFER = 4096
 """Records that are gathered before they are sliced; results do not depend on it."""
 
 
-def run(query: QuerySpec, data: object) -> pa.Table:
+def run(query: QuerySpec, data: object, schema: object = None) -> pa.Table:
     """All windows of a table; its end closes every window."""
-    operator = Operator(query)
-    parts = [operator.process(data), operator.finish()]
-    return pa.concat_tables([p for p in parts if p.num_rows] or parts[-1:])
-
-
-def make_operator(
-    query: QuerySpec,
-    *,
-    watermark_lag: object = None,
-    in_order: bool = False,
-    clock: Callable[[], float] | None = None,
-    store: str | None = None,
-) -> Operator:
-    """An operator for the query; `store` forces a store instead of the one that the plan chooses."""
-    return Operator(query, watermark_lag=watermark_lag, in_order=in_order, clock=clock, store=store)
+    operator = Operator(query, schema=schema)
+    return _joined([operator.process(data), operator.finish()])
 
 
 class Operator:
@@ -65,6 +53,7 @@ class Operator:
         in_order: bool = False,
         clock: Callable[[], float] | None = None,
         store: str | None = None,
+        schema: object = None,
     ) -> None:
         make_plan(query, in_order, store)  # a store that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
@@ -77,6 +66,11 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
         self._records: list[Mapping[str, Any]] = []
+        self._engine.declared = declared(schema)
+        columns = columns_read(query, (window for _, window in query.windows))
+        if columns is not None and columns <= self._engine.declared.keys():
+            self._check_lag(self._engine.declared[query.time])
+            self._engine.bind(pa.schema(self._engine.declared))
 
     # Input. -----------------------------------------------------------------------------------------
 
@@ -126,9 +120,10 @@ class Operator:
         time, windows = engine.spec.time, tuple(q.window for q in engine.live.queries)
         kind = kind_of_time(engine.spec, windows, self._lag)
         if engine.binding is None:
-            return Expected(time, kind, columns_read(engine.spec, windows))
+            return Expected(time, kind, columns_read(engine.spec, windows), engine.declared)
         schema, columns = engine.binding.schema, engine.binding.columns()
-        return Expected(time, kind, columns, {name: schema.field(name).type for name in columns})
+        types = {name: schema.field(name).type for name in columns - engine.binding.unknown}
+        return Expected(time, kind, columns, types)
 
     def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
@@ -136,14 +131,16 @@ class Operator:
         if self._lag is None:
             return self._engine.process(batch, misfits)
         if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
-            kind = batch.schema.field(self._engine.spec.time).type
-            if not pa.types.is_null(kind):
-                TimeColumn(kind, (self._lag,))  # of the same unit
+            self._check_lag(batch.schema.field(self._engine.spec.time).type)
         with whole_or_nothing(self._engine, sliced=True):
             results = self._engine.process(batch, misfits)
             if self._engine.binding is None:  # only bad tuples so far
                 return results
             return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
+
+    def _check_lag(self, kind: pa.DataType) -> None:
+        if self._lag is not None and not pa.types.is_null(kind):
+            TimeColumn(kind, (self._lag,))  # which wants lengths of its own unit
 
     def _due(self, *parts: pa.Table) -> pa.Table:
         """These results, behind those that an error kept from being returned."""
@@ -258,4 +255,4 @@ def _joined(parts: list[pa.Table]) -> pa.Table:
         return parts[0]
     full = [p for p in parts if p.num_rows]
     # Before its first value the type of a column may not be known.
-    return pa.concat_tables(full, promote_options="default") if full else parts[-1]
+    return pa.concat_tables(full, promote_options="permissive") if full else parts[-1]

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.connectors.types import FAILURES, LossError, kind_of, lossless, type_name
+from muntin.connectors.types import FAILURES, LossError, cure, lossless, plain
 from muntin.connectors.values import as_texts, to_column
 from muntin.errors import DataError
 from muntin.slicing.arrivals import Misfit
 from muntin.slicing.binding import require
-from muntin.slicing.key_columns import plain_array
 
 __all__ = ["Expected", "as_record", "to_batch"]
 
@@ -220,38 +219,27 @@ def _column(name: str, values: Sequence[Any], expected: Expected, misfits: list[
 
 
 def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expected) -> Misfit:
-    rule, cure = f"must be of type {type_}", ""
+    rule = f"must be of type {type_}"
     if pa.types.is_null(type_):  # not one value has a type
         rule = "must be of a type that Arrow has"
         if name == expected.time:
             rule = f"must hold {f'{expected.kind}s' if expected.kind else 'timestamps or integers'}"
-    (given, _), numbers = to_column([value]), ("integer", "float", "decimal")
     if name == expected.time and isinstance(value, str):
-        cure = "turn texts into times with datetime.fromisoformat"
-    elif kind_of(type_) in numbers and kind_of(given.type) in numbers and given.type != type_:
-        cure = f"pass schema={{{name!r}: {type_name(given.type)}}}"
-    return Misfit(row, name, value, rule, cure)
+        return Misfit(row, name, value, rule, "turn texts into times with datetime.fromisoformat")
+    return Misfit(row, name, value, rule, cure(name, type_, to_column([value])[0].type))
 
 
 def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
     """A typed column in the type that is expected of it."""
-    # Views of texts and bytes become plain columns: Arrow cannot take rows from views.
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    if column.type in views:
-        column = column.cast(views[column.type])
-    if not expected.read(name):
-        return column
     given, wanted = column.type, expected.types.get(name)
     try:
-        return plain_array(column) if wanted is None else lossless(column, wanted)
+        return plain(column) if wanted is None or not expected.read(name) else lossless(column, wanted)
     except LossError as loss:
-        rule = f'the column "{name}" must be of type {wanted} in every batch: got '
-        if loss.row is None:
-            raise DataError(f"{rule}{given}; cast it") from None
-        value = column[loss.row].as_py()
+        told = f"{given}" if loss.row is None else f"{column[loss.row].as_py()!r} ({given}) in row {loss.row}"
+        other = cure(name, wanted, given)
         raise DataError(
-            f"{rule}{value!r} ({given}) in row {loss.row}; cast it, "
-            f"or pass schema={{{name!r}: {type_name(given)}}}"
+            f'the column "{name}" must be of type {wanted} in every batch: got {told}; '
+            f"cast it{f', or {other}' if other else ''}"
         ) from None
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from muntin.errors import QueryError, nearest
 from muntin.slicing.key_columns import plain_array, plain_type
 
-__all__ = ["FAILURES", "LossError", "kind_of", "lossless", "type_name"]
+__all__ = ["FAILURES", "LossError", "cure", "declared", "kind_of", "lossless", "plain", "type_name"]
 
 FAILURES = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
 """What Arrow raises for values that it cannot take."""
@@ -28,6 +31,11 @@ _KINDS = [
     (t.is_duration, "duration"),
 ]
 _NUMBERS = ("integer", "float", "decimal")
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+_ALIASES = (
+    *(f"int{n}" for n in (8, 16, 32, 64)), *(f"uint{n}" for n in (8, 16, 32, 64)), "float32", "float64",
+    "bool", "string", "large_string", "binary", "date32", *(f"timestamp[{u}s]" for u in ("", "m", "u", "n")),
+)  # fmt: skip
 
 
 class LossError(ValueError):
@@ -60,6 +68,48 @@ def type_name(type_: pa.DataType) -> str:
     return f"pa.{name}" if t.is_decimal(type_) else f'"{name}"'
 
 
+def cure(name: str, wanted: pa.DataType, given: pa.DataType) -> str:
+    """How to get a column whose type holds what was given as well; empty where no other type would help.
+
+    >>> cure("v", pa.int64(), pa.float64())
+    'pass schema={"v": "float64"}'
+    """
+    kinds = kind_of(wanted), kind_of(given)
+    wider = kinds[1] in _NUMBERS and (kinds[0] == "integer" or kinds[0] == kinds[1])
+    return f'pass schema={{"{name}": {type_name(given)}}}' if wider and given != wanted else ""
+
+
+def declared(schema: object) -> dict[str, pa.DataType]:
+    """The types that the user gave: a pyarrow schema, or a dict of names and types.
+
+    >>> declared({"v": "float64", "ts": pa.timestamp("ms")})
+    {'v': DataType(double), 'ts': TimestampType(timestamp[ms])}
+    """
+    if schema is None:
+        return {}
+    if isinstance(schema, pa.Schema):
+        schema = dict(zip(schema.names, schema.types, strict=True))
+    if not isinstance(schema, Mapping):
+        raise QueryError(f'schema must be a pyarrow schema or a dict like {{"v": "float64"}}: got {schema!r}')
+    types = {name: _declared_type(name, kind) for name, kind in schema.items()}
+    return {name: kind for name, kind in types.items() if kind != pa.null()}
+
+
+def _declared_type(name: object, kind: object) -> pa.DataType:
+    if not isinstance(name, str):
+        raise QueryError(f"schema: names of columns must be texts: got {name!r}")
+    if isinstance(kind, pa.DataType):
+        return _VIEWS.get(kind, plain_type(kind))
+    try:
+        return pa.type_for_alias(kind)
+    except (ValueError, TypeError, AttributeError):
+        hint = nearest(kind if isinstance(kind, str) else getattr(kind, "__name__", ""), _ALIASES)
+        raise QueryError(
+            f'schema: the type of "{name}" must be a pyarrow type or the name of one, like "float64": '
+            f"got {kind!r}.{hint}"
+        ) from None
+
+
 def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """The same values in another type, decoded where they came encoded.
 
@@ -69,7 +119,7 @@ def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     >>> lossless(pa.array([1, 2], pa.int32()), pa.float64()).to_pylist()
     [1.0, 2.0]
     """
-    column = plain_array(column)
+    column = plain(column)
     if column.type == wanted:
         return column
     given, asked = kind_of(column.type), kind_of(wanted)
@@ -82,6 +132,12 @@ def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     if given in _NUMBERS and "integer" not in (given, asked) and (row := _changed(column, cast)) is not None:
         raise LossError(row)  # Arrow rounds floats and decimals without a word
     return cast
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The values themselves of a column that came encoded, or as views, from which Arrow takes no rows."""
+    column = plain_array(column)
+    return column.cast(_VIEWS[column.type]) if column.type in _VIEWS else column
 
 
 def _first_change(column: pa.Array, wanted: pa.DataType) -> int | None:

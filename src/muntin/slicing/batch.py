@@ -61,8 +61,12 @@ class Batch:
         )
 
     def with_columns(self, types: Mapping[Expr, pa.DataType]) -> Batch:
-        """The same tuples with null in the columns that they lack: no query has asked for them so far."""
-        values = {e: self.values.get(e, pa.nulls(len(self), kind)) for e, kind in types.items()}
+        """The same tuples with null in the columns that they lack: no query has asked for them so far.
+
+        A column of another type has been null all the time, and its type was not known.
+        """
+        values = {e: pa.nulls(len(self), kind) for e, kind in types.items()}
+        values |= {e: v for e, v in self.values.items() if e in types and v.type == types[e]}
         return Batch(self.key, self.time, self.seq, values)
 
     def order(self) -> Column:

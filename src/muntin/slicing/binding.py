@@ -8,19 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.filtering import bind
 from muntin.errors import DataError, nearest
-from muntin.expressions import Expr, as_expr, types
+from muntin.expressions import Expr, as_expr, evaluate, types
 from muntin.query import QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
+from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
 from muntin.timeline import NEG_INF, Micros, TimeColumn
 from muntin.windows.base import TupleDriven, Tuples, Window
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What the operator knows once it has seen the schema of its input."""
+    """What the operator knows once it has seen the schema of its input.
+
+    `unknown` are columns without any value so far. `records` are the columns that the user's code
+    sees where it names none.
+    """
 
     spec: QuerySpec
     schema: pa.Schema
@@ -30,25 +34,56 @@ class Binding:
     types: dict[Expr, pa.DataType]
     partials: PartialSet
     measures: tuple[str, ...]
+    records: tuple[str, ...]
+    unknown: frozenset[str]
+    stand_ins: dict[Expr, dict[str, pa.DataType]]
 
     @classmethod
-    def of(cls, spec: QuerySpec, windows: tuple[Window, ...], schema: pa.Schema) -> Binding:
-        """Check the query against the columns that there are."""
+    def of(
+        cls,
+        spec: QuerySpec,
+        windows: tuple[Window, ...],
+        schema: pa.Schema,
+        records: tuple[str, ...] | None = None,
+    ) -> Binding:
+        """Check the query against the columns that there are; records show all of these unless given."""
         require((spec.time, *spec.keys), schema)
+        records = tuple(schema.names) if records is None else records
         spans = [s for w in windows for s in w.spans()]
         time = TimeColumn(schema.field(spec.time).type, (*spans, spec.allowed_lateness))
-        for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, schema))
+        for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
         inputs = tuple(for_windows | for_aggregates)
-        kinds = dict(zip(inputs, types(inputs, schema), strict=True))
+        assumed = {e: chosen for e in inputs if (chosen := stand_ins(e, schema))}
+        told = [e for e in inputs if e not in assumed]
+        kinds = dict(zip(told, types(told, schema), strict=True))
+        kinds |= {e: types([e], with_types(schema, absent))[0] for e, absent in assumed.items()}
         for window in windows:
             if isinstance(window, TupleDriven) and not window.wants_records:
                 _check_types(window, kinds)
-        bound = tuple(bind(a, tuple(kinds[e] for e in a.reads)) for _, a in spec.aggregates)
+        bound = tuple(bind_as_known(a, tuple(kinds[e] for e in a.reads)) for _, a in spec.aggregates)
         partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
-        keys = tuple(schema.field(k).type for k in spec.keys)
-        measures = tuple(dict.fromkeys(w.measure for w in windows if w.measure))
-        return cls(spec, schema, time, keys, inputs, kinds, partials, measures)
+        return cls(
+            spec,
+            schema,
+            time,
+            keys=tuple(schema.field(k).type for k in spec.keys),
+            inputs=inputs,
+            types=kinds,
+            partials=partials,
+            measures=tuple(dict.fromkeys(w.measure for w in windows if w.measure)),
+            records=records,
+            unknown=frozenset(f.name for f in schema if f.type == pa.null()),
+            stand_ins=assumed,
+        )
+
+    def evaluate(self, data: pa.RecordBatch) -> dict[Expr, pa.Array]:
+        """The inputs of windows and aggregates."""
+        plain = [e for e in self.inputs if e not in self.stand_ins]
+        values = dict(zip(plain, evaluate(plain, data), strict=True))
+        for e, kinds in self.stand_ins.items():
+            (values[e],) = evaluate([e], with_nulls(data, kinds))
+        return values
 
     def columns(self) -> frozenset[str]:
         """The columns that it reads."""
@@ -100,12 +135,13 @@ def _check_types(window: TupleDriven, kinds: dict[Expr, pa.DataType]) -> None:
     window.cut(window.initial(1), Tuples(np.zeros(2, dtype=np.int64), none, none, columns), NEG_INF)
 
 
-def window_inputs(window: Window, schema: pa.Schema) -> tuple[Expr, ...]:
+def window_inputs(window: Window, records: tuple[str, ...]) -> tuple[Expr, ...]:
     """The columns that a window reads: all of them where the user's code sees records and names none."""
-    named = window.inputs()
-    if not named and isinstance(window, TupleDriven) and window.wants_records:
-        return tuple(as_expr(name) for name in schema.names)
-    return named
+    return tuple(as_expr(name) for name in records) if _sees_records(window) else window.inputs()
+
+
+def _sees_records(window: Window) -> bool:
+    return isinstance(window, TupleDriven) and window.wants_records and not window.inputs()
 
 
 def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] | None:
@@ -113,7 +149,7 @@ def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] |
     names = {spec.time, *spec.keys}
     names.update(name for _, a in spec.aggregates for e in a.reads for name in e.columns)
     for window in windows:
-        if isinstance(window, TupleDriven) and window.wants_records and not window.inputs():
+        if _sees_records(window):
             return None
         names.update(name for e in window.inputs() for name in e.columns)
     return frozenset(names)

@@ -74,3 +74,13 @@ class KeyTable:
         if self.types and len(ids):
             kept.encode(self.values(ids))
         return kept
+
+    def retyped(self, types: tuple[pa.DataType, ...]) -> KeyTable:
+        """The same keys, with a type for columns that were null all the time."""
+        typed = KeyTable(types)
+        typed._pairs = self._pairs
+        typed._columns = [
+            old if old.kind == new.kind else new.encode(pa.nulls(len(old), new.kind))[0]
+            for old, new in zip(self._columns, typed._columns, strict=True)
+        ]
+        return typed

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.errors import DataError, QueryError, nearest
-from muntin.expressions import Expr, evaluate
 from muntin.metrics import Metrics
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, Every, QuerySpec
@@ -27,6 +26,7 @@ from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
+from muntin.slicing.widening import learn
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows import CappedSession, Last, Session
 from muntin.windows.base import ContextFreeWindow, Window
@@ -60,6 +60,7 @@ class SlicingOperator:
         self.in_step = False
         self.metrics = Metrics()
         self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
+        self.declared: dict[str, pa.DataType] = {}
         self.binding: Binding | None = None
         self.keys = KeyTable(())
         self.arrivals = Arrivals(spec.bad)
@@ -96,7 +97,7 @@ class SlicingOperator:
 
     def _read_inputs(self, live: LiveSet, binding: Binding) -> None:
         for query in live.queries:
-            query.inputs = window_inputs(query.window, binding.schema)
+            query.inputs = window_inputs(query.window, binding.records)
 
     def process(self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for.
@@ -125,15 +126,14 @@ class SlicingOperator:
         if self.binding is None and self.arrivals.timeless(data, self.spec.time, misfits):
             self.metrics.bad = self.arrivals.bad
             return None, data
-        binding = self.bind(data.schema)
+        self.bind(data.schema)
+        binding = learn(self, data.schema)
         require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
         data, time = self.arrivals.good(data, binding, misfits)
         self.metrics.bad = self.arrivals.bad
         if not len(data):
             return None, data
-        inputs = list(binding.inputs)
-        values: dict[Expr, pa.Array] = dict(zip(inputs, evaluate(inputs, data), strict=True))
-        batch = Batch(self._encode(data), time, self._arrival(data), values)
+        batch = Batch(self._encode(data), time, self._arrival(data), binding.evaluate(data))
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
             raise self._out_of_order(time)
         self.slices.keys = len(self.keys)
@@ -360,10 +360,13 @@ class SlicingOperator:
     def _replace(self, live: LiveSet) -> None:
         if self.binding is not None:
             windows = tuple(q.window for q in live.queries)
-            binding = Binding.of(self.spec, windows, self.binding.schema)
-            self._read_inputs(live, binding)
-            self.slices.adapt(live, binding.partials, binding.types)
-            self.windows.store = self._store(live)
-            self.results = Results(binding, live.queries)
-            self.binding = binding
+            self.rebind(live, Binding.of(self.spec, windows, self.binding.schema, self.binding.records))
         self.live = live
+
+    def rebind(self, live: LiveSet, binding: Binding) -> None:
+        """Go on with other queries, or with types that are known by now."""
+        self._read_inputs(live, binding)
+        self.slices.adapt(live, binding.partials, binding.types)
+        self.windows.store = self._store(live)
+        self.results = Results(binding, live.queries)
+        self.binding = binding

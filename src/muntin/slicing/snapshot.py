@@ -57,6 +57,7 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
     # Tuples without any time are bad before the types are known.
     tables = {f"bad/{i}": bad for i, bad in enumerate(operator.arrivals.routed)}
     tables |= {f"held/{i}": results for i, results in enumerate(operator.held) if results.num_rows}
+    tables["declared"] = pa.schema(operator.declared).empty_table()
     if operator.binding is not None:
         tables["input"] = operator.binding.schema.empty_table()
         _save_state(operator, header, tables)
@@ -92,6 +93,7 @@ def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpe
     operator.arrivals.bad = header["bad"]
     operator.arrivals.routed = [table for path, table in tables.items() if path.startswith("bad/")]
     operator.held = [table for path, table in tables.items() if path.startswith("held/")]
+    operator.declared = {field.name: field.type for field in tables["declared"].schema}
     if header["bound"]:
         operator.bind(tables["input"].schema)
         _load_state(operator, header, tables)
