@@ -21,6 +21,7 @@ from hypothesis import assume, given, settings
 from muntin import aggregates as a
 from muntin.aggregates.base import Aggregate, Bound, Groups, with_needs
 from muntin.errors import DataError
+from muntin.testing.oracle.bloom import bloom_filter
 
 EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
 
@@ -263,6 +264,32 @@ def bins(rows: Rows, edges: Any) -> list[dict[str, Any]]:
     return found
 
 
+def hashed(rows: Rows) -> list[Any]:
+    return [value for value in present(rows) if value != ""]
+
+
+def nearest_rank(rows: Rows, q: float) -> float | None:
+    values = sorted(float(value) for value in present(rows) if value == value)
+    return values[max(0, math.ceil(q * len(values)) - 1)] if values else None
+
+
+def frequent(values: list[Any]) -> list[dict[str, Any]]:
+    found = sorted((-count, value) for value, count in Counter(values).items())
+    return [{"item": value, "count": -n, "lower": -n, "upper": -n} for n, value in found]
+
+
+def bit_values(rows: Rows, type_: pa.DataType) -> list[Any]:
+    """What a filter hashes: texts, floats, or 64-bit integers."""
+    values = present(rows)
+    if pa.types.is_decimal(type_):
+        return pa.array(values, type_).cast(pa.string()).to_pylist()
+    if not values or isinstance(values[0], str | bytes | float):
+        return values
+    if pa.types.is_boolean(type_) or pa.types.is_integer(type_):
+        return [value - 2**64 if value >= 2**63 else int(value) for value in values]
+    return pa.array(values, type_).cast(pa.int32() if type_.bit_width == 32 else pa.int64()).to_pylist()
+
+
 def extreme(rows: Rows, choose: Callable[..., Any]) -> Any:
     return choose(present(rows), key=rank, default=None)
 
@@ -289,11 +316,19 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
             lambda rows, _: len(present(rows)) or None,
         ),
     ],
+    "approx_count_distinct": [
+        (a.approx_count_distinct("x"), lambda rows, _: len(unique(hashed(rows)))),
+    ],
+    "approx_quantile": [
+        (a.approx_quantile("x", 0.7), lambda rows, _: nearest_rank(rows, 0.7)),
+        (a.approx_quantile("x", 0), lambda rows, _: nearest_rank(rows, 0)),
+    ],
     "arg_max": [(a.arg_max("x", by="y"), lambda rows, _: arg(rows, True))],
     "arg_min": [(a.arg_min("x", by="y"), lambda rows, _: arg(rows, False))],
     "bit_and": [(a.bit_and("x"), lambda rows, _: fold(operator.and_, present(rows)))],
     "bit_or": [(a.bit_or("x"), lambda rows, _: fold(operator.or_, present(rows)))],
     "bit_xor": [(a.bit_xor("x"), lambda rows, _: fold(operator.xor, present(rows)))],
+    "bloom": [(a.bloom("x", 50, 0.1), lambda rows, t: bloom_filter(bit_values(rows, t), 50, 0.1))],
     "collect": [(a.collect("x"), lambda rows, _: present(rows))],
     "collect_set": [(a.collect_set("x"), lambda rows, _: unique(present(rows)))],
     "concat": [(a.concat("x", ", "), lambda rows, _: ", ".join(present(rows)) if present(rows) else None)],
@@ -312,11 +347,17 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
         (a.covariance("x", "y", population=True), lambda rows, _: covariance(full(rows), 0)),
     ],
     "every": [(a.every("x"), lambda rows, _: all(present(rows)) if present(rows) else None)],
+    "count_min": [
+        (a.count_min("x", [1, 5]), lambda rows, _: [
+            {"item": item, "count": present(rows).count(item)} for item in (1, 5)
+        ]),
+    ],
     "first": [
         (a.first("x"), lambda rows, _: rows[0][0] if rows else None),
         (a.first("x", ignore_nulls=True), lambda rows, _: next(iter(present(rows)), None)),
     ],
     "geometric_mean": [(a.geometric_mean("x"), lambda rows, _: geometric_mean(present(rows)))],
+    "frequent_items": [(a.frequent_items("x"), lambda rows, _: frequent(present(rows)))],
     "histogram": [
         (a.histogram("x", edges=[-math.inf, 0, 2.5]), lambda rows, _: bins(rows, [-math.inf, 0, 2.5])),
         (a.histogram("x", bins=3), lambda rows, _: bins(rows, 3)),
@@ -356,6 +397,7 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
         (a.stddev("x", population=True), lambda rows, _: root(variance(rows, True))),
     ],
     "sum": [(a.sum("x"), sum_)],
+    "theta": [(a.theta("x"), lambda rows, _: len(unique(hashed(rows))))],
     "top_k": [
         (a.top_k("x", 2), lambda rows, _: top([(row[0], row[0]) for row in rows], 2)),
         (a.top_k("x", 3, by="y"), lambda rows, _: top(rows, 3)),
@@ -369,9 +411,16 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
 
 RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
     "count": lambda _: pa.int64(),
+    "approx_count_distinct": lambda _: pa.int64(),
+    "bloom": lambda _: pa.binary(),
     "collect": pa.list_,
     "collect_set": pa.list_,
     "count_distinct": lambda _: pa.int64(),
+    "count_min": lambda t: pa.list_(pa.struct({"item": t, "count": pa.int64()})),
+    "frequent_items": lambda t: pa.list_(
+        pa.struct({"item": t, "count": pa.int64(), "lower": pa.int64(), "upper": pa.int64()})
+    ),
+    "theta": lambda _: pa.int64(),
     "histogram": lambda _: pa.list_(
         pa.struct({"start": pa.float64(), "end": pa.float64(), "count": pa.int64()})
     ),
@@ -393,11 +442,21 @@ RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
 RESULT |= dict.fromkeys(["count_if", "max_count", "min_count"], lambda _: pa.int64())
 RESULT |= dict.fromkeys(["every", "some"], lambda _: pa.bool_())
 STATISTICS = ["correlation", "covariance", "geometric_mean", "kurtosis", "skewness", "weighted_mean"]
-STATISTICS += ["median", "quantile", "stddev", "variance"]
+STATISTICS += ["approx_quantile", "median", "quantile", "stddev", "variance"]
 RESULT |= dict.fromkeys(STATISTICS, lambda _: pa.float64())
 
 
+def is_fraction(type_: pa.DataType) -> bool:
+    return pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+
+
 def makes_sense(name: str, inputs: list[pa.DataType]) -> bool:
+    if name in ("approx_count_distinct", "bloom", "theta"):
+        return not pa.types.is_nested(inputs[0]) and (name == "bloom" or not pa.types.is_binary(inputs[0]))
+    if name == "frequent_items":
+        return makes_sense("theta", inputs) and not is_fraction(inputs[0])
+    if name == "count_min":
+        return pa.types.is_integer(inputs[0])
     if name in STATISTICS or name in ("histogram", "percentiles"):
         return all(map(number, inputs))
     if name in ("mean", "sum"):

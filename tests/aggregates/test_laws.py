@@ -15,6 +15,9 @@ from muntin.errors import DataError, QueryError
 REQUIRED: dict[str, dict[str, Any]] = {
     "aggregate": {"lift": lambda v: Counter([v]), "combine": lambda p, q: p + q, "identity": Counter(),
                   "invert": lambda p, q: p - q, "lower": lambda p: sorted(p.elements())},
+    "approx_quantile": {"q": 0.5},
+    "bloom": {"size": 20, "error": 0.1},
+    "count_min": {"items": [1, 2]},
     "histogram": {"edges": [0, 1, 5]},
     "nth": {"n": 2},
     "percentiles": {"q": [0.3, 0.9]},
@@ -70,9 +73,11 @@ def test_laws(aggregate: Aggregate, data: st.DataObject) -> None:
 def test_nothing_has_no_value() -> None:
     nothing = {aggregate.constructor: aggregate.lower(aggregate.identity()) for aggregate in ALL[1:-1]}
     counts = ("count", "count_distinct", "count_if", "max_count", "min_count")
+    counts += ("approx_count_distinct", "theta")
     assert [nothing.pop(name) for name in counts] == [0] * len(counts)
-    assert [nothing.pop(name) for name in ("collect", "collect_set", "top_k")] == [[], [], []]
-    assert [one["count"] for one in nothing.pop("histogram")] == [0, 0]
+    assert [nothing.pop(name) for name in ("collect", "collect_set", "frequent_items", "top_k")] == [[]] * 4
+    assert [one["count"] for one in nothing.pop("histogram") + nothing.pop("count_min")] == [0] * 4
+    assert not a.sketches.might_contain(nothing.pop("bloom"), 1)
     assert set(nothing.values()) == {None}
 
 

@@ -29,6 +29,8 @@ FAMILIES: dict[str, list[pa.DataType]] = {
 }  # fmt: skip
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "approx_quantile": {"q": 0.5},
+    "count_min": {"items": ["a"]},
     "histogram": {"bins": 2},
     "nth": {"n": 2},
     "percentiles": {"q": [0.5]},
@@ -37,10 +39,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def made(name: str) -> Aggregate:
+def made(name: str, type_: pa.DataType) -> Aggregate:
     constructor = getattr(a, name)
     columns = getattr(constructor, "column_fields", ("column",))
-    aggregate: Aggregate = constructor(*columns[:1], **{n: n for n in columns[1:]}, **ARGUMENTS.get(name, {}))
+    arguments = ARGUMENTS.get(name, {})
+    if name == "count_min" and pa.types.is_integer(type_):
+        arguments = {"items": [1]}
+    aggregate: Aggregate = constructor(*columns[:1], **{n: n for n in columns[1:]}, **arguments)
     return aggregate
 
 
@@ -61,8 +66,9 @@ def told(type_: pa.DataType, of: pa.DataType) -> set[str]:
 
 def cell(name: str, types: list[pa.DataType]) -> str:
     """What one aggregate gives over the types of one family; nothing where it refuses them."""
-    aggregate, said = made(name), []
+    said = []
     for type_ in types:
+        aggregate = made(name, type_)
         try:
             said.append(told(aggregate.bind((type_,) * len(aggregate.inputs)).type, type_))
         except DataError:

@@ -34,6 +34,8 @@ STARTS = st.sampled_from(["2024-01-31T12:00:00", "1969-12-31T23:59:59.999999+00:
 ONE_COLUMN = [
     a.bit_and, a.bit_or, a.bit_xor, a.geometric_mean, a.kurtosis, a.max_count, a.min_count, a.skewness,
 ]  # fmt: skip
+RESULTS = st.sampled_from(["estimate", "bytes"])
+
 AGGREGATES = st.one_of(
     st.just(a.count()),
     INPUTS.map(a.count),
@@ -49,6 +51,12 @@ AGGREGATES = st.one_of(
     INPUTS.map(a.median),
     st.builds(a.quantile, INPUTS, st.floats(0, 1)),
     st.builds(a.percentiles, INPUTS, st.lists(st.floats(0, 1), min_size=1, max_size=3)),
+    st.builds(a.approx_quantile, INPUTS, st.floats(0, 1), st.integers(8, 400)),
+    st.builds(a.approx_count_distinct, INPUTS, st.integers(7, 21), result=RESULTS),
+    st.builds(a.theta, INPUTS, result=RESULTS),
+    INPUTS.map(a.frequent_items),
+    st.builds(a.count_min, INPUTS, st.sampled_from([[1, 2], ["a", 'b"']]), st.floats(0.001, 0.5)),
+    st.builds(a.bloom, INPUTS, COUNTS, st.floats(0.001, 0.5)),
     INPUTS.map(a.m4),
     st.builds(a.nth, INPUTS, COUNTS, st.booleans()),
     st.builds(lambda column, k, by: a.top_k(column, k, by=by), INPUTS, COUNTS, st.none() | INPUTS),

@@ -26,6 +26,11 @@ from muntin.aggregates.means import GeometricMean, Mean, WeightedMean
 from muntin.aggregates.quantiles import Median, Percentiles, Quantile
 from muntin.aggregates.ranking import Nth, TopK
 from muntin.aggregates.shape import Kurtosis, Skewness
+from muntin.aggregates.sketches.bloom import Bloom
+from muntin.aggregates.sketches.cardinality import ApproxCountDistinct
+from muntin.aggregates.sketches.frequency import CountMin, FrequentItems
+from muntin.aggregates.sketches.quantile import ApproxQuantile
+from muntin.aggregates.sketches.theta import Theta
 from muntin.aggregates.spread import Stddev, Variance
 from muntin.aggregates.sums import Sum
 from muntin.aggregates.udaf import aggregate
@@ -35,11 +40,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "aggregate",
+    "approx_count_distinct",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "bit_and",
     "bit_or",
     "bit_xor",
+    "bloom",
     "col",
     "collect",
     "collect_set",
@@ -48,9 +56,11 @@ __all__ = [
     "count",
     "count_distinct",
     "count_if",
+    "count_min",
     "covariance",
     "every",
     "first",
+    "frequent_items",
     "geometric_mean",
     "histogram",
     "kurtosis",
@@ -70,25 +80,31 @@ __all__ = [
     "some",
     "stddev",
     "sum",
+    "theta",
     "top_k",
     "variance",
     "weighted_mean",
 ]
 
+approx_count_distinct = ApproxCountDistinct
+approx_quantile = ApproxQuantile
 arg_max = ArgMax
 arg_min = ArgMin
 bit_and = BitAnd
 bit_or = BitOr
 bit_xor = BitXor
+bloom = Bloom
 collect = Collect
 collect_set = CollectSet
 concat = Concat
 correlation = Correlation
 count = Count
 count_if = CountIf
+count_min = CountMin
 covariance = Covariance
 every = Every
 first = First
+frequent_items = FrequentItems
 geometric_mean = GeometricMean
 kurtosis = Kurtosis
 last = Last
@@ -107,6 +123,7 @@ skewness = Skewness
 some = Some
 stddev = Stddev
 sum = Sum
+theta = Theta
 top_k = TopK
 variance = Variance
 weighted_mean = WeightedMean

@@ -16,6 +16,7 @@ from typing import Any
 
 from muntin.errors import DataError, QueryError
 from muntin.testing.oracle import statistics
+from muntin.testing.oracle.bloom import bloom_filter
 from muntin.testing.oracle.expressions import evaluate
 
 __all__ = ["aggregate_value"]
@@ -198,6 +199,37 @@ def _percentiles(aggregate: Any, values: list[Any]) -> list[float | None] | None
     return [_interpolated(values, q) for q in aggregate.q] if values else None
 
 
+def _approx_quantile(aggregate: Any, values: list[Any]) -> float | None:
+    """Exact: a sketch of so few values forgets none."""
+    numbers = sorted(float(value) for value in values if value == value)
+    return numbers[max(0, math.ceil(aggregate.q * len(numbers)) - 1)] if numbers else None
+
+
+def _hashed(aggregate: Any, values: list[Any]) -> list[Any]:
+    """The sketches that hash leave the empty string out."""
+    return [value for value in values if value != ""]
+
+
+def _few_distinct(aggregate: Any, values: list[Any]) -> int:
+    """Exact, as above."""
+    return len({_order(value) for value in _hashed(aggregate, values)})
+
+
+def _frequent_items(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
+    found = [(-values.count(value), value) for value in set(values)]
+    return [{"item": v, "count": -n, "lower": -n, "upper": -n} for n, v in sorted(found)]
+
+
+def _count_min(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
+    """Exact unless all hashes of two values collide, which those of few values do not."""
+    hashed = _hashed(aggregate, values)
+    return [{"item": item, "count": hashed.count(item)} for item in aggregate.items]
+
+
+def _bloom(aggregate: Any, values: list[Any]) -> bytes:
+    return bloom_filter(values, aggregate.size, aggregate.error)
+
+
 def _interpolated(values: list[Any], q: float) -> float | None:
     """The value at place q * (n - 1) of the sorted values, on a straight line between neighbours."""
     if not values:
@@ -255,6 +287,12 @@ _BY_VALUES: dict[str, Callable[[Any, list[Any]], Any]] = {
     "median": _median,
     "quantile": _quantile,
     "percentiles": _percentiles,
+    "approx_quantile": _approx_quantile,
+    "approx_count_distinct": _few_distinct,
+    "theta": _few_distinct,
+    "frequent_items": _frequent_items,
+    "count_min": _count_min,
+    "bloom": _bloom,
 }
 
 _BY_ROWS: dict[str, Callable[[Any, list[Any]], Any]] = {

@@ -1,0 +1,215 @@
+"""bloom: a filter that knows which values a window may contain."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import (
+    ORIGIN,
+    Aggregate,
+    Bound,
+    ColumnLike,
+    Groups,
+    Ints,
+    Order,
+    Partial,
+    State,
+    refuse,
+)
+from muntin.aggregates.sketches.items import is_hashed
+from muntin.errors import DataError, QueryError
+from muntin.expressions import Expr
+
+__all__ = ["Bloom", "might_contain"]
+
+Words = npt.NDArray[np.uint64]
+
+_SEED = 9001
+_FAMILY, _VERSION, _EMPTY = 21, 1, 4
+_HEAD = struct.Struct("<BBBBHxxQIxxxx")
+_ONES = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBits(Partial):
+    """The bits of all values that are not null. State: (rows, words) of 64 bits."""
+
+    expr: Expr
+    words: int
+    hashes: int
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Words:
+        from muntin.aggregates.sketches.bloom_kernels import add_texts, add_words
+
+        out = np.zeros((g.n, self.words), dtype=np.uint64)
+        array, valid = g.array(self.expr), g.valid(self.expr)
+        if _is_text(array.type):
+            add_texts(*_texts(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
+        else:
+            add_words(_numbers(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
+        return out
+
+    def reduce(
+        self,
+        state: Words,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Words:
+        from muntin.aggregates.sketches.bloom_kernels import unite_rows
+
+        out = np.zeros((len(lo), self.words), dtype=np.uint64)
+        unite_rows(state, rows, lo, hi, out)
+        return out
+
+    def concat(self, states: list[Words]) -> Words:
+        return np.concatenate(states)
+
+    def take(self, state: Words, index: Ints) -> Words:
+        return state[index]
+
+    def size(self, state: Words) -> int:
+        return len(state)
+
+    def nbytes(self, state: Words) -> int:
+        return state.nbytes
+
+    def to_arrow(self, state: Words) -> dict[str, pa.Array]:
+        return {"bits": pa.FixedSizeListArray.from_arrays(pa.array(state.reshape(-1)), self.words)}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> Words:
+        return np.array(columns["bits"].flatten(), dtype=np.uint64).reshape(-1, self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Bloom(Aggregate):
+    """A Bloom filter of the values, as bytes: `might_contain` never says no to one of them.
+
+    To other values it says yes with the probability `error`, as long as there are at most `size`
+    distinct values; with more, more often. It takes 1.44 * log2(1 / error) bits for each of `size`:
+    12 KB as it stands. The bytes are a Bloom filter of Apache DataSketches (for Java and C++), with
+    the seed 9001. Integers of any width hash alike, strings as UTF-8; the empty string is left out.
+
+    >>> seen = Bloom("user")
+    >>> found = seen.lower(seen.combine(seen.lift("ann"), seen.lift("bob")))
+    >>> might_contain(found, "bob"), might_contain(found, "eve")
+    (True, False)
+    """
+
+    column: ColumnLike
+    size: int = 10_000
+    error: float = 0.01
+
+    constructor = "bloom"
+
+    def __post_init__(self) -> None:
+        Aggregate.__post_init__(self)
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or not 1 <= self.size <= 10**9:
+            raise QueryError(f"size must be a whole number from 1 to 10**9: got {self.size!r}")
+        if isinstance(self.error, bool) or not isinstance(self.error, float) or not 0 < self.error < 1:
+            raise QueryError(f"error must be a number between 0 and 1: got {self.error!r}")
+
+    def _partial(self) -> FilterBits:
+        bits = math.ceil(-self.size * math.log(self.error) / math.log(2) ** 2)
+        hashes = math.ceil(-math.log2(self.error))
+        return FilterBits(self.inputs[0], max(1, math.ceil(bits / 64)), max(1, hashes))
+
+    def identity(self) -> int:
+        return 0
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> int:
+        """The bits as one large integer."""
+        one = np.zeros(1, dtype=np.int64)
+        column = pa.array([value], pa.string() if value is None else None)
+        state = self._partial().lift(Groups(1, one, True, one, one, {self.inputs[0]: column}), ())
+        return int.from_bytes(state.astype("<u8").tobytes(), "little")
+
+    def combine(self, p: int, q: int) -> int:
+        return p | q
+
+    def lower(self, p: int) -> bytes:
+        words = self._partial().words
+        return _image(np.frombuffer(p.to_bytes(8 * words, "little"), "<u8"), self._partial().hashes)
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        type_ = arrays.plain_type(types[0])
+        if not is_hashed(type_) and not _is_text(type_):
+            raise refuse(self, self.inputs[0], types[0], "numbers, times, strings or bytes")
+        partial = self._partial()
+
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            return pa.array([_image(bits, partial.hashes) for bits in states[0]], pa.binary())
+
+        return Bound(pa.binary(), (partial,), lower)
+
+
+def might_contain(bloom: bytes, value: Any) -> bool:
+    """Whether the window of a `bloom` filter may contain the value; if not, it surely does not.
+
+    >>> visitors = Bloom("user", size=100, error=0.001)
+    >>> might_contain(visitors.lower(visitors.lift(7)), 7)
+    True
+    """
+    from muntin.aggregates.sketches.bloom_kernels import has_text, has_word
+
+    if len(bloom) < _HEAD.size or bloom[1] != _VERSION or bloom[2] != _FAMILY:
+        raise DataError("this is no Bloom filter as the aggregate bloom gives it")
+    _, _, _, flags, hashes, seed, words = _HEAD.unpack_from(bloom)
+    if flags & _EMPTY:
+        return False
+    bits = np.frombuffer(bloom, "<u8", count=words, offset=_HEAD.size + _ONES.size)
+    array = pa.array([value])
+    if _is_text(array.type):
+        data, _ = _texts(array)
+        return bool(len(data) and has_text(bits, data, hashes, np.uint64(seed)))
+    return bool(has_word(bits, _numbers(array)[0], hashes, np.uint64(seed)))
+
+
+def _image(bits: Words, hashes: int) -> bytes:
+    """The filter in the binary form of Apache DataSketches."""
+    ones = int(np.bitwise_count(bits).sum())
+    if not ones:
+        return _HEAD.pack(3, _VERSION, _FAMILY, _EMPTY, hashes, _SEED, len(bits))
+    head = _HEAD.pack(4, _VERSION, _FAMILY, 0, hashes, _SEED, len(bits))
+    return head + _ONES.pack(ones) + bits.astype("<u8").tobytes()
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(
+        t.is_string(type_)
+        or t.is_large_string(type_)
+        or t.is_binary(type_)
+        or t.is_large_binary(type_)
+        or t.is_fixed_size_binary(type_)
+        or arrays.is_decimal(type_)
+    )
+
+
+def _texts(array: pa.Array) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """The bytes of texts, and where each begins."""
+    plain = array.cast(pa.string()) if arrays.is_decimal(array.type) else array
+    plain = plain.cast(pa.large_binary())
+    _, offsets, data = plain.buffers()
+    found = np.frombuffer(offsets, np.int64, count=plain.offset + len(plain) + 1)[plain.offset :]
+    return np.frombuffer(data or b"", np.uint8), found
+
+
+def _numbers(array: pa.Array) -> Words:
+    """The 64 bits of each number that are hashed; anything where null."""
+    if t.is_floating(array.type):
+        values = arrays.floats(array) + 0.0  # -0.0 is 0.0
+        return np.where(np.isnan(values), np.nan, values).view(np.uint64)
+    if t.is_uint64(array.type):
+        return (arrays.order_keys(array) ^ np.int64(-(2**63))).view(np.uint64)
+    return arrays.integers(array).view(np.uint64)

@@ -1,0 +1,87 @@
+"""What goes into a sketch: the distinct values of each slice, or its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates import arrays
+from muntin.aggregates.arrays import Floats
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.codes import codes
+from muntin.expressions import Expr
+
+__all__ = ["Items", "distinct_items", "from_hashed", "hashed", "is_hashed", "numbers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The items `offsets[j]:offsets[j + 1]` are those of group j."""
+
+    offsets: Ints
+    values: Any
+    """A list of Python values, or an array of floats."""
+    counts: list[int]
+    """How often each occurs; empty for an array of floats."""
+
+
+def is_hashed(type_: pa.DataType, whole: bool = False) -> bool:
+    """Whether values of this type can be hashed; `whole` leaves out floats and decimals."""
+    if t.is_floating(type_) or arrays.is_decimal(type_):
+        return not whole
+    return bool(arrays.has_keys(type_) or t.is_string(type_) or t.is_large_string(type_))
+
+
+def hashed(array: pa.Array) -> list[Any]:
+    """The values as the integers, floats or strings that are hashed; there must be no nulls.
+
+    Integers of any width are 64-bit ones, so equal numbers hash alike; times count their unit from
+    the epoch. Floats are doubles. Strings are hashed as UTF-8, and decimals as they are written.
+
+    >>> import datetime as dt
+    >>> hashed(pa.array([dt.date(1970, 1, 2)])), hashed(pa.array([True])), hashed(pa.array([7], pa.int8()))
+    ([1], [1], [7])
+    """
+    if t.is_floating(array.type):
+        return list(arrays.floats(array).tolist())
+    if t.is_string(array.type) or t.is_large_string(array.type):
+        return list(array.to_pylist())
+    if arrays.is_decimal(array.type):
+        return list(array.cast(pa.string()).to_pylist())
+    if t.is_uint64(array.type):
+        # The same 64 bits, as C++ does; Java has no other integers.
+        return list((arrays.order_keys(array) ^ np.int64(-(2**63))).tolist())
+    return list(arrays.integers(array).tolist())
+
+
+def from_hashed(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """The values of which `hashed` made these: whole numbers, times or strings."""
+    if t.is_string(type_) or t.is_large_string(type_):
+        return pa.array(values, type_)
+    numbers = np.array(values, dtype=np.int64)
+    return arrays.from_keys(numbers ^ np.int64(-(2**63)) if t.is_uint64(type_) else numbers, None, type_)
+
+
+def distinct_items(g: Groups, expr: Expr) -> Items:
+    """The distinct values of each group with their counts: one call for each instead of one per tuple."""
+    from muntin.aggregates.partials.distinct_kernels import first_of_each
+    from muntin.aggregates.partials.list_kernels import arrange
+
+    offsets, index = arrange(g.ids(), g.valid(expr), g.n)
+    values = g.array(expr).take(pa.array(index))
+    ones = np.ones(len(index), dtype=np.int64)
+    starts, places, counts = first_of_each(offsets, *codes((values,)), ones)
+    return Items(starts, hashed(values.take(pa.array(places))), counts.tolist())
+
+
+def numbers(g: Groups, expr: Expr) -> Items:
+    """The numbers of each group as floats."""
+    from muntin.aggregates.partials.list_kernels import arrange
+
+    offsets, index = arrange(g.ids(), g.valid(expr), g.n)
+    values: Floats = g.floats(expr)[index]
+    return Items(offsets, values, [])

@@ -1,0 +1,84 @@
+"""A Bloom filter in plain Python, bit by bit as the format of Apache DataSketches describes it."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+__all__ = ["bloom_filter"]
+
+_ALL = 2**64 - 1
+_P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+_P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+_SEED = 9001
+
+
+def bloom_filter(values: list[Any], size: int, error: float) -> bytes:
+    """The filter of these values, for `size` distinct ones and that rate of false positives."""
+    words = math.ceil(math.ceil(-size * math.log(error) / math.log(2) ** 2) / 64)
+    hashes = math.ceil(-math.log2(error))
+    bits = 0
+    for value in values:
+        data = _bytes(value)
+        if not data:
+            continue
+        first = xxh64(data, _SEED)
+        second = xxh64(data, first)
+        for i in range(1, hashes + 1):
+            bits |= 1 << (((first + i * second) & _ALL) >> 1) % (64 * words)
+    if not bits:
+        return struct.pack("<BBBBHHQII", 3, 1, 21, 4, hashes, 0, _SEED, words, 0)
+    head = struct.pack("<BBBBHHQIIQ", 4, 1, 21, 0, hashes, 0, _SEED, words, 0, bits.bit_count())
+    return head + bits.to_bytes(8 * words, "little")
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str | bytes):
+        return value.encode() if isinstance(value, str) else value
+    if isinstance(value, float):
+        return struct.pack("<d", math.nan if math.isnan(value) else value + 0.0)
+    return struct.pack("<q", value)
+
+
+def xxh64(data: bytes, seed: int) -> int:
+    """The hash XXH64, as its specification says.
+
+    >>> hex(xxh64(b"", 0)), hex(xxh64(b"abc", 0))
+    ('0xef46db3751d8e999', '0x44bc2cf5ad770999')
+    """
+    rest = data
+    if len(data) >= 32:
+        lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
+        while len(rest) >= 32:
+            lanes = [
+                _mixed(lane, word) for lane, word in zip(lanes, struct.unpack("<4Q", rest[:32]), strict=True)
+            ]
+            rest = rest[32:]
+        found = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+        for lane in lanes:
+            found = (found ^ _mixed(0, lane)) * _P1 + _P4
+    else:
+        found = seed + _P5
+    found += len(data)
+    while len(rest) >= 8:
+        found = _rotated(found ^ _mixed(0, int.from_bytes(rest[:8], "little")), 27) * _P1 + _P4
+        rest = rest[8:]
+    if len(rest) >= 4:
+        found = _rotated(found ^ int.from_bytes(rest[:4], "little") * _P1, 23) * _P2 + _P3
+        rest = rest[4:]
+    for byte in rest:
+        found = _rotated(found ^ byte * _P5, 11) * _P1
+    for shift, prime in ((33, _P2), (29, _P3), (32, 1)):
+        found &= _ALL
+        found = (found ^ found >> shift) * prime
+    return found & _ALL
+
+
+def _mixed(lane: int, word: int) -> int:
+    return _rotated(lane + word * _P2, 31) * _P1 & _ALL
+
+
+def _rotated(x: int, by: int) -> int:
+    x &= _ALL
+    return (x << by | x >> 64 - by) & _ALL
