@@ -228,6 +228,12 @@ def test_lengths_must_be_in_the_unit_of_the_column() -> None:
         mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t").run({"t": MINUTE})
 
 
+def test_the_period_of_early_results_must_be_in_the_unit_of_the_column() -> None:
+    query = mt.windows(two=w.count(2)).aggregate(n=a.count())
+    with pytest.raises(QueryError, match=r'lengths must be integers on the integer time column.*"5 seconds"'):
+        query.on("t", early=mt.every("5 seconds")).run({"t": [1, 2]})
+
+
 @pytest.mark.parametrize("time", [2**62 + 1, -(2**62) - 1, 2**63 - 1, -(2**63)])
 def test_times_near_the_limits_are_refused_without_wrapping(time: int) -> None:
     op = mt.windows(x=w.tumbling(10), s=w.session(5)).aggregate(n=a.count()).on("t").operator()

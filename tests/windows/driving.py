@@ -21,7 +21,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Context, Tuples
+from muntin.windows.base import EARLIER, Context, Tuples
 
 COLUMNS = {
     "flag": pa.bool_(),
@@ -158,7 +158,10 @@ class Driver:
         ):
             assert {(s, begin), (s, end)} <= set(edges)
             low, high = (None, None) if cuts.low is None else (cuts.low[i].item(), cuts.high[i].item())
-            times = cuts.start[i].item(), cuts.stop[i].item(), cuts.due[i].item()
+            start = cuts.start[i].item()
+            if start == EARLIER:
+                start = self.keys[s][begin - self.bases[s]].time
+            times = start, cuts.stop[i].item(), cuts.due[i].item()
             found[s].append(Found(begin - self.bases[s], end - self.bases[s], *times, low, high))
         return found
 

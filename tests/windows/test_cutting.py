@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -85,6 +87,21 @@ def test_decimals_are_compared_exactly() -> None:
 def test_floats_reach_a_limit_as_the_sum_itself_does() -> None:
     litres = [0.1] * 10  # added up one by one they give 0.9999999999999999
     assert cut(w.until(a.sum("litres"), 1.0), Tuples.of(range(10), litres=litres)).end.tolist() == [10]
+
+
+def test_the_largest_of_texts_or_dates_reaches_a_limit() -> None:
+    tuples = Tuples.of([1, 2, 3, 4], name=["b", "a", "k", "c"])
+    assert cut(w.until(a.max("name"), "c"), tuples).end.tolist() == [3, 4]
+    days = [dt.date(2024, 1, day) for day in (3, 1, 9)]
+    assert cut(w.until(a.max("day"), dt.date(2024, 1, 5)), Tuples.of([1, 2, 3], day=days)).end.tolist() == [3]
+
+
+def test_multiples_of_a_decimal_step_are_where_they_were_written() -> None:
+    x = [0.1, 0.2, 0.3, 0.35, 0.7, -0.1, math.inf, 1e300]  # 0.3 / 0.1 and 0.7 / 0.1 round to below 3 and 7
+    cuts = cut(w.boundary("x", step=0.1), Tuples.of(range(8), x=x), closing=True)
+    assert cuts.begin.tolist() == [0, 1, 2, 4, 5, 6, 7]
+    cuts = cut(w.boundary("x", step=0.5), Tuples.of(range(3), x=[1, 1, 2]), closing=True)
+    assert cuts.begin.tolist() == [0, 2]
 
 
 def test_nan_is_above_every_limit() -> None:

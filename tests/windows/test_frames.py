@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ def boundary(window: Any, rows: list[Row], view: View) -> list[Found]:
     value = value_of(window.column.column)
 
     def band(row: Row) -> Any:
-        return None if value(row) is None else math.floor(value(row) / window.step)
+        return (
+            None if value(row) is None else math.floor(Fraction(str(value(row))) / Fraction(str(window.step)))
+        )
 
     def breaks(run: list[Row], row: Row) -> bool:
         reference = next((band(r) for r in run if band(r) is not None), None)
@@ -107,7 +110,10 @@ WINDOWS: dict[str, tuple[st.SearchStrategy[Any], Reference]] = {
         ),
         delta,
     ),
-    "boundary": (st.builds(w.boundary, st.sampled_from(["price", "ratio", "cash"]), small), boundary),
+    "boundary": (
+        st.builds(w.boundary, st.sampled_from(["price", "ratio", "cash"]), small | st.just(0.25)),
+        boundary,
+    ),
     "until": (
         st.builds(
             w.until,

@@ -61,3 +61,7 @@ WINDOWS: dict[str, tuple[st.SearchStrategy[Any], Reference]] = {
 def test_windows_do_not_depend_on_the_split(name: str, data: Any, keys: list[list[Row]]) -> None:
     windows, reference = WINDOWS[name]
     check(data.draw(windows), reference, keys, data)
+
+
+def test_a_context_does_not_grow_with_the_windows_that_are_open() -> None:
+    assert w.count(10**9, every=1).initial(1).nbytes == w.count(1).initial(1).nbytes

@@ -47,6 +47,8 @@ REFUSED: dict[str, Any] = {
     'max_length must be longer than gap: got "10 seconds" and a gap of "10 seconds"; '
     "leave it out for no limit": lambda: w.session("10 s", max_length="10 s"),
     'every must be positive: got 0; for example "1 minute"': lambda: w.landmark(0, every=0),
+    'length must be a duration where start is a date: got 10 and "2024-01-01"; did you mean "10 seconds"? '
+    "On an integer time column start is an integer too": lambda: w.fixed_band("2024-01-01", 10),
     'emit_empty must be True or False: got "yes"; write emit_empty=True, or leave it out': lambda: w.landmark(
         0, 5, emit_empty="yes"
     ),
@@ -100,6 +102,9 @@ REFUSED: dict[str, Any] = {
     "lengths on a measure must have at most 15 digits: got 1e-17; use another unit": lambda: w.tumbling(
         1e-17, measure="km"
     ),
+    "every must be at least a 1000000th of length: got 1; make it larger": lambda: w.sliding(
+        10**9, 1, measure="km"
+    ),
     "gap must be below 2**62: got 1e+30; use a coarser unit for the column": lambda: w.session(
         1e30, measure="km"
     ),
@@ -116,7 +121,8 @@ REFUSED: dict[str, Any] = {
     "step must be positive: got 0; for example 0.5": lambda: w.boundary("price", step=0),
     "step must be positive: got -2; did you mean 2?": lambda: w.boundary("price", step=-2),
     'aggregate must be an aggregate: got "sum"; for example a.sum("amount")': lambda: w.until("sum", 5),
-    "limit must be a value: got nan; for example 100": lambda: w.until(a.sum("x"), float("nan")),
+    "limit must be finite: got nan; for example 100": lambda: w.until(a.sum("x"), float("nan")),
+    "limit must be a value: got None; for example 100": lambda: w.until(a.mean("x"), None),
     # the user's own
     'function must be a function: got "f"; pass the function itself, not its name': lambda: w.discretize("f"),
     "evict must be a function: got 3; pass the function itself, not its name": lambda: w.trigger(len, 3),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.errors import DataError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
-from muntin.query import QuerySpec
+from muntin.query import Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
@@ -50,7 +50,10 @@ class Binding:
         require((spec.time, *spec.keys), schema)
         records = tuple(schema.names) if records is None else records
         spans = [s for w in windows for s in w.spans()]
-        time = TimeColumn(schema.field(spec.time).type, (*spans, spec.allowed_lateness))
+        kind = schema.field(spec.time).type
+        if isinstance(spec.early, Every):
+            TimeColumn(kind, (spec.early.period,))  # its unit must fit, but edges do not lie on it
+        time = TimeColumn(kind, (*spans, spec.allowed_lateness))
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
         inputs = tuple(for_windows | for_aggregates)

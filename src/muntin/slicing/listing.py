@@ -13,7 +13,7 @@ from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
 from muntin.timeline import INF, LIMIT
 from muntin.windows import Landmark, Periodic
-from muntin.windows.base import ContextFreeWindow
+from muntin.windows.base import EARLIER, ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -166,9 +166,12 @@ def list_driven(number: int, closed: Closed, table: SliceTable, keys: int) -> Li
     offsets = key_offsets(table.key[rows], keys)
     rank_ranges(offsets, table.rank[rows], closed.key, closed.begin, closed.end, lo, hi)
     numbers = np.full(len(closed), number, dtype=np.int64)
-    a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
+    start = closed.start
+    if (start == EARLIER).any():
+        start = np.where(start == EARLIER, table.first[rows[lo]], start)
+    a, b = (start, closed.stop) if closed.low is None else (closed.low, closed.high)
     return Listing(
-        numbers, closed.key, closed.start, closed.stop, closed.due, lo, hi, rows,
+        numbers, closed.key, start, closed.stop, closed.due, lo, hi, rows,
         closed.low, closed.high, _ordinals(closed.key, a, b, lo, hi),
     )  # fmt: skip
 

@@ -236,7 +236,7 @@ def _delta(pick: Picks, clock: Clock) -> Any:
 
 
 def _boundary(pick: Picks, clock: Clock) -> Any:
-    return w.boundary(pick(["i", "f"]), step=pick(range(1, 5)), measure=_measure(pick))
+    return w.boundary(pick(["i", "f"]), step=pick((1, 2, 3, 4, 0.1, 0.75)), measure=_measure(pick))
 
 
 def _until(pick: Picks, clock: Clock) -> Any:

@@ -87,7 +87,7 @@ def span(value: object, name: str) -> int | Micros:
         return _within(_parse_span(value, name), value, name)
     if isinstance(value, dt.timedelta):
         if getattr(value, "nanoseconds", 0):  # pandas.Timedelta
-            raise QueryError(f"{name} must be a whole number of microseconds: got {value!r}")
+            raise QueryError(f"{name} must be a whole number of microseconds: got {value!r}; round it")
         return _within(Micros(value // dt.timedelta(microseconds=1)), value, name)
     number = _integer(value)
     if number is not None:
@@ -145,7 +145,9 @@ def instant(value: object, name: str = "time") -> int | Micros:
         # Not .item(): beyond the years of datetime it gives a plain integer in some unit.
         micros = int(value.astype("datetime64[us]").astype("int64"))  # type: ignore[attr-defined]  # numpy
         return _within(Micros(micros), value, name)
-    raise QueryError(f"{name} must be a datetime, an ISO text or an integer: got {value!r}")
+    raise QueryError(
+        f'{name} must be a datetime, an ISO text or an integer: got {value!r}; for example "2024-01-31"'
+    )
 
 
 def format_instant(value: int) -> str | int:
@@ -183,7 +185,7 @@ def _integer(value: object) -> int | None:
 
 def _within(number: _Int, value: object, name: str) -> _Int:
     if abs(number) > LIMIT:
-        raise QueryError(f"{name} must lie within +-2**62: got {value!r}")
+        raise QueryError(f"{name} must lie within +-2**62: got {value!r}; use a coarser unit")
     return number
 
 
@@ -202,7 +204,7 @@ def _parse_span(text: str, name: str) -> Micros:
         cure = f'; write "{body} seconds", or the integer {body}' if body.isdecimal() else ""
         raise QueryError(f'{name} must be a duration like "1 minute" or "1h30m": got {text!r}{cure}')
     if total.denominator != 1:
-        raise QueryError(f"{name} must be a whole number of microseconds: got {text!r}")
+        raise QueryError(f"{name} must be a whole number of microseconds: got {text!r}; round it")
     return Micros(sign * int(total))
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muntin.errors import QueryError
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import multiples
-from muntin.windows.validation import flag, plain, positive_span, text
+from muntin.windows.validation import flag, plain, positive_span, shown, text
 
 __all__ = ["FixedBand", "Landmark", "fixed_band", "landmark"]
 
@@ -30,8 +31,9 @@ class FixedBand(ContextFreeWindow):
     constructor = "fixed_band"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", instant(self.start, "start"))
-        object.__setattr__(self, "length", positive_span(self.length, "length"))
+        length = positive_span(self.length, "length")
+        object.__setattr__(self, "start", _start(self.start, "length", length))
+        object.__setattr__(self, "length", length)
         flag(self.emit_empty, "emit_empty")
 
     @property
@@ -85,8 +87,9 @@ class Landmark(ContextFreeWindow):
     constructor = "landmark"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", instant(self.start, "start"))
-        object.__setattr__(self, "every", positive_span(self.every, "every"))
+        every = positive_span(self.every, "every")
+        object.__setattr__(self, "start", _start(self.start, "every", every))
+        object.__setattr__(self, "every", every)
         flag(self.emit_empty, "emit_empty")
 
     def describe(self) -> str:
@@ -121,6 +124,17 @@ class Landmark(ContextFreeWindow):
 
     def first_start(self, after: int) -> int:
         return int(self.start)
+
+
+def _start(value: object, name: str, length: int) -> int:
+    """A point in time; beside a duration an integer means microseconds, but not the other way round."""
+    start = instant(value, "start")
+    if isinstance(start, Micros) and not isinstance(length, Micros):
+        raise QueryError(
+            f"{name} must be a duration where start is a date: got {shown(length)} and {shown(value)}; "
+            f'did you mean "{length} seconds"? On an integer time column start is an integer too'
+        )
+    return start
 
 
 def _point(start: int, length: int) -> str | int:

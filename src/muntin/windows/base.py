@@ -23,15 +23,29 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.expressions import Expr, as_expr
-from muntin.timeline import INF
+from muntin.timeline import INF, NEG_INF
 
-__all__ = ["Context", "ContextFreeWindow", "Contexts", "Cuts", "Ints", "TupleDriven", "Tuples", "Window"]
+__all__ = [
+    "EARLIER",
+    "Context",
+    "ContextFreeWindow",
+    "Contexts",
+    "Cuts",
+    "Ints",
+    "TupleDriven",
+    "Tuples",
+    "Window",
+]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 """Times, ranks, positions: int64 arrays."""
 
 Contexts: TypeAlias = npt.NDArray[Any]
 """One context per key: a structured array of int64 fields, or an object array of plain Python values."""
+
+
+EARLIER = NEG_INF
+"""The start of a window whose first tuple came in an earlier call: the slice that begins there knows it."""
 
 
 class Context(enum.Enum):
@@ -170,8 +184,9 @@ class Tuples:
 class Cuts:
     """The windows that one call of `cut` found, one row each, and where slices must start.
 
-    `begin` and `end` are ranks (end exclusive), `start` and `stop` times. A window
-    is complete at the watermark `due`; INF marks one that nothing has ended yet and
+    `begin` and `end` are ranks (end exclusive), `start` and `stop` times. A type with
+    many open windows need not carry all their starts: it gives EARLIER. A window is
+    complete at the watermark `due`; INF marks one that nothing has ended yet and
     that is shown as if it ended after its last tuple (only when `closing`).
     `low` and `high` are its edges as ranks or on another measure, else None.
 

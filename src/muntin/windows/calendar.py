@@ -60,7 +60,7 @@ class Calendar(ContextFreeWindow):
     constructor = "calendar"
 
     def __post_init__(self) -> None:
-        if self.unit not in _SHORTEST:
+        if not isinstance(self.unit, str) or self.unit not in _SHORTEST:
             raise QueryError(
                 f'unit must be "day", "week", "month", "quarter" or "year": got {shown(self.unit)}.'
                 + (nearest(str(self.unit), _SHORTEST) or ' For other lengths use tumbling("1 hour").')

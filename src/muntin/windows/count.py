@@ -22,8 +22,7 @@ class Count(TupleDriven):
     """The tuples of ranks [k * every, k * every + n), for k = 0, 1, ...; `low` and `high` are these ranks.
 
     A window ends with its n-th tuple. One that never filled is not emitted, unless
-    `emit_partial`. The context of a key holds the start of every open window:
-    8 bytes for each of ceil(n / every).
+    `emit_partial`.
 
     >>> window = Count(2, every=1)
     >>> window.cut(window.initial(1), Tuples.of([10, 20, 30]), upto=100).intervals()
@@ -52,9 +51,7 @@ class Count(TupleDriven):
         return given | ({"emit_partial": True} if self.emit_partial else {})
 
     def initial(self, n: int) -> Contexts:
-        overlapping = -(-self.n // self.every)
-        fields = [(name, np.int64) for name in ("base", "seen", "last")]
-        contexts: Contexts = np.zeros(n, [*fields, ("starts", np.int64, (overlapping,))])
+        contexts: Contexts = np.zeros(n, [(name, np.int64) for name in ("base", "seen", "last")])
         contexts["base"] = -1
         return contexts
 

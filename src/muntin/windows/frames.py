@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -153,8 +154,23 @@ class Boundary(Frame):
         if values.dtype == np.int64 and step == int(step):
             bands = values // min(int(step), LIMIT)
         else:
-            bands = np.floor(values / float(step))
+            bands = multiples_below(values, step)
         return drift(contexts, tuples, owned(bands), valid, 0)
+
+
+def multiples_below(values: Numbers, step: float) -> Numbers:
+    """floor(value / step), as floats; 0.3 is the third multiple of 0.1, although 0.3 / 0.1 is below 3.
+
+    >>> multiples_below(np.array([0.29, 0.3, -0.1, np.inf]), 0.1).tolist()
+    [2.0, 3.0, -1.0, inf]
+    """
+    exact = Fraction(str(step))  # the decimal number that the user wrote
+    over, under = float(exact.numerator), float(exact.denominator)
+    bands: Numbers = np.floor(values * (under / over))
+    # A multiple is rounded once; the quotient may be off by one through rounding.
+    bands += (bands + 1) * over / under <= values
+    bands -= bands * over / under > values
+    return bands
 
 
 def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by: float) -> Actions:

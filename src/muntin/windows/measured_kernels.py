@@ -8,13 +8,13 @@ import numpy as np
 from numba import njit
 
 from muntin.timeline import INF
-from muntin.windows.base import Ints
+from muntin.windows.base import EARLIER, Ints
 from muntin.windows.columns import Numbers
 from muntin.windows.row_kernels import room, roomier
 
 SEEN, POSITION = range(2)
 """Of every context here."""
-OLDEST, FOLLOWING, LATEST, RINGS = range(2, 6)
+OLDEST, FOLLOWING, LATEST, RING = range(2, 6)
 BEGIN, START, LAST, LOW = range(2, 6)
 STEP = 5
 
@@ -70,10 +70,10 @@ def measured_windows(
 ) -> tuple[Ints, Ints]:
     """Windows that the stream has left, with their number in a seventh column, and new begins.
 
-    Open are the numbers OLDEST <= k < FOLLOWING. Of two rings of equal size, the
-    first keeps the begin of window k at k % size, the second its start.
+    Open are the numbers OLDEST <= k < FOLLOWING. A ring keeps the begin of window k
+    at k % size.
     """
-    size = (contexts.shape[1] - RINGS) // 2
+    size = contexts.shape[1] - RING
     rows = np.empty((7, room(offsets)), np.int64)
     opened = np.empty((2, offsets.shape[0]), np.int64)
     m = p = 0
@@ -81,6 +81,7 @@ def measured_windows(
         lo, hi = offsets[s], offsets[s + 1]
         o, f, t = contexts[s, OLDEST], contexts[s, FOLLOWING], contexts[s, LATEST]
         r = rank[lo] if hi > lo else contexts[s, SEEN]
+        fresh = r
         for i in range(lo, hi + 1):
             if i == hi and not closing:
                 break
@@ -89,9 +90,10 @@ def measured_windows(
                 if m == rows.shape[1]:
                     rows = roomier(rows)
                 rows[0, m] = s
-                rows[1, m] = contexts[s, RINGS + o % size]
+                begin = contexts[s, RING + o % size]
+                rows[1, m] = begin
                 rows[2, m] = r
-                rows[3, m] = contexts[s, RINGS + size + o % size]
+                rows[3, m] = time[lo + begin - fresh] if begin >= fresh else EARLIER
                 rows[4, m] = t + 1
                 rows[5, m] = time[i] if i < hi else INF
                 rows[6, m] = o
@@ -109,8 +111,7 @@ def measured_windows(
                 opened[1, p] = r
                 p += 1
             while f <= last[i]:
-                contexts[s, RINGS + f % size] = r
-                contexts[s, RINGS + size + f % size] = t
+                contexts[s, RING + f % size] = r
                 f += 1
             r += 1
             contexts[s, SEEN] = r

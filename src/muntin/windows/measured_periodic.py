@@ -17,9 +17,12 @@ from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
 from muntin.windows.measured_grid import MeasureGrid, positions_of
-from muntin.windows.validation import measured_unit, number, on, positive_number, shown
+from muntin.windows.validation import fail, measured_unit, number, on, positive_number, shown
 
 __all__ = ["MeasuredPeriodic"]
+
+MOST_OPEN = 1_000_000
+"""So many windows of a key may be open: the context holds where each of them began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ class MeasuredPeriodic(TupleDriven):
         object.__setattr__(self, "length", length)
         object.__setattr__(self, "slide", positive_number(self.slide, "slide", tumble))
         object.__setattr__(self, "offset", number(self.offset, "offset", unit))
-        self.grid  # noqa: B018  # refuses lengths that it cannot hold
+        if self._overlapping > MOST_OPEN:
+            raise fail(f"every must be at least a {MOST_OPEN}th of length", self.slide, "make it larger")
 
     @property
     def grid(self) -> MeasureGrid:
@@ -83,8 +87,8 @@ class MeasuredPeriodic(TupleDriven):
 
     def initial(self, n: int) -> Contexts:
         fields = ("seen", "position", "oldest", "following", "latest")
-        rings = [(name, np.int64, (self._overlapping,)) for name in ("begins", "starts")]
-        return np.zeros(n, [*((name, np.int64) for name in fields), *rings])
+        ring = ("begins", np.int64, (self._overlapping,))
+        return np.zeros(n, [*((name, np.int64) for name in fields), ring])
 
     def cut(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, cast
@@ -29,8 +30,9 @@ _COMPILED = {"count": (0, (0, 1)), "sum": (1, (1,)), "min": (2, (1,)), "max": (3
 class Until(Frame):
     """A frame lasts until its aggregate reaches the limit, and ends with the tuple that reached it.
 
-    count, sum, min and max of numbers are compiled. Any other aggregate runs in the
-    interpreter, tuple by tuple, through its lift, combine and lower.
+    count, sum, min and max are compiled where the limit is a number. Any other
+    aggregate runs in the interpreter, tuple by tuple, through its lift, combine and
+    lower; so does the max of texts or dates.
 
     >>> from muntin.aggregates import sum
     >>> window = Until(sum("litres"), 100)
@@ -49,16 +51,19 @@ class Until(Frame):
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregate):
             raise fail("aggregate must be an aggregate", self.aggregate, 'for example a.sum("amount")')
-        if self.limit is None or self.limit != self.limit:
-            raise fail("limit must be a value", self.limit, "for example 100")
         if self.compiled:
-            object.__setattr__(self, "limit", number(self.limit, "limit"))
+            object.__setattr__(self, "limit", number(self.limit, "limit", "for example 100"))
+        elif self.limit is None or (isinstance(self.limit, numbers.Number) and self.limit != self.limit):
+            raise fail("limit must be a value", self.limit, "for example 100")
         column_name(self.measure)
 
     @property
     def compiled(self) -> bool:
         """Whether the aggregate runs in compiled code."""
-        _, inputs = _COMPILED.get(getattr(self.aggregate, "constructor", ""), (0, ()))
+        name = getattr(self.aggregate, "constructor", "")
+        if name in ("min", "max") and not isinstance(self.limit, numbers.Number):
+            return False  # of texts or dates
+        _, inputs = _COMPILED.get(name, (0, ()))
         return len(self.aggregate.inputs) in inputs
 
     def describe(self) -> str:

@@ -111,7 +111,7 @@ def longer_than_gap(gap: Any, max_length: Any) -> None:
 
 def whole_number(value: object, name: str, cure: str = "") -> int:
     """A number of tuples, at least one."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if not _counts(value) or not isinstance(value, numbers.Integral):
         whole = isinstance(value, float) and value.is_integer()
         meant = f"did you mean {value:.0f}?" if whole else "for example 100"
         raise fail(f"{name} must be a whole number", value, cure or meant)
@@ -121,6 +121,11 @@ def whole_number(value: object, name: str, cure: str = "") -> int:
     if count > LONGEST:
         raise fail(f"{name} must not exceed 2**60", count, "no key ever has so many tuples")
     return count
+
+
+def _counts(value: object) -> bool:
+    """Whether it is a number; a bool and NumPy's timedelta64 only call themselves one."""
+    return isinstance(value, numbers.Number) and type(value).__name__ not in ("bool", "timedelta64")
 
 
 def flag(value: object, name: str) -> bool:
@@ -144,9 +149,9 @@ def number(value: object, name: str, cure: str = "") -> Any:
     cure = cure or "for example 0.5"
     if isinstance(value, Micros | str | dt.timedelta):
         raise fail(f"{name} must be a plain number", value, cure)
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+    if not _counts(value) or isinstance(value, complex):
         raise fail(f"{name} must be a number", value, cure)
-    if not math.isfinite(float(value)):
+    if not math.isfinite(float(value)):  # type: ignore[arg-type]  # it is a number
         raise fail(f"{name} must be finite", value, cure)
     if isinstance(value, numbers.Integral):
         return int(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from muntin.testing.oracle.aggregates import aggregate_value
@@ -46,9 +47,14 @@ def boundary(window: Any, tuples: Tuples, view: View) -> list[Found]:
         reference, value = _first_number(window, run), _number(window, item)
         if reference is None or value is None:
             return False
-        return bool(math.floor(value / window.step) != math.floor(reference / window.step))
+        return _multiple(value, window.step) != _multiple(reference, window.step)
 
     return closed_by_next(runs(tuples, breaks), view)
+
+
+def _multiple(value: Any, step: Any) -> int:
+    """floor(value / step) of the decimal numbers that were written: 0.3 is the third multiple of 0.1."""
+    return math.floor(Fraction(str(value)) / Fraction(str(step)))
 
 
 def _number(window: Any, item: Arrival) -> Any:
