@@ -45,6 +45,7 @@ _ARGUMENTS: dict[str, Any] = {
 
 _OWN_ARGUMENTS: dict[str, dict[str, Any]] = {
     "concat": {"column": "name"},
+    "count_min": {"items": [1, 2, 3]},
     "geometric_mean": {"column": "price"},
     "histogram": {"bins": 10},
     "percentiles": {"q": [0.5, 0.9]},
