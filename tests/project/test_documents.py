@@ -8,6 +8,7 @@ it. A block that cannot run here has `<!-- not run: reason -->` on the line abov
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 from dataclasses import dataclass
@@ -89,6 +90,16 @@ def test_the_reference_names_every_public_window_and_aggregate() -> None:
 def test_the_page_of_windows_names_every_constructor() -> None:
     page = (ROOT / "docs" / "windows.md").read_text()
     assert [name for name in w.__all__ if name.islower() and f"`w.{name}(" not in page] == []
+
+
+@pytest.mark.parametrize("name", [name for name in w.__all__ if name.islower()])
+def test_the_page_of_windows_names_every_parameter(name: str) -> None:
+    page = (ROOT / "docs" / "windows.md").read_text()
+    shown = re.search(rf"`w\.{name}\((.*?)\)`:", page)
+    assert shown is not None, f"no `w.{name}(...)`: what it is"
+    parameters = inspect.signature(getattr(w, name)).parameters
+    named = [re.split("[= ]", part)[0] for part in shown[1].split(", ")]
+    assert [part for part in named if part != "*"] == list(parameters)
 
 
 def fenced(kind: str, body: str) -> str:
