@@ -1,0 +1,168 @@
+"""Every aggregate that Spark has too, over random data of every type: the same types and values."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.expressions import parse
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of pyspark and its own packages
+
+GROUP = 20
+GROUPS = 40
+INTEGERS = ["i8", "i16", "i32", "i64"]
+NUMBERS = [*INTEGERS, "f32", "f64", "dec", "long"]
+OTHERS = ["flag", "text", "raw", "day", "moment", "span"]
+
+
+def data() -> pa.Table:
+    """40 groups of 20 tuples, with nulls; some hold a single value, some none at all."""
+    rng = np.random.default_rng(2024)
+    size = GROUP * GROUPS
+    group = np.arange(size) // GROUP
+    floats = rng.choice([0.0, -0.0, 1.5, -2.25, 1e9 + 0.1, 3e-5, math.inf, math.nan], size)
+    floats[group > 8] = rng.normal(0, 100, size)[group > 8]
+    floats[group == 10] = 0.1  # equal values deviate by nothing
+    columns = {
+        "i8": pa.array(rng.integers(-128, 128, size), pa.int8()),
+        "i16": pa.array(rng.integers(-3, 4, size), pa.int16()),
+        "i32": pa.array(rng.integers(-(10**9), 10**9, size), pa.int32()),
+        "i64": pa.array(rng.integers(-(10**12), 10**12, size), pa.int64()),
+        "f32": pa.array(floats.astype(np.float32)),
+        "f64": pa.array(floats),
+        "dec": pa.array([Decimal(int(n)).scaleb(-2) for n in rng.integers(-(10**6), 10**6, size)], DECIMAL),
+        "long": pa.array([Decimal(int(n)) ** 2 for n in rng.integers(0, 10**9, size)], pa.decimal128(28, 4)),
+        "flag": pa.array(rng.random(size) < 0.7),
+        "text": pa.array(rng.choice(["", "a", "ä", "z", "\U0001f600"], size)),
+        "raw": pa.array([bytes([n]) for n in rng.integers(0, 256, size)], pa.binary()),
+        "day": pa.array(rng.integers(-(10**4), 10**4, size), pa.int32()).cast(pa.date32()),
+        "moment": pa.array(rng.integers(-(10**15), 10**15, size)).cast(pa.timestamp("us", "UTC")),
+        "span": pa.array(rng.integers(-(10**9), 10**9, size)).cast(pa.duration("us")),
+    }
+    empty = (group == 0) | ((group == 1) & (np.arange(size) % GROUP != 7))
+    nulls = {name: pa.array(empty | (rng.random(size) < 0.2) & (group != 2)) for name in columns}
+    some = {name: pa.compute.if_else(nulls[name], None, column) for name, column in columns.items()}
+    return pa.table({"at": np.arange(size), "g": group, **some})
+
+
+DECIMAL = pa.decimal128(10, 2)
+
+
+def cases() -> Iterator[tuple[Any, str]]:
+    """Aggregates with what Spark calls them."""
+    yield a.count(), "count(*)"
+    for x in (*NUMBERS, *OTHERS):
+        yield a.count(x), f"count({x})"
+        yield a.min(x), f"min({x})"
+        yield a.max(x), f"max({x})"
+        yield a.first(x), f"first({x})"
+        yield a.last(x, ignore_nulls=True), f"last({x}, true)"
+        yield a.arg_max(x, by="at"), f"max_by({x}, at)"
+        yield a.arg_min(x, by=parse("at * 7 % 20")), f"min_by({x}, at * 7 % 20)"
+        yield a.collect(x), f"collect_list({x})"
+        yield a.collect_set(x), f"array_sort(collect_set({x}))"
+        yield a.mode(x), f"mode({x}, true)"
+    for x in (*NUMBERS, "span"):
+        yield a.sum(x), f"sum({x})"
+        yield a.mean(x), f"avg({x})"
+    for x in NUMBERS:
+        yield a.variance(x), f"var_samp({x})"
+        yield a.variance(x, population=True), f"var_pop({x})"
+        yield a.stddev(x), f"stddev_samp({x})"
+        yield a.stddev(x, population=True), f"stddev_pop({x})"
+        yield a.skewness(x), f"skewness({x})"
+        yield a.kurtosis(x), f"kurtosis({x})"
+        yield a.covariance(x, "i8"), f"covar_samp({x}, i8)"
+        yield a.covariance("f64", x, population=True), f"covar_pop(f64, {x})"
+        yield a.correlation(x, "i8"), f"corr({x}, i8)"
+        yield a.median(x), f"median({x})"
+        yield a.quantile(x, 0.3), f"percentile({x}, 0.3)"
+        yield a.percentiles(x, [0.1, 0.9]), f"percentile({x}, array(0.1D, 0.9D))"
+    for x in INTEGERS:
+        yield a.bit_and(x), f"bit_and({x})"
+        yield a.bit_or(x), f"bit_or({x})"
+        yield a.bit_xor(x), f"bit_xor({x})"
+    yield a.count_if("i16 > 0"), "count_if(i16 > 0)"
+    yield a.every("flag"), "every(flag)"
+    yield a.some("i8 > 100"), "some(i8 > 100)"
+    yield a.concat("text", ", "), "string_agg(text, ', ')"
+    yield a.sum("i64", filter="flag"), "sum(i64) filter (where flag)"
+    yield a.mean("f64", filter="i16 > 0"), "avg(f64) filter (where i16 > 0)"
+    yield a.sum(a.col("i16") * a.col("f64")), "sum(i16 * f64)"
+    yield a.count_distinct("f64"), "count(distinct f64)"
+    yield a.count_distinct("i16", "text"), "count(distinct i16, text)"
+
+
+CASES = list(cases())
+
+
+@pytest.fixture(scope="module")
+def spark_results() -> Iterator[pa.Table]:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    pyspark = pytest.importorskip("pyspark.sql")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+        # Hundreds of functions at once: compiling them would take longest.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.driver.memory": "1g",
+        # A JVM that lives for seconds has no time to optimise.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    builder = pyspark.SparkSession.builder.master("local[1]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    session.createDataFrame(data()).coalesce(1).createOrReplaceTempView("stream")
+    found = {}
+    for distinct in (False, True):  # apart: counting distinct values, Spark loses the order of the others
+        names = {f"c{i}": sql for i, (_, sql) in enumerate(CASES) if ("distinct" in sql) == distinct}
+        columns = ", ".join(f"{sql} as {name}" for name, sql in names.items())
+        table = session.sql(f"select {columns} from stream group by g order by g").toArrow()
+        found |= {name: table[name] for name in names}
+    yield pa.table(found)
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def own_results() -> pa.Table:
+    named = {f"c{i}": aggregate for i, (aggregate, _) in enumerate(CASES)}
+    query = mt.windows(group=w.tumbling(GROUP)).aggregate(**named).on("at")
+    return query.run(data().drop_columns("g"))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[sql for _, sql in CASES])
+def test_spark_gives_the_same(number: int, own_results: pa.Table, spark_results: pa.Table) -> None:
+    name = f"c{number}"
+    own, theirs = own_results[name], spark_results[name]
+    assert plain(own.type) == plain(theirs.type)
+    for group, (one, other) in enumerate(zip(own.to_pylist(), theirs.to_pylist(), strict=True)):
+        if "collect_set" in CASES[number][1]:
+            one = sorted(one, key=lambda value: (value != value, value))
+        assert same(one, other), (group, one, other)
+
+
+def plain(type_: pa.DataType) -> pa.DataType:
+    return pa.list_(type_.value_type) if pa.types.is_list(type_) else type_
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6) or (math.isnan(one) and math.isnan(other))
+    return type(one) is type(other) and bool(one == other)
