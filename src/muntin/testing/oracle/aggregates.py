@@ -6,6 +6,7 @@ SQL; without any value the result is null.
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import math
 import operator
@@ -20,6 +21,8 @@ from muntin.testing.oracle.bloom import bloom_filter
 from muntin.testing.oracle.expressions import evaluate
 
 __all__ = ["aggregate_value"]
+
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
@@ -82,6 +85,9 @@ def _mean(aggregate: Any, values: list[Any]) -> Any:
         return _float_sum(values) / len(values)
     if isinstance(values[0], Decimal):
         return sum(values) / len(values)
+    if isinstance(values[0], dt.timedelta):  # to the microsecond, half of one away from zero
+        mean = Fraction(sum(value // _MICROSECOND for value in values), len(values))
+        return math.floor(abs(mean) + Fraction(1, 2)) * (-1 if mean < 0 else 1) * _MICROSECOND
     return float(Fraction(sum(values), len(values)))
 
 
