@@ -92,7 +92,7 @@ class CountDistinct(Aggregate):
         require_codes(self, types)
         if len(types) == 1 and arrays.has_keys(arrays.plain_type(types[0])):
             runs = SortedRuns(self.inputs[0])  # shared with the quantiles of the column
-            return Bound(pa.int64(), (runs,), lambda s: pa.array(np.diff(in_pieces(s[0]).merged().offsets)))
+            return Bound(pa.int64(), (runs,), lambda s: pa.array(in_pieces(s[0]).distinct()))
         return Bound(pa.int64(), (Distinct(self.inputs),), lambda s: pa.array(np.diff(s[0].offsets)))
 
     def parameters(self) -> dict[str, object]:
@@ -166,7 +166,11 @@ class Mode(Aggregate):
         (expr,), type_ = self.inputs, arrays.plain_type(types[0])
         require_order(self, 0, types)
         if arrays.has_keys(type_):
-            return Bound(type_, (SortedRuns(expr),), lambda s: _mode_of_keys(s, type_))
+            return Bound(
+                type_,
+                (SortedRuns(expr),),
+                lambda s: arrays.from_keys(*in_pieces(s[0]).most_frequent(), type_),
+            )
         return Bound(type_, (Distinct(self.inputs),), _mode_of_items)
 
 
@@ -175,16 +179,6 @@ def require_codes(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> None:
     for expr, type_ in zip(aggregate.inputs, types, strict=True):
         if not has_codes(arrays.plain_type(type_)):
             raise refuse(aggregate, expr, type_, "values that can be compared")
-
-
-def _mode_of_keys(states: tuple[State, ...], type_: pa.DataType) -> pa.Array:
-    from muntin.aggregates.partials.distinct_kernels import most_frequent
-
-    runs = in_pieces(states[0]).merged()
-    place = most_frequent(runs.offsets, runs.counts())
-    keys = np.zeros(len(place), dtype=np.int64)
-    keys[place >= 0] = runs.keys[place[place >= 0]]
-    return arrays.from_keys(keys, place >= 0, type_)
 
 
 def _mode_of_items(states: tuple[State, ...]) -> pa.Array:

@@ -43,9 +43,9 @@ class Distinct(Partial):
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> DistinctItems:
         offsets, index = ordered_tuples(g, self.exprs)
-        columns = tuple(g.array(expr).take(pa.array(index)) for expr in self.exprs)
-        ones = np.ones(len(index), dtype=np.int64)
-        return _without_repetition(DistinctItems(offsets, g.time[index], g.seq[index], ones, columns))
+        columns = tuple(g.array(expr) for expr in self.exprs)
+        ones = np.ones(len(g.time), dtype=np.int64)
+        return _without_repetition(DistinctItems(offsets, g.time, g.seq, ones, columns), offsets, index)
 
     def reduce(
         self,
@@ -57,9 +57,9 @@ class Distinct(Partial):
         after: tuple[State, ...],
     ) -> DistinctItems:
         offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
-        joined = _at(state, offsets, index, state.counts[index])
-        # A row alone repeats nothing, and most rows of a table are alone.
-        return joined if np.all(hi - lo <= 1) else _without_repetition(joined)
+        if np.all(hi - lo <= 1):  # a row alone repeats nothing, and most rows of a table are alone
+            return _at(state, offsets, index, state.counts[index])
+        return _without_repetition(state, offsets, index)
 
     def concat(self, states: list[DistinctItems]) -> DistinctItems:
         columns = zip(*(s.columns for s in states), strict=True)
@@ -97,11 +97,18 @@ class Distinct(Partial):
         return DistinctItems(arrays.from_lists(columns["time"]), time, seq, counts, values)
 
 
-def _without_repetition(items: DistinctItems) -> DistinctItems:
-    """The first of equal items of each row, with their counts summed."""
+def _without_repetition(items: DistinctItems, offsets: Ints, index: Ints) -> DistinctItems:
+    """The first of equal items of each row `index[offsets[j]:offsets[j + 1]]`, with their counts summed."""
     from muntin.aggregates.partials.distinct_kernels import first_of_each
 
-    return _at(items, *first_of_each(items.offsets, *codes(items.columns), items.counts))
+    if len(index) > len(items.time):  # windows share slices: every item is hashed once
+        every, size = codes(items.columns)
+        found = every[index]
+    else:
+        place = pa.array(index)
+        found, size = codes(tuple(column.take(place) for column in items.columns))
+    starts, kept, counts = first_of_each(offsets, found, size, items.counts[index])
+    return _at(items, starts, index[kept], counts)
 
 
 def _at(items: DistinctItems, offsets: Ints, index: Ints, counts: Ints) -> DistinctItems:

@@ -72,36 +72,79 @@ def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints)
 
 
 @njit(cache=True, nogil=True)
-def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
-    """Sort the items of each row by (time, seq), in place.
+def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
+    """Sort the items of a row by (time, seq), in place.
 
     A natural merge sort: joined rows are runs that are sorted already, and one run costs one look.
     """
+    runs = 0
+    for i in range(row.size):
+        if i == 0 or _before(time, seq, row[i], row[i - 1]):
+            starts[runs] = i
+            runs += 1
+    starts[runs] = row.size
+    while runs > 1:
+        merged = 0
+        for r in range(0, runs, 2):
+            middle = starts[r + 1]
+            last = starts[min(r + 2, runs)]
+            _merge(row, buffer, starts[r], middle, last, time, seq)
+            starts[merged] = starts[r]
+            merged += 1
+        row[:] = buffer[: row.size]
+        starts[merged] = row.size
+        runs = merged
+
+
+@njit(cache=True, nogil=True)
+def _longest(offsets: Ints) -> int:
     longest = 0
     for j in range(offsets.size - 1):
         longest = max(longest, offsets[j + 1] - offsets[j])
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
+    """Sort the items of each row by (time, seq), in place."""
+    longest = _longest(offsets)
     starts = np.empty(longest + 1, np.int64)
     buffer = np.empty(longest, np.int64)
     for j in range(offsets.size - 1):
-        row = index[offsets[j] : offsets[j + 1]]
-        runs = 0
-        for i in range(row.size):
-            if i == 0 or _before(time, seq, row[i], row[i - 1]):
-                starts[runs] = i
-                runs += 1
-        starts[runs] = row.size
-        while runs > 1:
-            merged = 0
-            for r in range(0, runs, 2):
-                middle = starts[r + 1]
-                last = starts[min(r + 2, runs)]
-                _merge(row, buffer, starts[r], middle, last, time, seq)
-                starts[merged] = starts[r]
-                merged += 1
-            for i in range(row.size):
-                row[i] = buffer[i]
-            starts[merged] = row.size
-            runs = merged
+        _sort_row(index[offsets[j] : offsets[j + 1]], time, seq, starts, buffer)
+
+
+@njit(cache=True, nogil=True)
+def join_in_order(
+    offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
+) -> tuple[Ints, Ints]:
+    """As `gather`, for rows sorted by (time, seq): so are the joined ones.
+
+    Rows mostly follow each other in time. Whether they do shows at their ends alone.
+    """
+    joined, index = gather(offsets, rows, lo, hi)
+    longest = 0
+    starts = np.empty(1, np.int64)
+    buffer = np.empty(0, np.int64)
+    for j in range(lo.size):
+        last = -1
+        ordered = True
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            if offsets[r] < offsets[r + 1]:
+                if last >= 0 and _before(time, seq, offsets[r], last):
+                    ordered = False
+                    break
+                last = offsets[r + 1] - 1
+        if not ordered:
+            if longest == 0:
+                longest = _longest(joined)
+                starts = np.empty(longest + 1, np.int64)
+                buffer = np.empty(longest, np.int64)
+            _sort_row(index[joined[j] : joined[j + 1]], time, seq, starts, buffer)
+    return joined, index
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.expressions import Expr
 
-__all__ = ["Collected", "Items", "join_rows", "ordered_tuples"]
+__all__ = ["Collected", "Contents", "Items", "join_rows", "ordered_tuples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,14 @@ class Items:
     offsets: Ints
     time: Ints
     seq: Ints
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The values of windows, in order: no more rows will be joined to them, so without their places."""
+
+    offsets: Ints
     values: pa.Array
 
 
@@ -44,6 +52,18 @@ class Collected(Partial):
         after: tuple[State, ...],
     ) -> Items:
         return _at(state, *join_rows(state.offsets, state.time, state.seq, rows, lo, hi))
+
+    def window(
+        self,
+        state: Items,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Contents:
+        offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
+        return Contents(offsets, state.values.take(pa.array(index)))
 
     @property
     def invertible(self) -> bool:
@@ -110,12 +130,11 @@ def join_rows(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
     """Offsets of the joined rows, and their items by (time, seq)."""
-    from muntin.aggregates.partials.list_kernels import gather, sort_by_order
+    from muntin.aggregates.partials.list_kernels import join_in_order
 
     joined: Ints
     index: Ints
-    joined, index = gather(offsets, rows, lo, hi)
-    sort_by_order(joined, index, time, seq)
+    joined, index = join_in_order(offsets, time, seq, rows, lo, hi)
     return joined, index
 
 

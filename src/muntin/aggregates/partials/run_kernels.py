@@ -42,22 +42,33 @@ def compress(offsets: Ints, keys: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def _merge(keys: Ints, upto: Ints, a: int, b: int, c: int, into_keys: Ints, into_upto: Ints) -> int:
-    """Merge the runs a:b and b:c into the same place of the other buffers; where they end."""
-    k = a
+def _merge(
+    keys: Ints,
+    upto: Ints,
+    a: int,
+    b: int,
+    other_keys: Ints,
+    other_upto: Ints,
+    c: int,
+    d: int,
+    into_keys: Ints,
+    into_upto: Ints,
+    k: int,
+) -> int:
+    """Merge the run a:b and the run c:d of the other arrays into place k; where they end there."""
     i = a
-    j = b
+    j = c
     # What has been merged of each run so far. Their sum counts by multiplicity, not by one.
     p = 0
     q = 0
-    while i < b and j < c:
+    while i < b and j < d:
         x = keys[i]
-        y = keys[j]
+        y = other_keys[j]
         if x <= y:
             p = upto[i]
             i += 1
         if y <= x:
-            q = upto[j]
+            q = other_upto[j]
             j += 1
         into_keys[k] = min(x, y)
         into_upto[k] = p + q
@@ -67,9 +78,9 @@ def _merge(keys: Ints, upto: Ints, a: int, b: int, c: int, into_keys: Ints, into
         into_upto[k] = upto[i] + q
         i += 1
         k += 1
-    while j < c:
-        into_keys[k] = keys[j]
-        into_upto[k] = p + upto[j]
+    while j < d:
+        into_keys[k] = other_keys[j]
+        into_upto[k] = p + other_upto[j]
         j += 1
         k += 1
     return k
@@ -83,13 +94,8 @@ def _merge_all(
     while n > 1:
         m = 0
         for p in range(0, n - 1, 2):
-            # The first run may end before the second begins: close the gap.
-            a, b, c = begin[p], end[p], begin[p + 1]
-            length = end[p + 1] - c
-            if b < c:
-                keys[b : b + length] = keys[c : c + length]
-                upto[b : b + length] = upto[c : c + length]
-            end[m] = _merge(keys, upto, a, b, b + length, other_keys, other_upto)
+            a, b, c, d = begin[p], end[p], begin[p + 1], end[p + 1]
+            end[m] = _merge(keys, upto, a, b, keys, upto, c, d, other_keys, other_upto, a)
             begin[m] = a
             m += 1
         if n % 2:
@@ -107,21 +113,64 @@ def _merge_all(
 
 @njit(cache=True, nogil=True)
 def _sizes(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[int, int, int]:
-    """Keys of all ranges together, of the largest one, and the most rows in one."""
-    largest = 0
+    """Keys of all ranges together, the most in a range beside its longest run, and the most rows in one."""
+    buffered = 0
     total = 0
     most = 0
     for j in range(lo.size):
         size = 0
+        longest = 0
         for i in range(lo[j], hi[j]):
             r = i
             if rows is not None:
                 r = rows[i]
             size += offsets[r + 1] - offsets[r]
-        largest = max(largest, size)
+            longest = max(longest, offsets[r + 1] - offsets[r])
+        buffered = max(buffered, size - longest)
         most = max(most, hi[j] - lo[j])
         total += size
-    return total, largest, most
+    return total, buffered, most
+
+
+@njit(cache=True, nogil=True)
+def _merge_range(
+    begin: Ints,
+    end: Ints,
+    n: int,
+    longest: int,
+    keys: Ints,
+    upto: Ints,
+    buffers: Ints,
+    out_keys: Ints,
+    out_upto: Ints,
+    k: int,
+) -> int:
+    """Merge n runs into place k; where they end there.
+
+    The longest one waits until the others are one: next to a slice that has been folded from many,
+    fresh ones are short, and it is read once instead of in every round.
+    """
+    a, b = begin[longest], end[longest]
+    if n == 1:
+        out_keys[k : k + b - a] = keys[a:b]
+        out_upto[k : k + b - a] = upto[a:b]
+        return int(k + b - a)
+    if n == 2:
+        c, d = begin[1 - longest], end[1 - longest]
+        return _merge(keys, upto, a, b, keys, upto, c, d, out_keys, out_upto, k)
+    size = 0
+    m = 0
+    for s in range(n):
+        if s != longest:
+            c, d = begin[s], end[s]
+            buffers[0, size : size + d - c] = keys[c:d]
+            buffers[1, size : size + d - c] = upto[c:d]
+            begin[m] = size
+            size += d - c
+            end[m] = size
+            m += 1
+    rest_keys, rest_upto, size = _merge_all(begin, end, m, buffers[0], buffers[1], buffers[2], buffers[3])
+    return _merge(keys, upto, a, b, rest_keys, rest_upto, 0, size, out_keys, out_upto, k)
 
 
 @njit(cache=True, nogil=True)
@@ -129,8 +178,8 @@ def merge_rows(
     offsets: Ints, keys: Ints, upto: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """The runs of each range of rows merged into one."""
-    total, largest, most = _sizes(offsets, rows, lo, hi)
-    buffers = np.empty((4, largest if most > 1 else 0), np.int64)
+    total, buffered, most = _sizes(offsets, rows, lo, hi)
+    buffers = np.empty((4, buffered if most > 2 else 0), np.int64)
     begin = np.empty(most + 1, np.int64)
     end = np.empty(most + 1, np.int64)
     starts = np.zeros(lo.size + 1, np.int64)
@@ -139,30 +188,20 @@ def merge_rows(
     k = 0
     for j in range(lo.size):
         n = 0
-        size = 0
-        alone = hi[j] - lo[j] == 1  # most rows of a table: no detour through the buffers
+        longest = 0
         for i in range(lo[j], hi[j]):
             r = i
             if rows is not None:
                 r = rows[i]
-            a, b = offsets[r], offsets[r + 1]
-            if alone:
-                out_keys[k : k + b - a] = keys[a:b]
-                out_upto[k : k + b - a] = upto[a:b]
-                k += b - a
-            elif a < b:
-                begin[n] = size
-                end[n] = size + b - a
-                buffers[0, size : size + b - a] = keys[a:b]
-                buffers[1, size : size + b - a] = upto[a:b]
-                size = end[n]
+            if offsets[r] < offsets[r + 1]:
+                begin[n] = offsets[r]
+                end[n] = offsets[r + 1]
+                if end[n] - begin[n] > end[longest] - begin[longest]:
+                    longest = n
                 n += 1
         if n > 0:
-            merged_keys, merged_upto, size = _merge_all(
-                begin, end, n, buffers[0], buffers[1], buffers[2], buffers[3]
-            )
-            out_keys[k : k + size] = merged_keys[:size]
-            out_upto[k : k + size] = merged_upto[:size]
-            k += size
+            k = _merge_range(begin, end, n, longest, keys, upto, buffers, out_keys, out_upto, k)
         starts[j + 1] = k
-    return starts, out_keys[:k].copy(), out_upto[:k].copy()
+    if k < total:
+        return starts, out_keys[:k].copy(), out_upto[:k].copy()
+    return starts, out_keys, out_upto

@@ -10,7 +10,9 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import stacked
+from muntin.aggregates.partials.ranges import spread
 from muntin.expressions import Expr
 
 __all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
@@ -28,6 +30,10 @@ class Runs:
     upto: Ints
     """How many values of the row are at most as large as the key: the counts of the runs, summed up."""
 
+    def codes(self) -> tuple[Ints, int]:
+        """Numbers from 0 that are equal where keys are, and how many there are."""
+        return codes((pa.array(self.keys),))
+
     def counts(self) -> Ints:
         """How often each key occurs."""
         counts = np.diff(self.upto, prepend=0)
@@ -44,6 +50,39 @@ class Pieces:
     rows: Ints | None
     lo: Ints
     hi: Ints
+
+    def distinct(self) -> Ints:
+        """How many distinct keys each row has."""
+        from muntin.aggregates.partials.tally_kernels import count_codes
+
+        pieces = self._narrowed()
+        runs = pieces.runs
+        return count_codes(runs.offsets, *runs.codes(), pieces.rows, pieces.lo, pieces.hi)
+
+    def most_frequent(self) -> tuple[Ints, Bools]:
+        """The key of each row that occurs most often, of several the smallest, and whether there is one."""
+        from muntin.aggregates.partials.tally_kernels import most_frequent_codes
+
+        pieces = self._narrowed()
+        runs = pieces.runs
+        codes, size = runs.codes()
+        place = most_frequent_codes(
+            runs.offsets, codes, runs.keys, runs.upto, size, pieces.rows, pieces.lo, pieces.hi
+        )
+        there = place >= 0
+        keys = np.zeros(len(place), dtype=np.int64)
+        keys[there] = runs.keys[place[there]]
+        return keys, there
+
+    def _narrowed(self) -> Pieces:
+        """The same, over no more runs than it looks at: windows may need few slices of a large table."""
+        index, _ = spread(self.rows, self.lo, self.hi)
+        sizes = np.diff(self.runs.offsets)
+        if sizes[index].sum() >= len(self.runs.keys):
+            return self
+        ends = np.cumsum(np.maximum(self.hi - self.lo, 0))
+        starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]]) if len(ends) else ends
+        return Pieces(Pieces(self.runs, None, index, index + 1).merged(), None, starts, ends)
 
     def merged(self) -> Runs:
         """The runs of each row as one."""

@@ -1,0 +1,59 @@
+"""Compiled counting of the keys of several runs, without merging them.
+
+Equal keys have equal codes. Arrays over all codes remember what the last window did with each, so
+that a window costs one look per key and nothing is cleared between two windows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from muntin.aggregates.arrays import Ints
+
+
+@njit(cache=True, nogil=True)
+def count_codes(offsets: Ints, codes: Ints, size: int, rows: Ints | None, lo: Ints, hi: Ints) -> Ints:
+    """How many distinct codes (0 to size - 1) each range of rows has."""
+    out = np.zeros(lo.size, np.int64)
+    seen = np.full(size, -1, np.int64)
+    for j in range(lo.size):
+        found = 0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            for code in codes[offsets[r] : offsets[r + 1]]:
+                if seen[code] != j:
+                    seen[code] = j
+                    found += 1
+        out[j] = found
+    return out
+
+
+@njit(cache=True, nogil=True)
+def most_frequent_codes(
+    offsets: Ints, codes: Ints, keys: Ints, upto: Ints, size: int, rows: Ints | None, lo: Ints, hi: Ints
+) -> Ints:
+    """The place of the key that occurs most often in each range, of several the smallest key; -1: none."""
+    out = np.full(lo.size, -1, np.int64)
+    seen = np.full(size, -1, np.int64)
+    counts = np.zeros(size, np.int64)
+    for j in range(lo.size):
+        most = 0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            before = 0
+            for place in range(offsets[r], offsets[r + 1]):
+                code = codes[place]
+                if seen[code] != j:
+                    seen[code] = j
+                    counts[code] = 0
+                counts[code] += upto[place] - before
+                before = upto[place]
+                if counts[code] > most or (counts[code] == most and keys[place] < keys[out[j]]):
+                    most = counts[code]
+                    out[j] = place
+    return out
