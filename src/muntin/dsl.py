@@ -75,11 +75,22 @@ class Query(QuerySpec):
             schema=schema,
         )
 
-    def explain(self, *, in_order: bool = False, store: str | None = None) -> Explanation:
-        """The plan and the reason for each decision; print it."""
+    def explain(
+        self, *, in_order: bool = False, store: str | None = None, schema: object = None
+    ) -> Explanation:
+        """The plan and the reason for each decision; print it.
+
+        Args:
+            in_order: As for `operator`.
+            store: As for `operator`.
+            schema: As for `operator`. The types of columns decide whether user-defined
+                aggregates are compiled; with them, this tries it.
+        """
+        from muntin.connectors.types import declared
         from muntin.planning import plan
 
-        return plan.explain(self.validated(), in_order=in_order, store=store)
+        kinds = None if schema is None else declared(schema)
+        return plan.explain(self.validated(), in_order=in_order, store=store, types=kinds)
 
     def to_toml(self) -> str:
         """The query as the text of a TOML file, which `mt.load` reads back."""

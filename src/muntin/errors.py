@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "DataError",
+    "InterpretedWarning",
     "MissingFileError",
     "MuntinError",
     "QueryError",
@@ -42,7 +43,25 @@ class SnapshotError(MuntinError):
 
 
 class UserCodeError(MuntinError):
-    """A function that the user gave failed; its own error is the `__cause__`."""
+    """A function that the user gave failed; its own error is the `__cause__`.
+
+    The rest is for whoever catches it on its way and knows more than the code that raised it.
+    """
+
+    part: int | None = None
+    """Which of the calls, or of the parts that were combined, failed."""
+    seq: int | None = None
+    """The arrival number of the tuple that it failed on."""
+    time: int | None = None
+    """The time of that tuple, in the unit inside."""
+    row: int | None = None
+    """The row that was being computed."""
+    key: int | None = None
+    """The id of the key."""
+
+
+class InterpretedWarning(UserWarning):
+    """A user-defined aggregate over numbers that could not be compiled, and why."""
 
 
 def nearest(name: str, names: Iterable[object]) -> str:

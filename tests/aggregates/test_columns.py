@@ -634,7 +634,7 @@ def _lift(aggregate, bound, types, n, group, time, seq, columns, shape, expected
 
 
 def test_every_constructor_is_covered() -> None:
-    assert set(CASES) == set(a.__all__) - {"col"}
+    assert set(CASES) == {name for name in a.__all__ if name.islower()} - {"col"}
 
 
 ALL = [pytest.param(name, *case, id=f"{case[0]}") for name, cases in CASES.items() for case in cases]

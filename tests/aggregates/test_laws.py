@@ -33,7 +33,7 @@ def instance(name: str) -> Aggregate:
     return found
 
 
-ALL = [instance(name) for name in a.__all__ if name != "col"]
+ALL = [instance(name) for name in a.__all__ if name.islower() and name != "col"]
 ALL.append(a.aggregate("x", lift=str, combine=lambda p, q: p + q, commutative=False))
 
 

@@ -320,9 +320,12 @@ def test_folds_of_rows_in_order_are_reused() -> None:
     )
     state = partial.lift(g, ())
     calls.clear()
-    # Two rows after one another, given in the wrong order: one combine.
+    # Two rows after one another: one combine.
+    found = partial.reduce(state, np.array([0, 1]), np.array([0]), np.array([2]), (), ())
+    assert (found.folds.value.tolist(), calls) == (["abcd"], [("ab", "cd")])
+    # In the wrong order: from their tuples.
     found = partial.reduce(state, np.array([1, 0]), np.array([0]), np.array([2]), (), ())
-    assert (found.fold.tolist(), calls) == (["abcd"], [("ab", "cd")])
+    assert found.folds.value.tolist() == ["abcd"]
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_how_each_aggregate_runs() -> None:
     assert "total: sum(v), distributive, compiled" in text
     assert "mean: mean(v), algebraic, compiled" in text
     assert "middle: median(v), holistic, compiled" in text
-    assert "words: aggregate(v, name='words'), algebraic, Python functions, tuple by tuple" in text
+    assert "words: aggregate(v, name='words'), algebraic, Python functions; explain(schema=...) tells" in text
 
 
 def test_a_store_can_be_forced_and_a_wrong_one_names_the_nearest() -> None:

@@ -34,11 +34,13 @@ from muntin.aggregates.sketches.theta import Theta
 from muntin.aggregates.spread import Stddev, Variance
 from muntin.aggregates.sums import Sum
 from muntin.aggregates.udaf import aggregate
+from muntin.aggregates.user_aggregate import UserAggregate
 
 if TYPE_CHECKING:
     from pyarrow.compute import field as col
 
 __all__ = [
+    "UserAggregate",
     "aggregate",
     "approx_count_distinct",
     "approx_quantile",

@@ -118,6 +118,10 @@ class Aggregate(Traits, ABC):
         """The partial aggregate of no tuple."""
         return None
 
+    def in_order(self) -> Aggregate:
+        """The same aggregate for a stream in order, where that saves anything."""
+        return self
+
     def invert(self, whole: Any, part: Any) -> Any:
         """What remains of `whole` without `part`; only where `invertible`."""
         raise QueryError(f"{self.constructor} is not invertible")
@@ -176,6 +180,8 @@ class Bound:
     partials: tuple[Partial, ...]
     lower: Callable[[tuple[State, ...]], pa.Array]
     """From the states of `partials`, in that order and of equal length, to the results."""
+    runs: Callable[[bool], str] = lambda trial: "compiled"
+    """How it is computed, in words. A user-defined aggregate may be compiled later; a trial does it now."""
 
     @property
     def invertible(self) -> bool:

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-import typing
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
-from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial, State, joined
-from muntin.aggregates.partials.objects import Folded, Functions
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial, joined
+from muntin.aggregates.compiling.program import Program
+from muntin.aggregates.inferring import result_type
+from muntin.aggregates.lowering import Lowering
+from muntin.aggregates.partials.functions import Functions
+from muntin.aggregates.partials.objects import Folded
 from muntin.aggregates.partials.ordered_objects import OrderedFold
-from muntin.errors import QueryError, UserCodeError
+from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
 
 __all__ = ["UserDefined", "aggregate"]
-
-_ANNOTATIONS = {
-    bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-    bytes: pa.binary(),
-    dt.datetime: pa.timestamp("us"),
-    dt.date: pa.date32(),
-    dt.timedelta: pa.duration("us"),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class UserDefined(Aggregate):
     """An aggregate made of the user's functions; `aggregate` is the way to write one.
 
-    The scalar partial is, where the combine commutes, what `lift` returns; otherwise the lifted
-    tuples with their places, folded by `lower`.
+    The scalar partial is None for no tuple. Otherwise, where the combine commutes, it is the number of
+    tuples and their fold; where it does not, the lifted tuples with their places, folded by `lower`.
     """
 
     columns: tuple[Expr, ...]
@@ -47,6 +35,9 @@ class UserDefined(Aggregate):
     commutative: bool = True
     invertible: bool = False
     type: pa.DataType | None = None
+    ignore_nulls: bool = True
+    compile: bool | None = field(default=None, compare=False)
+    ordered: bool = field(default=False, compare=False)
 
     constructor = "aggregate"
     column_fields: ClassVar[tuple[str, ...]] = ()
@@ -56,83 +47,44 @@ class UserDefined(Aggregate):
     def inputs(self) -> tuple[Expr, ...]:
         return self.columns
 
-    def identity(self) -> Any:
-        return self.functions.identity if self.commutative else None
+    def in_order(self) -> UserDefined:
+        return replace(self, ordered=True)
 
     def lift(self, *values: Any, at: Order = ORIGIN) -> Any:
-        if any(value is None for value in values):
-            return self.identity()
+        if self.ignore_nulls and any(value is None for value in values):
+            return None
         (lifted,) = self.functions.each("lift", [values])
-        return lifted if self.commutative else ((at, lifted),)
+        return (1, lifted) if self.commutative else ((at, lifted),)
 
     def combine(self, p: Any, q: Any) -> Any:
-        if not self.commutative:
-            return joined(p, q, lambda p, q: tuple(sorted(p + q, key=lambda item: item[0])))
-        if self.functions.identity is not None:
-            return self.functions.fold([p, q])
-        return joined(p, q, lambda p, q: self.functions.fold([p, q]))
+        if self.commutative:
+            return joined(p, q, lambda p, q: (p[0] + q[0], self.functions.fold([p[1], q[1]])))
+        return joined(p, q, lambda p, q: tuple(sorted(p + q, key=lambda item: item[0])))
 
     def lower(self, p: Any) -> Any:
         if p is None:
             return None
-        fold = p if self.commutative else self.functions.fold([item for _, item in p])
+        fold = p[1] if self.commutative else self.functions.fold([item for _, item in p])
         return fold if self.functions.lower is None else self.functions.each("lower", [(fold,)])[0]
 
     def invert(self, whole: Any, part: Any) -> Any:
         if not self.invertible:
             raise QueryError(f"{self} is not invertible: give invert=...")
-        return self.functions.each("invert", [(whole, part)])[0]
+        if part is None or whole[0] == part[0]:
+            return whole if part is None else None
+        return whole[0] - part[0], self.functions.each("invert", [(whole[1], part[1])])[0]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        result = self.type or self._infer(tuple(arrays.plain_type(type_) for type_ in types))
+        plain = tuple(arrays.plain_type(type_) for type_ in types)
+        result = self.type or result_type(self.functions, plain)
+        program = Program(self.functions, self.columns, plain, self.compile)
         partial: Partial
-        if self.commutative:
-            partial = Folded(self.columns, self.functions)
+        if self.commutative or self.ordered:
+            partial = Folded(self.columns, self.functions, self.ignore_nulls, program)
         else:
-            partial = OrderedFold(self.columns, self.functions)
-        return Bound(result, (partial,), lambda states: self._lower_column(states, result))
-
-    def _lower_column(self, states: tuple[State, ...], type_: pa.DataType) -> pa.Array:
-        state = states[0]
-        count, fold = (state.count, state.value) if self.commutative else (np.diff(state.offsets), state.fold)
-        there = np.flatnonzero(count)
-        results: list[Any] = [None] * len(count)
-        found = fold[there].tolist()
-        if self.functions.lower is not None:
-            found = self.functions.each("lower", [(value,) for value in found])
-        for j, value in zip(there.tolist(), found, strict=True):
-            results[j] = value
-        try:
-            return pa.array(results, type_)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise UserCodeError(
-                f'user-defined aggregate "{self.functions.name}": a result is no {type_}: {error}; '
-                "say what it is with type=..."
-            ) from error
-
-    def _infer(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """The type that the last function promises or, failing that, returns for a sample value."""
-        last = self.functions.lower or self.functions.combine
-        try:
-            promised = typing.get_type_hints(last).get("return")
-        except (NameError, TypeError, AttributeError):
-            promised = None
-        if promised in _ANNOTATIONS:
-            return _ANNOTATIONS[promised]
-        try:
-            sample = self.lower(self.lift(*(_sample(type_) for type_ in types)))
-            inferred = pa.array([sample]).type
-        except (UserCodeError, pa.ArrowException) as error:
-            raise self._unknown() from error
-        if t.is_null(inferred):
-            raise self._unknown()
-        return inferred
-
-    def _unknown(self) -> QueryError:
-        return QueryError(
-            f'the type of the results of "{self.functions.name}" is not known; '
-            "give it, for instance type=pa.float64()"
-        )
+            partial = OrderedFold(self.columns, self.functions, self.ignore_nulls, program)
+        lower = Lowering(self.functions, program, result)
+        return Bound(result, (partial,), lower, program.describe)
 
     def parameters(self) -> dict[str, object]:
         raise QueryError(
@@ -155,6 +107,8 @@ def aggregate(
     commutative: bool = True,
     type: pa.DataType | None = None,
     name: str | None = None,
+    ignore_nulls: bool = True,
+    compile: bool | None = None,
     filter: ColumnLike | None = None,
 ) -> UserDefined:
     """An aggregate of your own, from plain functions that return new values and change nothing.
@@ -168,9 +122,12 @@ def aggregate(
         invert: `combine(x, y), y` back into `x`, exactly.
         commutative: False if `combine(x, y)` may differ from `combine(y, x)`; it is then called
             in event-time order.
-        type: of the result; left out, it is what `lower` is annotated to return or returns for a
-            sample value.
+        type: of the result; left out, it is what `lower` is annotated to return or returns for
+            sample values.
         name: for messages; left out, the name of the function that tells most.
+        ignore_nulls: False if tuples with nulls count too; `lift` then gets None for a null.
+        compile: None compiles numeric functions once that pays; True compiles at once, and says why
+            if it cannot; False never does. The results are the same.
         filter: a condition; tuples for which it is false or null do not count.
 
     >>> import operator
@@ -183,32 +140,19 @@ def aggregate(
             raise QueryError(f"{role} must be a function: got {function!r}")
     if invert is not None and not commutative:
         raise QueryError("invert needs a combine that commutes: leave out invert, or commutative=False")
+    if compile not in (None, True, False):
+        raise QueryError(f"compile must be True, False or None: got {compile!r}")
     named = name or next(
         (n for f in (lower, combine, lift) if (n := getattr(f, "__name__", "<")) and not n.startswith("<")),
         "aggregate",
     )
     exprs = tuple(as_expr(column) for column in columns)
-    functions = Functions(named, lift, combine, lower, invert, identity)
-    return UserDefined(exprs, functions, commutative, invert is not None, type, filter=filter)
+    functions = Functions(named, _python(lift), _python(combine), _python(lower), _python(invert), identity)
+    return UserDefined(
+        exprs, functions, commutative, invert is not None, type, ignore_nulls, compile, filter=filter
+    )
 
 
-_SAMPLES: list[tuple[Callable[[pa.DataType], bool], Any]] = [
-    (t.is_boolean, True),
-    (t.is_integer, 1),
-    (t.is_floating, 1.0),
-    (t.is_decimal, decimal.Decimal(1)),
-    (t.is_date, dt.date(2000, 1, 1)),
-    (t.is_time, dt.time(12)),
-    (t.is_duration, dt.timedelta(seconds=1)),
-    (t.is_large_string, "a"),
-    (t.is_string, "a"),
-]
-
-
-def _sample(type_: pa.DataType) -> Any:
-    """A harmless value of this type."""
-    if t.is_timestamp(type_):
-        return pa.scalar(0, pa.int64()).cast(type_).as_py()
-    if t.is_binary(type_) or t.is_large_binary(type_) or t.is_fixed_size_binary(type_):
-        return b"a"
-    return next((value for matches, value in _SAMPLES if matches(type_)), None)
+def _python(function: Any) -> Any:
+    """The Python function behind one that Numba has compiled, which would wrap integers around."""
+    return getattr(function, "py_func", function)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from muntin.aggregates.base import Aggregate
+from muntin.aggregates.filtering import bind
+from muntin.aggregates.udaf import UserDefined
 from muntin.errors import QueryError, nearest
+from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
@@ -61,8 +67,17 @@ def make_plan(query: QuerySpec, in_order: bool = False, store: str | None = None
     return Plan(workload, tuple(decisions))
 
 
-def explain(query: QuerySpec, *, in_order: bool = False, store: str | None = None) -> Explanation:
-    """The characteristics, each decision with its reason, and how many slices result."""
+def explain(
+    query: QuerySpec,
+    *,
+    in_order: bool = False,
+    store: str | None = None,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> Explanation:
+    """The characteristics, each decision with its reason, and how many slices result.
+
+    With the types of the input, user-defined aggregates are compiled to see whether they can be.
+    """
     plan = make_plan(query, in_order, store)
     lines = ["workload"]
     lines += [f"  {name}: {value}" for name, value in plan.workload.characteristics()]
@@ -71,13 +86,18 @@ def explain(query: QuerySpec, *, in_order: bool = False, store: str | None = Non
     lines.append("slices")
     lines += [f"  {line}" for line in slice_rates(plan.workload)]
     lines.append("aggregates")
-    lines += [f"  {name}: {runs_as(a)}" for name, a in plan.workload.aggregates]
+    lines += [f"  {name}: {runs_as(a, types)}" for name, a in plan.workload.aggregates]
     return Explanation(plan, "\n".join(lines))
 
 
-def runs_as(aggregate: Aggregate) -> str:
+def runs_as(aggregate: Aggregate, types: Mapping[str, pa.DataType] | None) -> str:
     """How an aggregate is computed."""
-    how = "Python functions, tuple by tuple" if aggregate.constructor == "aggregate" else "compiled"
+    if types is not None:
+        how = bind(aggregate, tuple(types_of(aggregate.reads, pa.schema(types)))).runs(True)
+    elif isinstance(aggregate, UserDefined):
+        how = "Python functions; explain(schema=...) tells whether they are compiled"
+    else:
+        how = "compiled"
     return f"{aggregate.describe()}, {aggregate.kind}, {how}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import types
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
@@ -88,6 +89,8 @@ def _plain(value: object) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, types.MethodType):
+        return [_name(value), _plain(value.__self__)]
     if callable(value) and hasattr(value, "__qualname__"):
         return _name(value)
     if hasattr(value, "parameters"):
@@ -100,8 +103,10 @@ def _plain(value: object) -> Any:
 
 
 def _held(item: object) -> dict[str, object]:
-    names = getattr(type(item), "__dataclass_fields__", None) or getattr(item, "__dict__", {})
-    return {name: getattr(item, name) for name in names}
+    if dataclasses.is_dataclass(item):
+        # What does not tell two items apart, how one is run for instance, is not part of the query.
+        return {f.name: getattr(item, f.name) for f in dataclasses.fields(item) if f.compare}
+    return dict(getattr(item, "__dict__", {}))
 
 
 def _name(thing: Any) -> str:

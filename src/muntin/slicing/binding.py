@@ -45,6 +45,7 @@ class Binding:
         windows: tuple[Window, ...],
         schema: pa.Schema,
         records: tuple[str, ...] | None = None,
+        in_order: bool = False,
     ) -> Binding:
         """Check the query against the columns that there are; records show all of these unless given."""
         require((spec.time, *spec.keys), schema)
@@ -64,7 +65,8 @@ class Binding:
         for window in windows:
             if isinstance(window, TupleDriven) and not window.wants_records:
                 _check_types(window, kinds)
-        bound = tuple(bind_as_known(a, tuple(kinds[e] for e in a.reads)) for _, a in spec.aggregates)
+        aggregates = [a.in_order() if in_order else a for _, a in spec.aggregates]
+        bound = tuple(bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in aggregates)
         partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
         return cls(
             spec,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.base import Partial
+from muntin.errors import UserCodeError
 from muntin.slicing.partials import PartialSet, States
 
 Column = npt.NDArray[np.int64]
@@ -27,8 +28,20 @@ def combine_ranges(
     """
     walked = int(np.maximum(hi - lo - 1, 0).sum())
     growing = [p.weights(s) is not None for p, s in zip(partials.partials, states, strict=True)]
-    if store == LAZY or not len(lo) or all(growing):
-        return partials.window(states, rows, lo, hi), walked * len(growing)
+    if store == FLATFAT and len(lo) and not all(growing):
+        try:
+            return _combine_by_tree(partials, states, rows, lo, hi, growing)
+        except UserCodeError:
+            # A node may join the slices of different keys: no window asks for it, and the user's
+            # combine may refuse it. Without nodes, what fails is what a window needs.
+            pass
+    return partials.window(states, rows, lo, hi), walked * len(growing)
+
+
+def _combine_by_tree(
+    partials: PartialSet, states: States, rows: Column | None, lo: Column, hi: Column, growing: list[bool]
+) -> tuple[States, int]:
+    walked = int(np.maximum(hi - lo - 1, 0).sum())
     tree = _Tree(partials.partials[0].size(states[0]) if rows is None else len(rows), lo, hi)
     after: list[Any] = []
     leaves: dict[int, list[Any]] = {}

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.batch import Batch
+from muntin.slicing.blaming import about_rows
 from muntin.slicing.combining import combine_ranges
 from muntin.slicing.extents import Extent
 from muntin.slicing.kept import Closed
@@ -312,8 +313,10 @@ class WindowManager:
         lo = np.concatenate([e.windows.lo + size for e, size in zip(view, sizes[:-1], strict=True)])
         hi = np.concatenate([e.windows.hi + size for e, size in zip(view, sizes[:-1], strict=True)])
         rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
-        states, combines = combine_ranges(slices.partials, slices.table.states, rows, lo, hi, self.store)
-        values = slices.partials.lower(states)
+        keys = np.concatenate([e.windows.key for e in view])
+        with about_rows(lambda j: keys[j]):
+            states, combines = combine_ranges(slices.partials, slices.table.states, rows, lo, hi, self.store)
+            values = slices.partials.lower(states)
         slices.metrics.combined(combines)
         at = 0
         for e in view:

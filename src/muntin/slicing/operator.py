@@ -76,7 +76,7 @@ class SlicingOperator:
         """Fix the types of the input."""
         if self.binding is None:
             windows = tuple(q.window for q in self.live.queries)
-            self._open(Binding.of(self.spec, windows, schema))
+            self._open(Binding.of(self.spec, windows, schema, in_order=self.in_order))
         assert self.binding is not None
         return self.binding
 
@@ -292,8 +292,9 @@ class SlicingOperator:
         done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
         late = {q.name: q.late for q in self.live.queries}
         if self.binding is None:
-            return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self._watermark)
+            return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self._watermark, {})
         slices = self.slices
+        aggregates, binding = self.spec.aggregates, self.binding.partials
         kept = 0 if slices.kept is None else len(slices.kept.tuples)
         size = slices.nbytes + self.windows.nbytes + self.keys.nbytes
         return Stats(
@@ -307,6 +308,7 @@ class SlicingOperator:
             *done,
             size,
             self._watermark,
+            {name: b.runs(False) for (name, _), b in zip(aggregates, binding.bound, strict=True)},
         )
 
     # Queries that come and go. ----------------------------------------------------------------------
@@ -360,7 +362,8 @@ class SlicingOperator:
     def _replace(self, live: LiveSet) -> None:
         if self.binding is not None:
             windows = tuple(q.window for q in live.queries)
-            self.rebind(live, Binding.of(self.spec, windows, self.binding.schema, self.binding.records))
+            binding = Binding.of(self.spec, windows, self.binding.schema, self.binding.records, self.in_order)
+            self.rebind(live, binding)
         self.live = live
 
     def rebind(self, live: LiveSet, binding: Binding) -> None:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from muntin.aggregates.base import Groups
 from muntin.slicing.batch import Batch
+from muntin.slicing.blaming import about_tuples
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import SliceTable
 from muntin.timeline import LIMIT
@@ -64,9 +65,9 @@ def slice_sorted(
     begins[count] = len(batch)
     first, end = begins[:-1], begins[1:]
     groups = Groups(count, None, True, batch.time, batch.seq, batch.values, begins)
-    table = _rows(
-        batch.key[first], batch.time[first], batch.time[end - 1], end - first, partials.lift(groups)
-    )
+    with about_tuples(batch):
+        states = partials.lift(groups)
+    table = _rows(batch.key[first], batch.time[first], batch.time[end - 1], end - first, states)
     if rank is not None:
         table.rank = rank[first]
         content_marks(batch.seq, begins, table.mark)
@@ -107,7 +108,8 @@ def _lift_scattered(batch: Batch, group: Column, keys: int, width: int, partials
 
     first, last, n = (np.empty(keys * width, dtype=np.int64) for _ in range(3))
     describe(group, batch.time, first, last, n)
-    states = partials.lift(Groups(keys * width, group, False, batch.time, batch.seq, batch.values))
+    with about_tuples(batch):
+        states = partials.lift(Groups(keys * width, group, False, batch.time, batch.seq, batch.values))
     full = np.flatnonzero(n)
     if len(full) < len(n):
         first, last, n = first[full], last[full], n[full]

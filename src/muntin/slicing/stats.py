@@ -25,6 +25,8 @@ class Stats:
     merge_combines: int
     state_bytes: int
     watermark: int
+    aggregates: dict[str, str]
+    """Whether each aggregate is compiled, and why not."""
 
     def __str__(self) -> str:
         return "\n".join(f"{f.name.replace('_', ' '):>16}: {self._shown(f.name)}" for f in fields(self))
@@ -33,4 +35,6 @@ class Stats:
         value = getattr(self, name)
         if name == "watermark" and abs(value) == INF:
             return "none yet" if value < 0 else "the end"
-        return ", ".join(f"{k} {v}" for k, v in value.items()) if name == "late" else f"{value:,}"
+        if isinstance(value, dict):
+            return ", ".join(f"{k} {v}" for k, v in value.items())
+        return f"{value:,}"

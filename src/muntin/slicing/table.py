@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from muntin.slicing.blaming import about_rows
 from muntin.slicing.partials import PartialSet, States
 
 Column = npt.NDArray[np.int64]
@@ -96,13 +97,15 @@ def combine_runs(table: SliceTable, rows: Column, lo: Column, hi: Column, partia
     from muntin.slicing.table_kernels import reduce_rows
 
     head = rows[lo]
+    with about_rows(lambda j: table.key[head[j]]):
+        states = partials.reduce(table.states, rows, lo, hi)
     out = {name: np.empty(len(lo), dtype=np.int64) for name in ("first", "last", "n", "fresh", "mark")}
     reduce_rows(rows, lo, hi, table.first, table.last, table.n, table.fresh, table.mark, *out.values())
     return SliceTable(
         key=table.key[head],
         rank=table.rank[head],
         level=table.level[head],
-        states=partials.reduce(table.states, rows, lo, hi),
+        states=states,
         **out,
     )
 

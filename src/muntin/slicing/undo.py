@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from muntin.errors import UserCodeError
+from muntin.slicing.blaming import name_place
+
 if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
 
@@ -29,7 +32,9 @@ def whole_or_nothing(operator: SlicingOperator, sliced: bool = False) -> Iterato
     operator.in_step = True
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, UserCodeError):
+            name_place(error, operator)
         for part, attributes in saved:
             _put_back(part, attributes)
         raise

@@ -37,7 +37,7 @@ def learn(operator: SlicingOperator, schema: pa.Schema) -> Binding:
         operator.binding = replace(binding, schema=learned, unknown=unknown)
     else:
         windows = tuple(q.window for q in operator.live.queries)
-        operator.binding = Binding.of(operator.spec, windows, learned, binding.records)
+        operator.binding = Binding.of(operator.spec, windows, learned, binding.records, operator.in_order)
         _retype(operator, binding, operator.binding)
     return operator.binding
 
@@ -83,6 +83,9 @@ def retyped(states: States, rows: int, old: PartialSet, new: PartialSet) -> Stat
         wanted = {name: column.type for name, column in partial.to_arrow(template[i]).items()}
         columns = partial.to_arrow(state)
         if {name: column.type for name, column in columns.items()} != wanted:
-            state = partial.from_arrow({name: columns[name].cast(kind) for name, kind in wanted.items()})
+            # The user's own partials may have other columns now, of numbers or of objects.
+            state = partial.from_arrow(
+                {name: column.cast(wanted.get(name, column.type)) for name, column in columns.items()}
+            )
         result.append(state)
     return tuple(result)

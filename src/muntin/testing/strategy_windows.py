@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -307,6 +308,15 @@ def _chained(p: str, q: str) -> str:
     return p + q
 
 
+def _lettered(i: int, b: bool) -> tuple[int, int]:
+    return (i if b else -1, 7)
+
+
+def _rolled(p: tuple[int, int], q: tuple[int, int]) -> tuple[int, int]:
+    """A rolling hash, which depends on the order."""
+    return ((p[0] * q[1] + q[0]) % 1_000_003, p[1] * q[1] % 1_000_003)
+
+
 AGGREGATES = {
     "n": a.count(),
     "n_f": a.count("f"),
@@ -388,5 +398,9 @@ AGGREGATES = {
     ),
     "chained": a.aggregate("s", lift=str, combine=_chained, commutative=False, name="chained"),
     "most": a.aggregate("i", lift=int, combine=max, name="most"),
+    "squares": a.aggregate("i", lift=lambda v: v * v, combine=operator.add, compile=True, name="squares"),
+    "rolled": a.aggregate(
+        "i", "b", lift=_lettered, combine=_rolled, lower=lambda p: p[0], commutative=False, compile=True
+    ),
 }
 """The aggregates that random queries choose from, by the name of their result."""

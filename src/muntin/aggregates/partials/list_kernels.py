@@ -165,3 +165,30 @@ def subtract(
                 k += 1
         left[j + 1] = k
     return left, index[:k].copy()
+
+
+@njit(cache=True, nogil=True)
+def overlap_rows(
+    extent: Ints, count: Ints, rows: Ints | None, lo: Ints, hi: Ints, counts: Ints, overlapping: Bools
+) -> None:
+    """The number of items of each range of rows, and whether its rows do not follow one another.
+
+    A column of `extent` is (time, seq) of the first item, then of the last; rows that count 0 have none.
+    """
+    for j in range(lo.size):
+        before = -1
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            if count[r] == 0:
+                continue
+            if before >= 0 and not _earlier(extent[2:, before], extent[:2, r]):
+                overlapping[j] = True
+            before = r
+            counts[j] += count[r]
+
+
+@njit(cache=True, nogil=True)
+def _earlier(place: Ints, than: Ints) -> bool:
+    return bool(place[0] < than[0] or (place[0] == than[0] and place[1] < than[1]))

@@ -1,79 +1,28 @@
-"""Partials that are Python objects, combined by the user's functions."""
+"""Partial aggregates of the user's functions, folded in the order in which they come."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.base import Groups, Ints, Partial, State
-from muntin.aggregates.partials.lists import ordered_tuples
+from muntin.aggregates.compiling.program import Program
+from muntin.aggregates.partials import cells
+from muntin.aggregates.partials.cells import Cells, Numbers, Objects
+from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.ranges import spread
-from muntin.encoding import decode, encode
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 
-__all__ = [
-    "Folded",
-    "Folds",
-    "Functions",
-    "Objects",
-    "decoded",
-    "empty",
-    "encoded",
-    "filled",
-    "object_bytes",
-    "pylists",
-]
-
-Objects = npt.NDArray[np.object_]
+__all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows"]
 
 
-@dataclass(frozen=True, slots=True)
-class Functions:
-    """The user's functions, called so that a failure names the aggregate and the values."""
-
-    name: str
-    lift: Callable[..., Any]
-    combine: Callable[[Any, Any], Any]
-    lower: Callable[[Any], Any] | None = None
-    invert: Callable[[Any, Any], Any] | None = None
-    identity: Any = field(default=None, hash=False)
-
-    def each(self, step: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """The results of calling one of the functions with each of these arguments."""
-        function = getattr(self, step)
-        args: tuple[Any, ...] = ()
-        results = []
-        try:
-            for args in calls:
-                results.append(function(*args))
-        except Exception as error:
-            raise self.failure(step, args, error) from error
-        return results
-
-    def fold(self, parts: Sequence[Any] | Objects) -> Any:
-        """All parts combined from left to right; there is at least one."""
-        combine = self.combine
-        p, q = parts[0], None
-        try:
-            for q in parts[1:]:
-                p = combine(p, q)
-        except Exception as error:
-            raise self.failure("combine", (p, q), error) from error
-        return p
-
-    def failure(self, step: str, args: tuple[Any, ...], error: Exception) -> UserCodeError:
-        """What to raise when one of the functions raised."""
-        shown = ", ".join(f"{arg!r:.80}" for arg in args)
-        return UserCodeError(
-            f'user-defined aggregate "{self.name}": {step}({shown}) failed: {type(error).__name__}: {error}'
-        )
+_ALWAYS = np.ones(1, dtype=np.bool_)
+"""In place of a mask, where no tuple has a null: its one entry stands for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +30,47 @@ class Folds:
     """Per row the number of tuples and, where there is one, their fold."""
 
     count: Ints
-    value: Objects
+    value: Cells
 
 
 @dataclass(frozen=True, slots=True)
 class Folded(Partial):
-    """The fold of all tuples in any order, for a combine that commutes. Nulls are skipped."""
+    """The fold of all tuples as they come: for a combine that commutes, or a stream in order.
+
+    Nulls are skipped. Compiled where the program says so; whatever compiled code raises, the
+    interpreter does again, and it raises what the user's function raised or finds the result.
+    """
 
     inputs: tuple[Expr, ...]
     functions: Functions
+    ignore_nulls: bool
+    program: Program = field(compare=False, repr=False)
 
     @property
     def invertible(self) -> bool:
         return self.functions.invert is not None
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Folds:
-        offsets, index = ordered_tuples(g, self.inputs)
-        lifted = self.functions.each("lift", pylists(g, self.inputs, index))
-        return self._fold(offsets, lifted)
+        from muntin.aggregates.partials.list_kernels import arrange
 
-    def _fold(self, offsets: Ints, parts: list[Any]) -> Folds:
-        value = empty(len(offsets) - 1)
-        bounds = offsets.tolist()
-        for j in np.flatnonzero(np.diff(offsets)).tolist():
-            value[j] = self.functions.fold(parts[bounds[j] : bounds[j + 1]])
-        return Folds(np.diff(offsets), value)
+        valid = g.valid_in_all(self.inputs)
+        kernels = self.program.kernels(len(g.time))
+        if kernels is not None and (valid is None or self.ignore_nulls):
+            count, value = np.zeros(g.n, dtype=np.int64), kernels.form.zeros(g.n)
+            loop, over = (kernels.lift_runs, g.runs()) if g.ordered else (kernels.lift_scatter, (g.ids(),))
+            mask = (_ALWAYS, 0) if valid is None else (valid, 1)
+            args = (self.program.values(g), *mask, *over)
+            if self.program.run(loop, args, (count, value.columns)):
+                return Folds(count, value)
+        offsets, index = arrange(g.ids(), valid if self.ignore_nulls else None, g.n)
+        lifted = lift_each(self.functions, g, self.inputs, index)
+        if lifted:
+            self.program.warn(lifted[0])
+        try:
+            return Folds(np.diff(offsets), fold_rows(self.functions, lifted, offsets))
+        except UserCodeError as error:
+            blame(error, g, int(index[offsets[error.row or 0] + (error.part or 0)]))
+            raise
 
     def reduce(
         self,
@@ -116,48 +81,81 @@ class Folded(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Folds:
-        index, which = spread(rows, lo, hi)
-        there = state.count[index] > 0
-        index, which = index[there], which[there]
-        offsets = np.searchsorted(which, np.arange(len(lo) + 1)).astype(np.int64)
-        found = self._fold(offsets, state.value[index].tolist())
-        count = np.zeros(len(lo), dtype=np.int64)
-        np.add.at(count, which, state.count[index])
-        return Folds(count, found.value)
+        return reduce_rows(self.functions, self.program, state, rows, lo, hi)
 
     def invert(self, whole: Folds, part: Folds) -> Folds:
-        count, value = whole.count - part.count, empty(len(whole.count))
+        count = whole.count - part.count
         changed = np.flatnonzero((part.count > 0) & (count > 0))
-        calls = zip(whole.value[changed], part.value[changed], strict=True)
-        for j, found in zip(changed, self.functions.each("invert", calls), strict=True):
-            value[j] = found
-        same = part.count == 0
-        value[same] = whole.value[same]
-        return Folds(count, value)
+        kernels = self.program.kernels()
+        if kernels is not None and kernels.invert_rows is not None:
+            one, other = (kernels.form.numbers(s.value, s.count > 0) for s in (whole, part))
+            if one is not None and other is not None:
+                value = Numbers(one.scalar, tuple(column.copy() for column in one.columns))
+                args = (one.columns, other.columns, changed)
+                if self.program.run(kernels.invert_rows, args, (value.columns,)):
+                    return Folds(count, value)
+        found = cells.objects(whole.value).copy()
+        wholes, parts = (cells.objects(cells.taken(s.value, changed)) for s in (whole, part))
+        remains = self.functions.each("invert", zip(wholes, parts, strict=True))
+        found[changed] = cells.objects(remains)
+        found[count == 0] = None
+        return Folds(count, found)
 
     def concat(self, states: list[Folds]) -> Folds:
-        return Folds(
-            np.concatenate([s.count for s in states]),
-            np.concatenate([s.value for s in states]),
-        )
+        count = np.concatenate([s.count for s in states])
+        parts = [(s.value, s.count > 0) for s in states]
+        return Folds(count, self.program.joined(parts))
 
     def take(self, state: Folds, index: Ints) -> Folds:
-        return Folds(state.count[index], state.value[index])
+        return Folds(state.count[index], cells.taken(state.value, index))
 
     def size(self, state: Folds) -> int:
         return len(state.count)
 
     def nbytes(self, state: Folds) -> int:
-        return state.count.nbytes + object_bytes(state.value)
+        return state.count.nbytes + cells.nbytes(state.value)
 
     def to_arrow(self, state: Folds) -> dict[str, pa.Array]:
-        return {"count": pa.array(state.count), "value": encoded(state.value, state.count)}
+        there = state.count > 0
+        return {"count": pa.array(state.count), **cells.to_arrow(state.value, "value", there)}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Folds:
-        return Folds(np.array(columns["count"], dtype=np.int64), decoded(columns["value"]))
+        return Folds(np.array(columns["count"], dtype=np.int64), cells.from_arrow(columns, "value"))
 
 
-def pylists(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tuple[Any, ...]]:
+def reduce_rows(
+    functions: Functions, program: Program, state: Folds, rows: Ints | None, lo: Ints, hi: Ints
+) -> Folds:
+    """The fold of each range of rows, from left to right."""
+    kernels = program.kernels()
+    numbers = None if kernels is None else kernels.form.numbers(state.value, state.count > 0)
+    count = np.zeros(len(lo), dtype=np.int64)
+    if kernels is not None and numbers is not None:
+        value = kernels.form.zeros(len(lo))
+        index = np.arange(len(state.count)) if rows is None else rows
+        args = (numbers.columns, state.count, index, lo, hi)
+        if program.run(kernels.reduce_rows, args, (count, value.columns)):
+            return Folds(count, value)
+        count[:] = 0
+    index, which = spread(rows, lo, hi)
+    there = state.count[index] > 0
+    index, which = index[there], which[there]
+    offsets = np.searchsorted(which, np.arange(len(lo) + 1)).astype(np.int64)
+    np.add.at(count, which, state.count[index])
+    parts = cells.objects(cells.taken(state.value, index)).tolist()
+    return Folds(count, fold_rows(functions, parts, offsets))
+
+
+def lift_each(functions: Functions, g: Groups, inputs: tuple[Expr, ...], index: Ints) -> list[Any]:
+    """The partial aggregates of these tuples."""
+    try:
+        return functions.each("lift", _arguments(g, inputs, index))
+    except UserCodeError as error:
+        blame(error, g, int(index[error.part or 0]))
+        raise
+
+
+def _arguments(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tuple[Any, ...]]:
     """The values of these tuples, as Python values, one tuple of arguments each."""
     if not inputs:
         return [()] * len(index)
@@ -165,40 +163,19 @@ def pylists(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tuple[
     return zip(*(g.array(expr).take(taken).to_pylist() for expr in inputs), strict=True)
 
 
-def empty(rows: int) -> Objects:
-    """An array of objects, all None."""
-    return np.full(rows, None, dtype=np.object_)
+def blame(error: UserCodeError, g: Groups, i: int) -> None:
+    """Note the place of the tuple that the error came with."""
+    error.seq, error.time = int(g.seq[i]), int(g.time[i])
 
 
-def filled(values: list[Any]) -> Objects:
-    """An array of these objects; lists among them stay lists."""
-    out = empty(len(values))
-    for i, value in enumerate(values):
-        out[i] = value
-    return out
-
-
-def encoded(values: Objects, count: Ints | None = None) -> pa.Array:
-    """Objects as text for a snapshot; null where the count is 0."""
-    there = np.ones(len(values), dtype=np.bool_) if count is None else count > 0
-    texts = [encode(value) if ok else None for value, ok in zip(values, there, strict=True)]
-    return pa.array(texts, pa.large_string())
-
-
-def decoded(texts: pa.Array) -> Objects:
-    """The objects that `encoded` wrote."""
-    return filled([None if text is None else decode(text) for text in texts.to_pylist()])
-
-
-def object_bytes(values: Objects) -> int:
-    """Memory of the objects, with what they contain to a depth of a few levels."""
-    return values.nbytes + sum(_deep_size(value, 4) for value in values)
-
-
-def _deep_size(value: Any, depth: int) -> int:
-    size = sys.getsizeof(value)
-    if depth and isinstance(value, (tuple, list, set, frozenset)):
-        size += sum(_deep_size(item, depth - 1) for item in value)
-    elif depth and isinstance(value, dict):
-        size += sum(_deep_size(k, depth - 1) + _deep_size(v, depth - 1) for k, v in value.items())
-    return size
+def fold_rows(functions: Functions, parts: list[Any], offsets: Ints) -> Objects:
+    """The folds of `parts[offsets[j]:offsets[j + 1]]`; None where there are none."""
+    value = cells.objects([None] * (len(offsets) - 1))
+    bounds = offsets.tolist()
+    for j in np.flatnonzero(np.diff(offsets)).tolist():
+        try:
+            value[j] = functions.fold(parts[bounds[j] : bounds[j + 1]])
+        except UserCodeError as error:
+            error.row = j
+            raise
+    return value

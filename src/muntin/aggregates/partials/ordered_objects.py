@@ -1,39 +1,62 @@
-"""Python objects folded in event-time order, for aggregates that do not commute."""
+"""Partial aggregates of the user's functions in event-time order, for those that do not commute."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.compiling.program import Program
+from muntin.aggregates.partials import cells
+from muntin.aggregates.partials.cells import Cells
+from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
-from muntin.aggregates.partials.objects import (
-    Functions,
-    Objects,
-    decoded,
-    empty,
-    encoded,
-    filled,
-    object_bytes,
-    pylists,
-)
+from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows
+from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 
-__all__ = ["OrderedFold", "OrderedItems"]
+__all__ = ["OrderedFold", "OrderedFolds"]
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedItems:
-    """Row j holds the lifted tuples `offsets[j]:offsets[j + 1]` by (time, seq), and their fold."""
+class Lifted:
+    """Row j holds the lifted tuples `offsets[j]:offsets[j + 1]`, by (time, seq)."""
 
     offsets: Ints
     time: Ints
     seq: Ints
-    items: Objects
-    fold: Objects
+    items: Cells
+
+    def join(self, rows: Ints | None, lo: Ints, hi: Ints) -> Lifted:
+        """The tuples of each range of rows."""
+        offsets, index = join_rows(self.offsets, self.time, self.seq, rows, lo, hi)
+        return Lifted(offsets, self.time[index], self.seq[index], cells.taken(self.items, index))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedFolds:
+    """Per row the lifted tuples, their fold and their extent.
+
+    A column of `extent` is (time, seq) of the first tuple, then of the last.
+    """
+
+    lifted: Lifted
+    folds: Folds
+    extent: Ints
+
+    @classmethod
+    def of(cls, lifted: Lifted, fold: Cells) -> OrderedFolds:
+        """Rows of these tuples with these folds."""
+        count = np.diff(lifted.offsets)
+        extent = np.zeros((4, len(count)), dtype=np.int64)
+        there = np.flatnonzero(count)
+        for k, place in enumerate((lifted.offsets[:-1], lifted.offsets[1:] - 1)):
+            extent[2 * k, there] = lifted.time[place[there]]
+            extent[2 * k + 1, there] = lifted.seq[place[there]]
+        return cls(lifted, Folds(count, fold), extent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,74 +69,115 @@ class OrderedFold(Partial):
 
     inputs: tuple[Expr, ...]
     functions: Functions
+    ignore_nulls: bool
+    program: Program = field(compare=False, repr=False)
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> OrderedItems:
-        offsets, index = ordered_tuples(g, self.inputs)
-        items = filled(self.functions.each("lift", pylists(g, self.inputs, index)))
-        fold = empty(g.n)
-        for j in np.flatnonzero(np.diff(offsets)).tolist():
-            fold[j] = self.functions.fold(items[offsets[j] : offsets[j + 1]])
-        return OrderedItems(offsets, g.time[index], g.seq[index], items, fold)
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> OrderedFolds:
+        kernels = self.program.kernels(len(g.time))
+        offsets, index = ordered_tuples(g, self.inputs if self.ignore_nulls else ())
+        items: Cells | None = None
+        if kernels is not None and (self.ignore_nulls or g.valid_in_all(self.inputs) is None):
+            numbers = kernels.form.zeros(len(index))
+            if self.program.run(kernels.lift_each, (self.program.values(g), index), (numbers.columns,)):
+                items = numbers
+        if items is None:
+            items = cells.objects(lift_each(self.functions, g, self.inputs, index))
+            if len(items):
+                self.program.warn(items[0])
+        lifted = Lifted(offsets, g.time[index], g.seq[index], items)
+        try:
+            return OrderedFolds.of(lifted, self._folded(lifted))
+        except UserCodeError as error:
+            blame(error, g, int(index[offsets[error.row or 0] + (error.part or 0)]))
+            raise
+
+    def _folded(self, lifted: Lifted) -> Cells:
+        """The fold of the tuples of each row."""
+        kernels = self.program.kernels()
+        numbers = None if kernels is None else kernels.form.numbers(lifted.items)
+        if kernels is not None and numbers is not None:
+            found = kernels.form.zeros(len(lifted.offsets) - 1)
+            if self.program.run(kernels.fold_items, (numbers.columns, lifted.offsets), (found.columns,)):
+                return found
+        return fold_rows(self.functions, cells.objects(lifted.items).tolist(), lifted.offsets)
 
     def reduce(
         self,
-        state: OrderedItems,
+        state: OrderedFolds,
         rows: Ints | None,
         lo: Ints,
         hi: Ints,
         before: tuple[State, ...],
         after: tuple[State, ...],
-    ) -> OrderedItems:
-        offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
-        items = state.items[index]
-        fold = empty(len(lo))
-        for j in np.flatnonzero(np.diff(offsets)).tolist():
-            row = np.arange(lo[j], hi[j]) if rows is None else rows[lo[j] : hi[j]]
-            parts = self._folds_in_order(state, row[state.offsets[row] < state.offsets[row + 1]])
-            fold[j] = self.functions.fold(items[offsets[j] : offsets[j + 1]] if parts is None else parts)
-        return OrderedItems(offsets, state.time[index], state.seq[index], items, fold)
+    ) -> OrderedFolds:
+        folds = self.window(state, rows, lo, hi, before, after)
+        return OrderedFolds.of(state.lifted.join(rows, lo, hi), folds.value)
 
-    def _folds_in_order(self, state: OrderedItems, row: Ints) -> Objects | None:
-        """The folds of these rows by their first tuples; None if the rows overlap in time."""
-        first, last = state.offsets[row], state.offsets[row + 1] - 1
-        order = np.lexsort((state.seq[first], state.time[first]))
-        begins, ends = first[order][1:], last[order][:-1]
-        later = state.time[begins] > state.time[ends]
-        tied = (state.time[begins] == state.time[ends]) & (state.seq[begins] > state.seq[ends])
-        return state.fold[row[order]] if bool(np.all(later | tied)) else None
+    def window(
+        self,
+        state: OrderedFolds,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Folds:
+        from muntin.aggregates.partials.list_kernels import overlap_rows
 
-    def concat(self, states: list[OrderedItems]) -> OrderedItems:
-        return OrderedItems(
-            stacked([s.offsets for s in states]),
-            np.concatenate([s.time for s in states]),
-            np.concatenate([s.seq for s in states]),
-            np.concatenate([s.items for s in states]),
-            np.concatenate([s.fold for s in states]),
+        overlapping = np.zeros(len(lo), dtype=np.bool_)
+        count = np.zeros(len(lo), dtype=np.int64)
+        overlap_rows(state.extent, state.folds.count, rows, lo, hi, count, overlapping)
+        apart = np.where(overlapping, lo, hi)  # what overlaps is not combined slice by slice
+        fold = reduce_rows(self.functions, self.program, state.folds, rows, lo, apart).value
+        again = np.flatnonzero(overlapping)
+        if len(again):
+            fold = cells.replaced(fold, again, self._folded_again(state, rows, lo, hi, again))
+        return Folds(count, fold)
+
+    def _folded_again(self, state: OrderedFolds, rows: Ints | None, lo: Ints, hi: Ints, again: Ints) -> Cells:
+        """The folds of these ranges of rows from their tuples."""
+        try:
+            return self._folded(state.lifted.join(rows, lo[again], hi[again]))
+        except UserCodeError as error:
+            error.row = int(again[error.row or 0])
+            raise
+
+    def concat(self, states: list[OrderedFolds]) -> OrderedFolds:
+        lifted = [state.lifted for state in states]
+        together = Lifted(
+            stacked([part.offsets for part in lifted]),
+            np.concatenate([part.time for part in lifted]),
+            np.concatenate([part.seq for part in lifted]),
+            self.program.joined([(part.items, None) for part in lifted]),
         )
+        folds = self.program.joined([(s.folds.value, s.folds.count > 0) for s in states])
+        return OrderedFolds.of(together, folds)
 
-    def take(self, state: OrderedItems, index: Ints) -> OrderedItems:
-        offsets, items = join_rows(state.offsets, state.time, state.seq, None, index, index + 1)
-        return OrderedItems(
-            offsets, state.time[items], state.seq[items], state.items[items], state.fold[index]
-        )
+    def take(self, state: OrderedFolds, index: Ints) -> OrderedFolds:
+        lifted = state.lifted.join(None, index, index + 1)
+        return OrderedFolds.of(lifted, cells.taken(state.folds.value, index))
 
-    def size(self, state: OrderedItems) -> int:
-        return len(state.fold)
+    def size(self, state: OrderedFolds) -> int:
+        return len(state.folds.count)
 
-    def nbytes(self, state: OrderedItems) -> int:
-        numbers = state.offsets.nbytes + state.time.nbytes + state.seq.nbytes
-        return numbers + object_bytes(state.items) + object_bytes(state.fold)
+    def nbytes(self, state: OrderedFolds) -> int:
+        lifted = state.lifted
+        numbers = (state.folds.count, state.extent, lifted.offsets, lifted.time, lifted.seq)
+        objects = cells.nbytes(lifted.items) + cells.nbytes(state.folds.value)
+        return sum(part.nbytes for part in numbers) + objects
 
-    def weights(self, state: OrderedItems) -> Ints:
-        return np.diff(state.offsets)
+    def weights(self, state: OrderedFolds) -> Ints:
+        return state.folds.count
 
-    def to_arrow(self, state: OrderedItems) -> dict[str, pa.Array]:
-        items = encoded(state.items)
-        parts = {"time": state.time, "seq": state.seq, "items": items}
-        columns = {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
-        return columns | {"fold": encoded(state.fold, np.diff(state.offsets))}
+    def to_arrow(self, state: OrderedFolds) -> dict[str, pa.Array]:
+        lifted = state.lifted
+        parts = {"time": lifted.time, "seq": lifted.seq, **cells.to_arrow(lifted.items, "items")}
+        columns = {name: arrays.to_lists(lifted.offsets, part) for name, part in parts.items()}
+        return columns | cells.to_arrow(state.folds.value, "fold", state.folds.count > 0)
 
-    def from_arrow(self, columns: dict[str, pa.Array]) -> OrderedItems:
+    def from_arrow(self, columns: dict[str, pa.Array]) -> OrderedFolds:
         time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
-        items = decoded(arrays.list_items(columns["items"]))
-        return OrderedItems(arrays.from_lists(columns["time"]), time, seq, items, decoded(columns["fold"]))
+        items = {name: arrays.list_items(c) for name, c in columns.items() if name.split(".")[0] == "items"}
+        offsets = arrays.from_lists(columns["time"])
+        lifted = Lifted(offsets, time, seq, cells.from_arrow(items, "items"))
+        return OrderedFolds.of(lifted, cells.from_arrow(columns, "fold"))

@@ -43,7 +43,8 @@ def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
     if name == "top_k":
         return _top_k([(row[0], row[-1]) for row in rows if row[-1] is not None], aggregate.k)
     if name == "aggregate":
-        return _user_defined(aggregate.functions, [row for row in rows if None not in row])
+        counted = [row for row in rows if None not in row or not aggregate.ignore_nulls]
+        return _user_defined(aggregate.functions, counted)
     if name in _BY_ROWS:
         return _BY_ROWS[name](aggregate, [row for row in rows if None not in row])
     if name not in _BY_VALUES:

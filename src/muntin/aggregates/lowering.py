@@ -1,0 +1,105 @@
+"""From the partial aggregates of the user's functions to a column of results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.base import State
+from muntin.aggregates.compiling.program import Program
+from muntin.aggregates.partials import cells
+from muntin.aggregates.partials.cells import Cells, Numbers
+from muntin.aggregates.partials.functions import Functions
+from muntin.aggregates.partials.objects import Folds
+from muntin.errors import UserCodeError
+
+__all__ = ["Lowering"]
+
+_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_NUMBERS = {"bool": pa.bool_(), "int64": pa.int64(), "float64": pa.float64()}
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """The user's `lower` over all rows; null over no tuple.
+
+    Compiled only where it gives exactly the type of the results, since Arrow's own conversions of
+    Python values and of arrays differ.
+    """
+
+    functions: Functions
+    program: Program
+    type: pa.DataType
+
+    def __call__(self, states: tuple[State, ...]) -> pa.Array:
+        state = states[0]
+        folds = state if isinstance(state, Folds) else state.folds
+        found = self._compiled(folds.count, folds.value)
+        return self._interpreted(folds.count, folds.value) if found is None else found
+
+    def _compiled(self, count: Ints, value: Cells) -> pa.Array | None:
+        kernels = self.program.kernels()
+        if kernels is None or not isinstance(value, Numbers) or value.form != kernels.form:
+            return None
+        if self.functions.lower is None:
+            whole = value.scalar and self.type == _NUMBERS[value.form.dtypes[0]]
+            return pa.array(value.columns[0], self.type, mask=count == 0) if whole else None
+        if kernels.lower_rows is None or self.type != _NUMBERS[kernels.result]:
+            return None
+        out: npt.NDArray[Any] = np.zeros(len(count), dtype=kernels.result)
+        ok: Bools = count > 0
+        if not self.program.run(kernels.lower_rows, (value.columns, np.flatnonzero(count)), (out, ok)):
+            return None
+        return pa.array(out, self.type, mask=~ok)
+
+    def _interpreted(self, count: Ints, value: Cells) -> pa.Array:
+        there = np.flatnonzero(count)
+        found = cells.objects(cells.taken(value, there))
+        if self.functions.lower is not None:
+            try:
+                found = cells.objects(self.functions.each("lower", [(p,) for p in found]))
+            except UserCodeError as error:
+                error.row = int(there[error.part or 0])
+                raise
+        results: list[Any] = [None] * len(count)
+        for j, value in zip(there.tolist(), found, strict=True):
+            results[j] = value
+        try:
+            return _column(results, self.type)
+        except _UNFIT as error:
+            raise self._unfit(results, error) from error
+
+    def _unfit(self, results: list[Any], error: Exception) -> UserCodeError:
+        """The error for a result that does not have the type of the column."""
+        j = next((j for j, value in enumerate(results) if not _fits(value, self.type)), 0)
+        found = UserCodeError(
+            f'user-defined aggregate "{self.functions.name}": a result is no {self.type}: '
+            f"{results[j]!r:.80} ({error}); say what it is with type=..."
+        )
+        found.row = j
+        return found
+
+
+def _column(results: list[Any], type_: pa.DataType) -> pa.Array:
+    return pa.array(list(map(_whole, results)) if t.is_integer(type_) else results, type_)
+
+
+def _whole(value: Any) -> Any:
+    """What Python takes for an integer; Arrow would refuse True, and cut fractions off."""
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError("it is not whole")
+    return int(value) if isinstance(value, bool) else value
+
+
+def _fits(value: Any, type_: pa.DataType) -> bool:
+    try:
+        _column([value], type_)
+    except _UNFIT:
+        return False
+    return True

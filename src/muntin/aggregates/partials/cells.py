@@ -1,0 +1,151 @@
+"""A column of a user's partial aggregates: numbers in arrays, or Python objects.
+
+Both hold the same values. Compiled loops want numbers; the interpreter takes either and gives
+objects. Numbers are taken for objects wherever the two meet and the objects do not fit: an integer
+beyond 64 bits, a value of another type.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates.arrays import Bools, Ints
+from muntin.encoding import decode, encode
+
+__all__ = ["Cells", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
+
+Objects: TypeAlias = npt.NDArray[np.object_]
+
+_PYTHON = {"bool": bool, "int64": int, "float64": float}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers, or tuples of numbers: one array for each place in the tuple."""
+
+    scalar: bool
+    columns: tuple[npt.NDArray[Any], ...]
+
+    @property
+    def form(self) -> Form:
+        """What numbers they are."""
+        return Form(self.scalar, tuple(column.dtype.name for column in self.columns))
+
+    def tolist(self) -> list[Any]:
+        """As Python values."""
+        columns = [column.tolist() for column in self.columns]
+        return columns[0] if self.scalar else list(zip(*columns, strict=True))
+
+
+Cells: TypeAlias = Numbers | Objects
+
+
+def objects(cells: Cells | Iterable[Any]) -> Objects:
+    """The cells as Python objects; lists among them stay lists."""
+    if isinstance(cells, np.ndarray):
+        return cells
+    values = cells.tolist() if isinstance(cells, Numbers) else list(cells)
+    out = np.full(len(values), None, dtype=np.object_)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the numbers of a compiled aggregate are: one number or a tuple of them, of these types."""
+
+    scalar: bool
+    dtypes: tuple[str, ...]
+
+    def zeros(self, rows: int) -> Numbers:
+        """So many rows to write into."""
+        return Numbers(self.scalar, tuple(np.zeros(rows, dtype=dtype) for dtype in self.dtypes))
+
+    def numbers(self, cells: Cells, there: Bools | None = None) -> Numbers | None:
+        """The cells in this form, if they have it; rows that are not `there` hold anything."""
+        if isinstance(cells, Numbers):
+            return cells if cells.form == self else None
+        found = self.zeros(len(cells))
+        wanted = [_PYTHON[dtype] for dtype in self.dtypes]
+        for i in range(len(cells)) if there is None else np.flatnonzero(there).tolist():
+            value = (cells[i],) if self.scalar else cells[i]
+            if type(value) is not tuple or list(map(type, value)) != wanted:
+                return None
+            try:
+                for column, part in zip(found.columns, value, strict=True):
+                    column[i] = part
+            except OverflowError:
+                return None
+        return found
+
+
+def taken(cells: Cells, index: Ints) -> Cells:
+    """The cells at these places."""
+    if isinstance(cells, Numbers):
+        return Numbers(cells.scalar, tuple(column[index] for column in cells.columns))
+    return cells[index]
+
+
+def joined(parts: list[Cells]) -> Cells:
+    """One after the other: as numbers if all are such of one form."""
+    numbers = [part for part in parts if isinstance(part, Numbers)]
+    if len(numbers) < len(parts) or len({part.form for part in numbers}) > 1:
+        return np.concatenate([objects(part) for part in parts])
+    columns = zip(*(part.columns for part in numbers), strict=True)
+    return Numbers(numbers[0].scalar, tuple(map(np.concatenate, columns)))
+
+
+def replaced(cells: Cells, index: Ints, by: Cells) -> Cells:
+    """The cells with others at these places."""
+    whole = joined([cells, by])
+    place = np.arange(len(cells.columns[0]) if isinstance(cells, Numbers) else len(cells))
+    place[index] = len(place) + np.arange(len(index))
+    return taken(whole, place)
+
+
+# --- for snapshots and statistics ------------------------------------------------------------------
+
+
+def to_arrow(cells: Cells, name: str, there: Bools | None = None) -> dict[str, pa.Array]:
+    """Numbers as columns of numbers, objects as text, null where there is nothing."""
+    if isinstance(cells, Numbers) and cells.scalar:
+        return {f"{name}.": pa.array(cells.columns[0])}
+    if isinstance(cells, Numbers):
+        return {f"{name}.{k}": pa.array(column) for k, column in enumerate(cells.columns)}
+    some = np.ones(len(cells), dtype=np.bool_) if there is None else there
+    texts = [encode(value) if ok else None for value, ok in zip(cells, some, strict=True)]
+    return {name: pa.array(texts, pa.large_string())}
+
+
+def from_arrow(columns: dict[str, pa.Array], name: str) -> Cells:
+    """The cells that `to_arrow` wrote under this name."""
+    if name in columns:
+        return objects([None if text is None else decode(text) for text in columns[name].to_pylist()])
+    found = [column for key, column in columns.items() if key.startswith(f"{name}.")]
+    # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
+    arrays = tuple(np.array(column.to_numpy(zero_copy_only=False)) for column in found)
+    return Numbers(f"{name}." in columns, arrays)
+
+
+def nbytes(cells: Cells) -> int:
+    """Memory of the cells; of objects with what they contain to a depth of a few levels."""
+    if isinstance(cells, Numbers):
+        return sum(column.nbytes for column in cells.columns)
+    return cells.nbytes + sum(_deep_size(value, 4) for value in cells)
+
+
+def _deep_size(value: Any, depth: int) -> int:
+    size = sys.getsizeof(value)
+    if depth and isinstance(value, (tuple, list, set, frozenset)):
+        size += sum(_deep_size(item, depth - 1) for item in value)
+    elif depth and isinstance(value, dict):
+        size += sum(_deep_size(k, depth - 1) + _deep_size(v, depth - 1) for k, v in value.items())
+    return size

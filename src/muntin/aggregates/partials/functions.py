@@ -1,0 +1,126 @@
+"""The user's functions, called so that a failure says what failed, and a change in place is noticed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from muntin.errors import UserCodeError
+
+__all__ = ["Functions"]
+
+_FIRST, _THEN, _CALLS = 32, 256, 8
+"""Watched are the first so many folds, then one of so many; in each of them the first so many calls."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Counts, so that only some calls are watched: watching copies the arguments."""
+
+    turns: int = 0
+
+    def due(self) -> bool:
+        self.turns += 1
+        return self.turns <= _FIRST or self.turns % _THEN == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """What the user gave, under a name for messages.
+
+    Partial aggregates are shared: a slice lies in many windows. A function that changes its
+    argument would change them all, so that is an error.
+    """
+
+    name: str
+    lift: Callable[..., Any]
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any], Any] | None = None
+    invert: Callable[[Any, Any], Any] | None = None
+    identity: Any = field(default=None, hash=False)
+    watch: _Watch = field(default_factory=_Watch, compare=False, repr=False)
+
+    def each(self, step: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """The results of calling one of the functions with each of these arguments."""
+        function = getattr(self, step)
+        watched = _CALLS if step != "lift" and self.watch.due() else 0
+        args: tuple[Any, ...] = ()
+        results: list[Any] = []
+        try:
+            for args in calls:
+                if len(results) < watched:
+                    results.append(self._watched(step, args))
+                else:
+                    results.append(function(*args))
+        except UserCodeError as error:
+            error.part = len(results)
+            raise
+        except Exception as error:
+            raise self.failure(step, args, error, len(results)) from error
+        return results
+
+    def fold(self, parts: Sequence[Any]) -> Any:
+        """All parts combined from left to right; there is at least one."""
+        combine = self.combine
+        watched = _CALLS if self.watch.due() else 0
+        p = parts[0]
+        k = 0
+        try:
+            for k in range(1, len(parts)):
+                p = self._watched("combine", (p, parts[k])) if k <= watched else combine(p, parts[k])
+        except UserCodeError as error:
+            error.part = k
+            raise
+        except Exception as error:
+            raise self.failure("combine", (p, parts[k]), error, k) from error
+        return p
+
+    def failure(self, step: str, args: tuple[Any, ...], error: Exception, part: int) -> UserCodeError:
+        """What to raise when one of the functions raised."""
+        failed = f"{self._call(step, args)} failed: {type(error).__name__}: {error}"
+        found = UserCodeError(f'user-defined aggregate "{self.name}": {failed}')
+        found.part = part
+        return found
+
+    def _call(self, step: str, args: tuple[Any, ...]) -> str:
+        return f"{step}({', '.join(f'{arg!r:.80}' for arg in args)})"
+
+    def _watched(self, step: str, args: tuple[Any, ...]) -> Any:
+        before = [_copied(arg) for arg in args]
+        result = getattr(self, step)(*args)
+        if all(map(_same, before, args)):
+            return result
+        called = self._call(step, tuple(before))
+        raise UserCodeError(
+            f'user-defined aggregate "{self.name}": {called} changed its argument, which other windows '
+            f"share: return a new value and leave {'both' if len(args) > 1 else 'it'} as given"
+        )
+
+
+_ATOMS = (bool, int, float, complex, str, bytes, type(None))
+
+
+def _copied(value: Any) -> Any:
+    """A copy to compare with later; the value itself if it cannot change or cannot be compared."""
+    own: Any = type(value)
+    if isinstance(value, _ATOMS) or own.__eq__ is object.__eq__:
+        return value
+    try:
+        return copy.deepcopy(value)
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        return value
+
+
+def _same(before: Any, after: Any) -> bool:
+    if before is after:
+        return True
+    if isinstance(after, np.ndarray):
+        return bool(np.array_equal(before, after, equal_nan=after.dtype.kind in "fc"))
+    try:
+        return bool(before == after)
+    except (TypeError, ValueError):  # arrays inside of a list have no single answer
+        return True

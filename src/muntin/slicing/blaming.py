@@ -1,0 +1,56 @@
+"""Which tuple and which key a failure of the user's code is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muntin.errors import UserCodeError
+from muntin.slicing.batch import Batch
+from muntin.timeline import Micros, format_instant
+
+if TYPE_CHECKING:
+    from muntin.slicing.operator import SlicingOperator
+
+
+@contextmanager
+def about_tuples(batch: Batch) -> Iterator[None]:
+    """A failure on a tuple of this batch gets to know the tuple's key."""
+    try:
+        yield
+    except UserCodeError as error:
+        if error.seq is not None:
+            error.key = int(batch.key[np.flatnonzero(batch.seq == error.seq)[0]])
+        raise
+
+
+@contextmanager
+def about_rows(key_of: Callable[[int], int]) -> Iterator[None]:
+    """A failure in a row of partial aggregates gets to know the row's key."""
+    try:
+        yield
+    except UserCodeError as error:
+        if error.row is not None and error.key is None:
+            error.key = int(key_of(error.row))
+        raise
+
+
+def name_place(error: UserCodeError, operator: SlicingOperator) -> None:
+    """Say in the message what is known of the place, in the words of the input."""
+    binding = operator.binding
+    if binding is None or (error.key is None and error.time is None):
+        return
+    places = []
+    if error.time is not None:
+        time = error.time if binding.time.is_integer else Micros(error.time)
+        places.append(f"{operator.spec.time}={format_instant(time)}")
+    if error.key is not None and operator.spec.keys:
+        values = operator.keys.values(np.array([error.key], dtype=np.int64))
+        pairs = zip(operator.spec.keys, values, strict=True)
+        places += [f"{name}={column[0].as_py()!r}" for name, column in pairs]
+    if places:
+        error.args = (f"{error} (at {', '.join(places)})",)
+        error.key = error.time = None
