@@ -108,23 +108,45 @@ def cases() -> Iterator[tuple[Any, str]]:
 CASES = list(cases())
 
 
+def sketches() -> Iterator[tuple[Any, str, str]]:
+    """Sketches, what Spark calls its own, and by how much ours and theirs differ as Spark reads them."""
+    apart = "theta_sketch_estimate(theta_difference({}, {}))"
+    both_ways = f"{apart.format('{0}', '{1}')} + {apart.format('{1}', '{0}')}"
+    for x in ("i32", "i64", "f32", "f64", "text"):
+        yield a.theta(x, result="bytes"), f"theta_sketch_agg({x})", both_ways
+    yield a.theta("i8", result="bytes"), "theta_sketch_agg(cast(i8 as int))", both_ways
+    more = "hll_sketch_estimate(hll_union({0}, {1})) - hll_sketch_estimate({0})"
+    for x in ("i32", "i64", "text"):
+        yield a.approx_count_distinct(x, result="bytes"), f"hll_sketch_agg({x}, 12)", more
+    at = "kll_sketch_get_quantile_double({}, 0.3D)"
+    off = f"if(kll_sketch_get_n_double({{0}}) = 0, 0, {at.format('{0}')} - {at.format('{1}')})"
+    yield a.approx_quantile("i32", 0.3, result="bytes"), "kll_sketch_agg_double(cast(i32 as double))", off
+
+
+SKETCHES = list(sketches())
+
+
 def test_spark_gives_the_same() -> None:
     # One test for all: each worker that runs one of many would start Spark.
-    own, theirs = own_results(), spark_results()
+    own = own_results()
+    theirs, between = spark_results(own)
     wrong = {}
     for i, (_, sql) in enumerate(CASES):
         if found := differences(own[f"c{i}"], theirs[f"c{i}"], unordered="collect_set" in sql):
             wrong[sql] = found
     assert wrong == {}
+    # Values hash alike, and bytes mean the same: Spark finds no difference between the sketches.
+    assert between == dict.fromkeys([theirs for _, theirs, _ in SKETCHES], 0)
 
 
 def own_results() -> pa.Table:
     named = {f"c{i}": aggregate for i, (aggregate, _) in enumerate(CASES)}
+    named |= {f"s{i}": sketch for i, (sketch, _, _) in enumerate(SKETCHES)}
     query = mt.windows(group=w.tumbling(GROUP)).aggregate(**named).on("at")
     return query.run(data().drop_columns("g"))
 
 
-def spark_results() -> pa.Table:
+def spark_results(own: pa.Table) -> tuple[pa.Table, dict[str, float]]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {
         "spark.ui.enabled": "false",
@@ -147,9 +169,21 @@ def spark_results() -> pa.Table:
             columns = ", ".join(f"{sql} as {name}" for name, sql in names.items())
             table = session.sql(f"select {columns} from stream group by g order by g").toArrow()
             found |= {name: table[name] for name in names}
-        return pa.table(found)
+        return pa.table(found), differing_sketches(session, own)
     finally:
         session.stop()
+
+
+def differing_sketches(session: SparkSession, own: pa.Table) -> dict[str, float]:
+    """By how much the sketches differ from Spark's own of the same groups, as Spark sees it."""
+    ours = own.select([f"s{i}" for i in range(len(SKETCHES))]).append_column("g", pa.array(range(GROUPS)))
+    session.createDataFrame(ours).createTempView("ours")
+    made = ", ".join(f"{theirs} as t{i}" for i, (_, theirs, _) in enumerate(SKETCHES))
+    sums = [f"sum(abs({sql.format(f's{i}', f't{i}')}))" for i, (_, _, sql) in enumerate(SKETCHES)]
+    (row,) = session.sql(
+        f"select {', '.join(sums)} from ours join (select g, {made} from stream group by g) using (g)"
+    ).collect()
+    return {theirs: apart for (_, theirs, _), apart in zip(SKETCHES, row, strict=True)}
 
 
 def differences(own: pa.ChunkedArray, theirs: pa.ChunkedArray, unordered: bool) -> list[Any]:
