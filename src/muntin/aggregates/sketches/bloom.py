@@ -97,9 +97,10 @@ class Bloom(Aggregate):
     """A Bloom filter of the values, as bytes: `might_contain` never says no to one of them.
 
     To other values it says yes with the probability `error`, as long as there are at most `size`
-    distinct values; with more, more often. It takes 1.44 * log2(1 / error) bits for each of `size`:
-    12 KB as it stands, in every slice. The bytes are a Bloom filter of Apache DataSketches (for Java and C++), with
-    the seed 9001. Integers of any width hash alike, strings as UTF-8; the empty string is left out.
+    distinct values; with more, more often. It takes 1.44 * log2(1 / error) bits for each of `size`,
+    in every slice: 12 KB as it stands. The bytes are a Bloom filter of Apache DataSketches (for Java
+    and C++), with the seed 9001. Integers of any width hash alike, strings as UTF-8; the empty string
+    is left out.
 
     >>> seen = Bloom("user")
     >>> found = seen.lower(seen.combine(seen.lift("ann"), seen.lift("bob")))
