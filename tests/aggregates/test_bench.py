@@ -5,7 +5,7 @@ from muntin.bench.aggregates import TEN, TEN_NAME, catalogue, measure
 
 
 def test_every_aggregate_is_measured() -> None:
-    names = set(a.__all__) - {"aggregate", "col"}
+    names = {name for name in a.__all__ if name.islower()} - {"aggregate", "col"}
     assert set(catalogue()) == names
     found = measure(tuples=3_000)
     assert {one.name for one in found} == names | {TEN_NAME}

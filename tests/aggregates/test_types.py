@@ -81,7 +81,7 @@ def cell(name: str, types: list[pa.DataType]) -> str:
 def table() -> list[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in a.__all__:
-        if name not in ("aggregate", "col"):
+        if name.islower() and name not in ("aggregate", "col"):
             rows.setdefault(tuple(cell(name, types) for types in FAMILIES.values()), []).append(f"`{name}`")
     lines = [["", *FAMILIES], ["---"] * (len(FAMILIES) + 1)]
     lines += [[", ".join(names), *cells] for cells, names in rows.items()]

@@ -121,9 +121,12 @@ class EqualBins(_Histogram):
         def lower(states: tuple[State, ...]) -> pa.Array:
             from muntin.aggregates.partials.bin_kernels import equal_bins
 
-            merged = in_pieces(states[0]).merged()
-            values = runs.values(merged.keys, type_)
-            edges, counts = equal_bins(merged.offsets, values, merged.counts(), self.bins)
+            pieces = in_pieces(states[0]).narrowed()
+            held = pieces.runs
+            values = runs.values(held.keys, type_)
+            edges, counts = equal_bins(
+                held.offsets, values, held.upto, pieces.rows, pieces.lo, pieces.hi, self.bins
+            )
             return _column(self, edges, counts, ~np.isnan(edges[:, 0]))
 
         return Bound(pa.list_(_BIN), (runs,), lower)

@@ -68,7 +68,7 @@ class Measurement:
 
 def catalogue() -> dict[str, Aggregate]:
     """One of each aggregate that `muntin.aggregates` has, but for the user-defined."""
-    return {name: _one(name) for name in a.__all__ if name not in ("aggregate", "col")}
+    return {name: _one(name) for name in a.__all__ if name.islower() and name not in ("aggregate", "col")}
 
 
 def run_aggregates(tuples: int, in_order: bool, as_json: bool, console: Console) -> None:

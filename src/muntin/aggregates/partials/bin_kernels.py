@@ -42,25 +42,59 @@ def add_bin_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) 
 
 
 @njit(cache=True, nogil=True)
-def equal_bins(offsets: Ints, values: Floats, counts: Ints, bins: int) -> tuple[Floats, Ints]:
-    """Edges and counts of equally wide bins between the smallest and largest finite value of each row.
+def _finite(values: Floats, a: int, b: int) -> tuple[int, int]:
+    """The part of the sorted values a:b without infinities and NaN."""
+    while a < b and not np.isfinite(values[a]):
+        a += 1
+    while a < b and not np.isfinite(values[b - 1]):
+        b -= 1
+    return a, b
 
-    The values of a row are sorted. A row without a finite value has NaN for edges.
+
+@njit(cache=True, nogil=True)
+def _count_piece(values: Floats, upto: Ints, first: int, a: int, b: int, edges: Floats, out: Ints) -> None:
+    """Count the values a:b of a run that begins at `first`, by binary search for each edge."""
+    before = upto[a - 1] if a > first else 0
+    for k in range(out.size):
+        c = a
+        d = b
+        if k + 1 == out.size:
+            c = b  # the last bin holds its end, too
+        while c < d:
+            middle = (c + d) >> 1
+            if values[middle] < edges[k + 1]:
+                c = middle + 1
+            else:
+                d = middle
+        if c > a:
+            out[k] += upto[c - 1] - before
+            before = upto[c - 1]
+            a = c
+
+
+@njit(cache=True, nogil=True)
+def equal_bins(
+    offsets: Ints, values: Floats, upto: Ints, rows: Ints | None, lo: Ints, hi: Ints, bins: int
+) -> tuple[Floats, Ints]:
+    """Edges and counts of equally wide bins between the smallest and largest finite value of each range.
+
+    The rows of a range are sorted runs. A range without a finite value has NaN for edges.
     """
-    rows = offsets.size - 1
-    edges = np.full((rows, bins + 1), np.nan)
-    found = np.zeros((rows, bins), np.int64)
-    for j in range(rows):
-        a = offsets[j]
-        b = offsets[j + 1]
-        while a < b and not np.isfinite(values[a]):
-            a += 1
-        while a < b and not np.isfinite(values[b - 1]):
-            b -= 1
-        if a == b:
+    edges = np.full((lo.size, bins + 1), np.nan)
+    found = np.zeros((lo.size, bins), np.int64)
+    for j in range(lo.size):
+        low = np.inf
+        high = -np.inf
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            a, b = _finite(values, offsets[r], offsets[r + 1])
+            if a < b:
+                low = min(low, values[a])
+                high = max(high, values[b - 1])
+        if low > high:
             continue
-        low = values[a]
-        high = values[b - 1]
         if low == high:  # as NumPy does: one value, in the middle of a range of 1
             low -= 0.5
             high += 0.5
@@ -68,9 +102,11 @@ def equal_bins(offsets: Ints, values: Floats, counts: Ints, bins: int) -> tuple[
         for k in range(bins):
             edges[j, k] = low + k * width
         edges[j, bins] = high
-        k = 0
-        for i in range(a, b):
-            while k < bins - 1 and values[i] >= edges[j, k + 1]:
-                k += 1
-            found[j, k] += counts[i]
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            a, b = _finite(values, offsets[r], offsets[r + 1])
+            if a < b:
+                _count_piece(values, upto, offsets[r], a, b, edges[j], found[j])
     return edges, found

@@ -34,13 +34,6 @@ class Runs:
         """Numbers from 0 that are equal where keys are, and how many there are."""
         return codes((pa.array(self.keys),))
 
-    def counts(self) -> Ints:
-        """How often each key occurs."""
-        counts = np.diff(self.upto, prepend=0)
-        first = self.offsets[:-1][np.diff(self.offsets) > 0]
-        counts[first] = self.upto[first]
-        return counts
-
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
@@ -55,7 +48,7 @@ class Pieces:
         """How many distinct keys each row has."""
         from muntin.aggregates.partials.tally_kernels import count_codes
 
-        pieces = self._narrowed()
+        pieces = self.narrowed()
         runs = pieces.runs
         return count_codes(runs.offsets, *runs.codes(), pieces.rows, pieces.lo, pieces.hi)
 
@@ -63,7 +56,7 @@ class Pieces:
         """The key of each row that occurs most often, of several the smallest, and whether there is one."""
         from muntin.aggregates.partials.tally_kernels import most_frequent_codes
 
-        pieces = self._narrowed()
+        pieces = self.narrowed()
         runs = pieces.runs
         codes, size = runs.codes()
         place = most_frequent_codes(
@@ -74,7 +67,7 @@ class Pieces:
         keys[there] = runs.keys[place[there]]
         return keys, there
 
-    def _narrowed(self) -> Pieces:
+    def narrowed(self) -> Pieces:
         """The same, over no more runs than it looks at: windows may need few slices of a large table."""
         index, _ = spread(self.rows, self.lo, self.hi)
         sizes = np.diff(self.runs.offsets)

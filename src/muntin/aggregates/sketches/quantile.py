@@ -57,7 +57,7 @@ class Kll(SketchKind):
 
 @dataclass(frozen=True, slots=True)
 class ApproxQuantile(SketchAggregate):
-    """A value of the window at most as large as the fraction `q` of the values, about; null over none.
+    """A value of the window below which the fraction `q` of the values lies, about; null over none.
 
     With fewer than `k` values it is exact: the smallest value such that at least the fraction `q`
     of the values is not larger. With more its rank is off by at most 1.33% of the values at k=200,
