@@ -22,11 +22,15 @@ demo: setup  ## See it work: a stream, its windows, a late tuple and what it cha
 
 test: lint doctest  ## Everything that must hold: style, types, layers, doctests, tests
 	@echo '==> Tests'
-	@$(PYTEST) -q $(PARALLEL) --ignore tests/project
+	@$(PYTEST) -q $(PARALLEL) --ignore tests/project --ignore tests/spark
+	@echo '==> Tests on Spark'
+	@$(PYTEST) -q tests/spark
 
 test-deep: lint doctest  ## The same with at least 100,000 random scenarios and the long tests (an hour)
 	@echo '==> Tests, deep'
-	@$(PYTEST) -q $(PARALLEL) --ignore tests/project -m 'deep or not deep' --hypothesis-profile deep
+	@$(PYTEST) -q $(PARALLEL) --ignore tests/project --ignore tests/spark -m 'deep or not deep' --hypothesis-profile deep
+	@echo '==> Tests on Spark'
+	@$(PYTEST) -q tests/spark -m 'deep or not deep'
 
 lint: check-style check-types check-layers  ## Style, types and the direction of imports
 

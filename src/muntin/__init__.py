@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyarrow.compute import field as col
 
     from muntin import aggregates
+    from muntin.connectors import spark
     from muntin.connectors.embedded import Operator
     from muntin.dsl import Query
     from muntin.query import each_batch, every, on_close
@@ -42,6 +43,7 @@ __all__ = [
     "every",
     "load",
     "on_close",
+    "spark",
     "windows",
 ]
 
@@ -56,6 +58,7 @@ _ELSEWHERE = {
     "every": ("muntin.query", "every"),
     "load": ("muntin.query_file", "load"),
     "on_close": ("muntin.query", "on_close"),
+    "spark": ("muntin.connectors.spark", None),
     "windows": ("muntin.windows", None),
 }
 """Names that are imported when they are first used, so that `import muntin` loads neither NumPy nor Arrow."""

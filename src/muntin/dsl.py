@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muntin.errors import MuntinError, QueryError
+from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.windows.base import Window
 
@@ -99,11 +99,10 @@ class Query(QuerySpec):
         return to_toml(self)
 
     def __call__(self, frame: Any) -> Any:
-        """For `DataFrame.transform`, once there is a Spark connector."""
-        raise MuntinError(
-            f"Spark DataFrames are not supported in this version: got {type(frame).__name__}; "
-            "use .run(table) with an Arrow table or a pandas DataFrame"
-        )
+        """The window results of a Spark DataFrame, streaming or batch: `events.transform(query)`."""
+        from muntin.connectors.spark import transform
+
+        return transform(self.validated(), frame)
 
 
 def windows(*unnamed: object, **named: Window) -> Query:

@@ -178,9 +178,9 @@ def test_zero_and_other_measures_fit_every_unit() -> None:
     assert [name for name, _ in mixed.windows] == ["minute", "km", "hundred"]
 
 
-def test_spark_is_not_there_yet() -> None:
-    with pytest.raises(MuntinError, match="Spark DataFrames are not supported in this version"):
-        dashboard()(object())
+def test_a_query_transforms_data_frames_of_spark_only() -> None:
+    with pytest.raises(MuntinError, match=r"Spark DataFrame: got a dict; use \.run\(table\)"):
+        dashboard()({"ts": [1]})
 
 
 def test_repr_of_computed_columns_and_of_the_users_own() -> None:

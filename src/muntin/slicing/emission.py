@@ -103,7 +103,7 @@ class WindowManager:
         changed = slices.table.fresh > 0
         now = slices.watermark
         for after, upto in ((slices.final, now), (now, INF)):
-            for listing in list_free(slices.live, slices.table, slices.keys, after, upto, changed):
+            for listing in self._free(after, upto, changed):
                 for number, mine in listing.by_query():
                     query = slices.live.queries[number]
                     # Of a query that emits empty windows the complete ones come below, with those.
@@ -123,7 +123,7 @@ class WindowManager:
         slices = self.slices
         result: list[Emission] = []
         plain = np.array([self._is_plain(q) for q in slices.live.queries])
-        for listing in list_free(slices.live, slices.table, slices.keys, before, slices.watermark):
+        for listing in self._free(before, slices.watermark):
             is_plain = plain[listing.query]
             if is_plain.all():
                 result += _first_time(listing)
@@ -148,7 +148,7 @@ class WindowManager:
         if not changed.any():
             return result
         final = before - slices.lateness
-        for listing in list_free(slices.live, slices.table, slices.keys, final, before, changed):
+        for listing in self._free(final, before, changed):
             for number, mine in listing.by_query():
                 query = slices.live.queries[number]
                 if self._is_plain(query):
@@ -237,6 +237,10 @@ class WindowManager:
             if over.any():
                 members = np.repeat(over, listing.hi - listing.lo)
                 self.slices.expire_sessions(level, listing.rows[members])
+
+    def _free(self, after: int, upto: int, driver: npt.NDArray[np.bool_] | None = None) -> list[Listing]:
+        slices = self.slices
+        return list_free(slices.live, slices.table, slices.keys, slices.newest, after, upto, driver)
 
     # Parts. ------------------------------------------------------------------------------------------
 

@@ -67,11 +67,15 @@ def list_free(
     live: LiveSet,
     table: SliceTable,
     keys: int,
+    newest: int,
     after: int,
     upto: int,
     driver: Mask | None = None,
 ) -> list[Listing]:
-    """Windows of context-free queries that hold a (driving) row and end in (after, upto]."""
+    """Windows of context-free queries that hold a (driving) row and end in (after, upto].
+
+    Endless ones stop behind `newest`, the newest tuple of the stream.
+    """
     if not len(table) or upto <= after:
         return []
     offsets = table.offsets(keys)
@@ -81,7 +85,7 @@ def list_free(
             # Of endless windows those up to the newest tuple count, whatever row changed.
             endless = isinstance(query.window, Landmark) and upto == INF
             drives = None if endless else driver
-            listings.append(_explicit(live, query, table, offsets, after, upto, drives))
+            listings.append(_explicit(live, query, table, offsets, newest, after, upto, drives))
     return [listing for listing in listings if len(listing)]
 
 
@@ -116,6 +120,7 @@ def _explicit(
     query: LiveQuery,
     table: SliceTable,
     offsets: Column,
+    newest: int,
     after: int,
     upto: int,
     driver: Mask | None,
@@ -125,8 +130,8 @@ def _explicit(
     window = query.window
     assert isinstance(window, ContextFreeWindow)
     if driver is None:
-        # Endless windows stop behind the newest tuple, which may stand at the end of a folded slice.
-        times = np.unique(np.append(table.first, table.last.max()))
+        # The newest tuple may stand at the end of a folded slice, or belong to no key of this operator.
+        times = np.unique(np.append(table.first, newest))
     else:
         times = np.unique(table.first[driver])
     start, end = window.windows(times, max(after, query.after), upto)

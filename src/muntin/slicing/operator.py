@@ -109,11 +109,17 @@ class SlicingOperator:
 
     def _process(self, data: pa.RecordBatch, misfits: Sequence[Misfit]) -> pa.Table:
         batch, _ = self.take_in(data, misfits)
-        early = self._look_early() if batch is not None and isinstance(self.spec.early, EachBatch) else []
+        results = self.look()
         if batch is not None and self.in_order:
             complete = self._advance(max(int(batch.time[-1]), self._watermark), closing=False)
-            return pa.concat_tables([self._table(early), complete]) if early else complete
-        return self._table(early) if early else self.nothing()
+            return pa.concat_tables([results, complete]) if results.num_rows else complete
+        return results
+
+    def look(self) -> pa.Table:
+        """Early results, where they are asked for after each batch: what is in now is one."""
+        if self.binding is None or not isinstance(self.spec.early, EachBatch):
+            return self.nothing()
+        return self._table(self._look_early())
 
     def take_in(
         self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()
@@ -143,14 +149,21 @@ class SlicingOperator:
         self.metrics.tuples += len(data)
         return batch, data
 
+    def notice(self, data: pa.RecordBatch) -> None:
+        """Note how far the stream has come, without taking the tuples in."""
+        binding = self.bind(data.schema)
+        time, valid = binding.time.to_internal(data.column(self.spec.time), strict=False)
+        time = time if valid is None else time[valid]
+        if len(time):
+            self.slices.newest = max(self.slices.newest, int(time.max()))
+
     def take_slices(self, keys: list[pa.Array], rows: SliceTable) -> None:
-        """Take in what another operator of the same query sliced, and of which these are the keys."""
-        with whole_or_nothing(self):
-            ids = self.keys.encode(keys)[rows.key] if self.spec.keys else rows.key
-            self.slices.keys = len(self.keys)
-            order = np.lexsort((rows.first, ids))
-            self.slices.add_slices(replace(rows.take(order, self.slices.partials), key=ids[order]))
-            self.metrics.tuples += int(rows.n.sum())
+        """Take in what another operator of the same query sliced; `keys` are the values of its keys."""
+        ids = self.keys.encode(keys)[rows.key] if self.spec.keys else rows.key
+        self.slices.keys = len(self.keys)
+        order = np.lexsort((rows.first, ids))
+        self.slices.add_slices(replace(rows.take(order, self.slices.partials), key=ids[order]))
+        self.metrics.tuples += int(rows.n.sum())
 
     def _arrival(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
         if ARRIVAL in data.schema.names:

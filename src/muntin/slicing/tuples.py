@@ -121,10 +121,12 @@ class KeptTuples:
         new = concat(self.arrived)
         self.arrived = []
         behind = new.time < np.maximum(self.reached[new.key], reached)
+        if self.batch is not None and len(self.batch):
+            # Among tuples of one time the input may say itself which one comes first.
+            behind |= (new.time == self.reached[new.key]) & (new.seq < self.batch.seq.max())
         dirty = np.unique(new.key[behind])
         fresh = np.ones(len(new), dtype=np.bool_)
         if self.batch is not None and len(self.batch):
-            # Kept tuples came earlier, so a stable sort by (key, time) keeps arrival order.
             new = concat([self.batch, new])
             fresh = np.concatenate([self.fresh, fresh])
         order = sort_order(new)
@@ -231,7 +233,9 @@ class KeptTuples:
 
 
 def sort_order(batch: Batch) -> Column:
-    """Positions in (key, time) order, arrivals of equal times in the order they have."""
+    """Positions in (key, time, arrival) order."""
+    if len(batch) > 1 and bool((batch.seq[1:] < batch.seq[:-1]).any()):
+        return batch.order()
     if len(batch) and batch.extent.one_key:
         return np.argsort(batch.time, kind="stable")
     return np.lexsort((batch.time, batch.key))

@@ -1,0 +1,109 @@
+"""Before the shuffle: each partition slices its tuples, or packs them where they must be kept.
+
+Slices are combined here already, so that few rows cross the shuffle however many tuples a key has: a
+single hot key, or no key at all, still scales with the partitions of the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.connectors.spark.payload import pack_slices, pack_tuples
+from muntin.query import QuerySpec
+from muntin.slicing.operator import SlicingOperator
+
+__all__ = ["GROUP", "PACKED", "Packing"]
+
+GROUP = "__group"
+"""The column that says to which key group a tuple belongs."""
+
+PACKED = pa.schema(
+    [pa.field(GROUP, pa.int32()), pa.field("newest", pa.int64()), pa.field("payload", pa.binary())]
+)
+
+TOGETHER = 1 << 19
+"""Tuples that are sliced at once: Spark's own batches are too small for it."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What `mapInArrow` runs for each partition; it goes to the workers as it is.
+
+    Every partition tells every group its newest time, be it without a payload: so all groups see
+    every micro-batch, hold the same watermark, and know how far the stream has come.
+    """
+
+    query: QuerySpec
+    groups: tuple[int, ...]
+    sliced: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of (group, newest time, payload)."""
+        newest, rows = self.packed(batches)
+        rows += [(group, None) for group in self.groups]
+        yield pa.record_batch(
+            [
+                pa.array([group for group, _ in rows], pa.int32()),
+                pa.array([newest] * len(rows), pa.int64()),
+                pa.array([payload for _, payload in rows], pa.binary()),
+            ],
+            schema=PACKED,
+        )
+
+    def packed(self, batches: Iterable[pa.RecordBatch]) -> tuple[int | None, list[tuple[int, bytes | None]]]:
+        """The newest time of a partition, and its payloads with their groups."""
+        operator = SlicingOperator(replace(self.query, early=None))
+        rows: list[tuple[int, bytes | None]] = []
+        rows += self._slices(operator, batches) if self.sliced else self._tuples(operator, batches)
+        return (None if operator.binding is None else operator.slices.newest), rows
+
+    def _slices(
+        self, operator: SlicingOperator, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[int, bytes]]:
+        group_of = np.zeros(0, dtype=np.int64)
+        for data in _together(batches):
+            batch, good = operator.take_in(data)
+            if batch is None:
+                continue
+            missing = len(operator.keys) - len(group_of)
+            group_of = np.concatenate([group_of, np.zeros(missing, dtype=np.int64)])
+            group_of[batch.key] = good.column(GROUP).to_numpy()
+        for group in np.unique(group_of):
+            yield int(group), pack_slices(operator, np.flatnonzero(group_of == group))
+
+    def _tuples(
+        self, operator: SlicingOperator, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[int, bytes]]:
+        for data in _together(batches):
+            operator.notice(data)
+            group = data.column(GROUP).to_numpy()
+            order = np.argsort(group, kind="stable")
+            numbers, begins = np.unique(group[order], return_index=True)
+            sorted_tuples = pa.Table.from_batches([data]).drop_columns([GROUP]).take(pa.array(order))
+            ends = [*begins[1:], len(group)]
+            for number, begin, end in zip(numbers, begins, ends, strict=True):
+                yield int(number), pack_tuples(sorted_tuples.slice(begin, end - begin))
+
+
+def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same tuples in fewer, larger batches."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(b.num_rows for b in held) >= TOGETHER:
+            yield _one(held)
+            held = []
+    if held:
+        yield _one(held)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]

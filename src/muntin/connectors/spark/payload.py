@@ -1,0 +1,79 @@
+"""What crosses the shuffle: slices, or tuples where they must be kept, packed as Arrow in one value.
+
+Few fat rows instead of many thin ones: a stateful operator in Python pays per row and per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.slicing.archive import pack, unpack
+from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.snapshot import load_slices, save_slices
+
+__all__ = ["pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
+
+Ints = npt.NDArray[np.int64]
+
+
+def pack_slices(operator: SlicingOperator, keys: Ints) -> bytes:
+    """The slices of these keys, numbered by their place among them."""
+    slices = operator.slices
+    place = np.full(len(operator.keys), -1, dtype=np.int64)
+    place[keys] = np.arange(len(keys))
+    mine = np.flatnonzero(place[slices.table.key] >= 0)
+    rows = slices.table.take(mine, slices.partials)
+    rows.key = place[rows.key]
+    values = operator.keys.values(keys) if operator.spec.keys else []
+    names = list(operator.spec.keys)
+    return pack(
+        {"holds": "slices"},
+        {"keys": pa.table(values, names=names), "slices": save_slices(rows, slices.partials)},
+    )
+
+
+def pack_tuples(tuples: pa.Table) -> bytes:
+    """Tuples as they came, with their ARRIVAL."""
+    return pack({"holds": "tuples"}, {"tuples": tuples})
+
+
+def take_in(
+    operator: SlicingOperator, schema: pa.Schema, payloads: Iterable[bytes], newest: int | None
+) -> pa.Table:
+    """Give the operator what payloads hold, as one batch; `schema` is that of the input.
+
+    `newest` is the newest time of the whole stream, other key groups included.
+
+    They come in any order; sorted, a repeated micro-batch adds floats in the same order. Returns early
+    results, where the query asks for them.
+    """
+    operator.bind(schema)
+    for payload in sorted(payloads):
+        header, tables = unpack(payload)
+        if header["holds"] == "slices":
+            keys = [column.combine_chunks() for column in tables["keys"].columns]
+            operator.take_slices(keys, load_slices(tables["slices"], operator.slices.partials))
+        else:
+            for batch in tables["tuples"].combine_chunks().to_batches():
+                operator.take_in(batch)
+    if newest is not None:
+        operator.slices.newest = max(operator.slices.newest, newest)
+    return operator.look()
+
+
+def pack_results(results: pa.Table) -> bytes:
+    """Result rows as one value."""
+    header: dict[str, Any] = {"holds": "results"}
+    return pack(header, {"results": results})
+
+
+def unpack_results(payload: bytes) -> list[pa.RecordBatch]:
+    """The rows that `pack_results` wrote."""
+    _, tables = unpack(payload)
+    batches: list[pa.RecordBatch] = tables["results"].to_batches()
+    return batches

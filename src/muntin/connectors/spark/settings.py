@@ -1,0 +1,53 @@
+"""What Spark must be told before a streaming query can run, and a session that has it all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import QueryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["check_settings", "session"]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+LOCAL = {
+    PROVIDER: ROCKSDB,
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+}
+
+
+def session(settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A Spark session with good defaults for local work; `settings` are added, or replace them.
+
+    >>> spark = session({"spark.app.name": "windows"})  # doctest: +SKIP
+    """
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder: Any = SparkSession.builder.master("local[2]").appName("muntin")
+    for name, value in (LOCAL | dict(settings or {})).items():
+        builder = builder.config(name, value)
+    started: SparkSession = builder.getOrCreate()
+    return started
+
+
+def check_settings(frame: DataFrame) -> None:
+    """A QueryError that names the line to add, where a streaming query would fail later."""
+    provider = frame.sparkSession.conf.get(PROVIDER, "")
+    if not str(provider).endswith("RocksDBStateStoreProvider"):
+        raise QueryError(
+            f"a streaming query needs the RocksDB state store: {PROVIDER} is {provider or 'not set'}; "
+            f'add spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
+        )
