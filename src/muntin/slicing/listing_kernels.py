@@ -30,6 +30,17 @@ def gallop(values: Ints, at: int, end: int, bound: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def put_window(out: Ints, m: int, query: int, key: int, start: int, end: int, lo: int, hi: int) -> None:
+    """Write window number m, for which there is room."""
+    out[0, m] = query
+    out[1, m] = key
+    out[2, m] = start
+    out[3, m] = end
+    out[4, m] = lo
+    out[5, m] = hi
+
+
+@njit(cache=True, nogil=True)
 def periodic_windows(
     offsets: Ints,
     first: Ints,
@@ -50,11 +61,8 @@ def periodic_windows(
     are skipped by galloping. `drivers` false means that every row drives.
     """
     count = 0
-    room = out.shape[1]
     for q in range(length.shape[0]):
-        span = length[q]
-        step = slide[q]
-        base = offset[q]
+        span, step, base = length[q], slide[q], offset[q]
         k_after = (after[q] - span - base) // step + 1
         k_upto = (upto - span - base) // step
         k_since = -((base - since[q]) // step) if since[q] > -(1 << 62) else -(1 << 62)
@@ -62,14 +70,9 @@ def periodic_windows(
         if k_upto < k_low:
             continue
         for key in range(offsets.shape[0] - 1):
-            begin = offsets[key]
             end = offsets[key + 1]
-            if begin == end:
-                continue
             done = k_low - 1
-            i = gallop(first, begin, end, k_low * step + base)
-            lo = i
-            hi = i
+            i = lo = hi = gallop(first, offsets[key], end, k_low * step + base)
             while i < end:
                 if drivers and not driver[i]:
                     i += 1
@@ -84,13 +87,8 @@ def periodic_windows(
                     start = k * step + base
                     lo = gallop(first, lo, end, start)
                     hi = gallop(first, max(hi, lo), end, start + span)
-                    if count < room:
-                        out[0, count] = q
-                        out[1, count] = key
-                        out[2, count] = start
-                        out[3, count] = start + span
-                        out[4, count] = lo
-                        out[5, count] = hi
+                    if count < out.shape[1]:
+                        put_window(out, count, q, key, start, start + span, lo, hi)
                     count += 1
                     done = k
                     k += 1

@@ -7,7 +7,7 @@ from numba import njit
 
 from muntin.timeline import INF
 from muntin.windows.base import EARLIER, Ints
-from muntin.windows.row_kernels import room, roomier
+from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 
 BASE, SEEN, LAST = range(3)
 
@@ -41,22 +41,19 @@ def count_windows(
         k = max(0, (low - n) // every + 1)  # the first that is not full yet
         while k * every + n <= high or (partial and k * every < high):
             begin, end = k * every, min(k * every + n, high)
+            start = time[lo + begin - low] if begin >= low else EARLIER
+            stop = (time[lo + end - 1 - low] if end > low else contexts[s, LAST]) + 1
+            due = stop if end == begin + n else INF
             if m == rows.shape[1]:
                 rows = roomier(rows)
-            rows[0, m] = s
-            rows[1, m] = base + begin
-            rows[2, m] = base + end
-            rows[3, m] = time[lo + begin - low] if begin >= low else EARLIER
-            rows[4, m] = (time[lo + end - 1 - low] if end > low else contexts[s, LAST]) + 1
-            rows[5, m] = rows[4, m] if end == begin + n else INF
+            put_row(rows, m, s, base + begin, base + end, start, stop, due)
             m += 1
             k += 1
         k = max(k, -((-low) // every))  # those before began in an earlier call
         while k * every < high:
             if p == opened.shape[1]:
                 opened = roomier(opened)
-            opened[0, p] = s
-            opened[1, p] = base + k * every
+            put_pair(opened, p, s, base + k * every)
             p += 1
             k += 1
     return rows[:, :m], opened[:, :p]

@@ -16,7 +16,7 @@ from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Flags, Numbers
 from muntin.windows.frame import CLOSE, COMPLETE, OPEN, Actions
-from muntin.windows.row_kernels import room, roomier
+from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 
 COUNT, SUM, MIN, MAX = range(4)
 BEGIN, START, LAST, SEEN, LOW, POSITION, KNOWN, REFERENCE, LOST = range(9)
@@ -131,14 +131,8 @@ def framed(
             closes = (actions[i] & CLOSE) != 0 if i < hi else closing
             if b >= 0 and closes:
                 if r - b >= min_count:
-                    rows[0, m] = s
-                    rows[1, m] = b
-                    rows[2, m] = r
-                    rows[3, m] = f
-                    rows[4, m] = t if i < hi else t + 1
-                    rows[5, m] = t if i < hi else INF
-                    marks[0, m] = raw[s, LOW]
-                    marks[1, m] = raw[s, POSITION]
+                    put_row(rows, m, s, b, r, f, t if i < hi else t + 1, t if i < hi else INF)
+                    put_pair(marks, m, raw[s, LOW], raw[s, POSITION])
                     m += 1
                 b = -1
             if i == hi:
@@ -149,20 +143,14 @@ def framed(
             r += 1
             contexts[s, SEEN] = r
             if b >= 0 and actions[i] & COMPLETE:
-                rows[0, m] = s
-                rows[1, m] = b
-                rows[2, m] = r
-                rows[3, m] = f
-                rows[4, m] = rows[5, m] = t + 1
-                marks[0, m] = raw[s, LOW]
-                marks[1, m] = raw[s, POSITION]
+                put_row(rows, m, s, b, r, f, t + 1, t + 1)
+                put_pair(marks, m, raw[s, LOW], raw[s, POSITION])
                 m += 1
                 b = -1
         contexts[s, BEGIN], contexts[s, START], contexts[s, LAST] = b, f, t
         if b >= fresh:
             if p == opened.shape[1]:
                 opened = roomier(opened)
-            opened[0, p] = s
-            opened[1, p] = b
+            put_pair(opened, p, s, b)
             p += 1
     return rows[:, :m], marks[:, :m], opened[:, :p]

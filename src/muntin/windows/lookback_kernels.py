@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from muntin.windows.base import Ints
-from muntin.windows.row_kernels import room, roomier
+from muntin.windows.row_kernels import put_row, room, roomier
 
 BASE, PLACE, SEEN = range(3)
 """First rank of the key (-1: none yet), next edge or last begin, ranks seen."""
@@ -52,11 +52,7 @@ def last_windows(
             begin = max(end - n, contexts[s, BASE])
             if m == rows.shape[1]:
                 rows = roomier(rows)
-            rows[0, m] = s
-            rows[1, m] = begin
-            rows[2, m] = end
-            rows[3, m] = time[lo + begin - low]
-            rows[4, m] = rows[5, m] = e
+            put_row(rows, m, s, begin, end, time[lo + begin - low], e, e)
             m += 1
             e += every
         contexts[s, PLACE] = e
@@ -92,11 +88,7 @@ def slides_by_tuple(
             if (behind - contexts[s, BASE]) % every == 0:
                 if m == rows.shape[1]:
                     rows = roomier(rows)
-                rows[0, m] = s
-                rows[1, m] = low + b - lo
-                rows[2, m] = behind
-                rows[3, m] = t + 1 - length
-                rows[4, m] = rows[5, m] = t + 1
+                put_row(rows, m, s, low + b - lo, behind, t + 1 - length, t + 1, t + 1)
                 m += 1
         contexts[s, PLACE] = low + b - lo
         contexts[s, SEEN] = max(contexts[s, SEEN], low + hi - lo)

@@ -10,7 +10,7 @@ from numba import njit
 from muntin.timeline import INF
 from muntin.windows.base import EARLIER, Ints
 from muntin.windows.columns import Numbers
-from muntin.windows.row_kernels import room, roomier
+from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 
 SEEN, POSITION = range(2)
 """Of every context here."""
@@ -87,15 +87,11 @@ def measured_windows(
                 break
             bound = first[i] if i < hi else f
             while o < f and o < bound:
+                begin = contexts[s, RING + o % size]
+                start = time[lo + begin - fresh] if begin >= fresh else EARLIER
                 if m == rows.shape[1]:
                     rows = roomier(rows)
-                rows[0, m] = s
-                begin = contexts[s, RING + o % size]
-                rows[1, m] = begin
-                rows[2, m] = r
-                rows[3, m] = time[lo + begin - fresh] if begin >= fresh else EARLIER
-                rows[4, m] = t + 1
-                rows[5, m] = time[i] if i < hi else INF
+                put_row(rows, m, s, begin, r, start, t + 1, time[i] if i < hi else INF)
                 rows[6, m] = o
                 m += 1
                 o += 1
@@ -107,8 +103,7 @@ def measured_windows(
             if f <= last[i]:
                 if p == opened.shape[1]:
                     opened = roomier(opened)
-                opened[0, p] = s
-                opened[1, p] = r
+                put_pair(opened, p, s, r)
                 p += 1
             while f <= last[i]:
                 contexts[s, RING + f % size] = r
@@ -149,14 +144,10 @@ def measured_cumulations(
             reached = behind if i == hi else min(step[i], behind)
             while b >= 0 and k < reached:
                 k += 1
+                due = time[i] if i < hi else INF
                 if m == rows.shape[1]:
                     rows = roomier(rows)
-                rows[0, m] = s
-                rows[1, m] = b
-                rows[2, m] = r
-                rows[3, m] = contexts[s, START]
-                rows[4, m] = t + 1
-                rows[5, m] = time[i] if i < hi else INF
+                put_row(rows, m, s, b, r, contexts[s, START], t + 1, due)
                 rows[6, m] = k
                 m += 1
             if i == hi:
@@ -172,8 +163,7 @@ def measured_cumulations(
         if b >= fresh:
             if p == opened.shape[1]:
                 opened = roomier(opened)
-            opened[0, p] = s
-            opened[1, p] = b
+            put_pair(opened, p, s, b)
             p += 1
     return rows[:, :m], opened[:, :p]
 
@@ -211,14 +201,11 @@ def measured_sessions(
                 if m == rows.shape[1]:
                     rows = roomier(rows)
                     marks = roomier(marks)
-                rows[0, m] = s
-                rows[1, m] = b
-                rows[2, m] = r
-                rows[3, m] = contexts[s, START]
-                rows[4, m] = time[i] if i < hi else t + 1
-                rows[5, m] = time[i] if i < hi else INF
-                marks[0, m] = raw[s, LOW]
-                marks[1, m] = raw[s, POSITION] + gap
+                put_row(
+                    rows, m, s, b, r, contexts[s, START],
+                    time[i] if i < hi else t + 1, time[i] if i < hi else INF,
+                )  # fmt: skip
+                put_pair(marks, m, raw[s, LOW], raw[s, POSITION] + gap)
                 if limited:
                     marks[1, m] = min(marks[1, m], raw[s, LOW] + max_length)
                 m += 1
@@ -238,7 +225,6 @@ def measured_sessions(
         if b >= fresh:
             if p == opened.shape[1]:
                 opened = roomier(opened)
-            opened[0, p] = s
-            opened[1, p] = b
+            put_pair(opened, p, s, b)
             p += 1
     return rows[:, :m], marks[:, :m], opened[:, :p]

@@ -2,11 +2,13 @@
 
 A kernel writes windows as columns of an int64 matrix with the rows segment, begin,
 end, start, stop, due, that grows as needed, and their edges on another measure as
-columns of a second one. Numba does not see changes of a function that another module's cached
-kernel calls: after changing `roomier`, clear the caches.
+columns of a second one. Numba does not see changes of a function that another module's
+cached kernel calls: after a change here, clear the caches.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -29,6 +31,24 @@ def roomier(rows: Numbers) -> Numbers:
     for c in range(rows.shape[0]):
         more[c, : rows.shape[1]] = rows[c]
     return more
+
+
+@njit(cache=True, nogil=True)
+def put_row(rows: Ints, m: int, segment: int, begin: int, end: int, start: int, stop: int, due: int) -> None:
+    """Write window number m, for which there is room."""
+    rows[0, m] = segment
+    rows[1, m] = begin
+    rows[2, m] = end
+    rows[3, m] = start
+    rows[4, m] = stop
+    rows[5, m] = due
+
+
+@njit(cache=True, nogil=True)
+def put_pair(pairs: Numbers, m: int, first: Any, second: Any) -> None:
+    """Write pair number m, for which there is room: a begin left open, or two edges on a measure."""
+    pairs[0, m] = first
+    pairs[1, m] = second
 
 
 @njit(cache=True, nogil=True)

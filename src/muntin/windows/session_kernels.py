@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from muntin.windows.base import Ints
-from muntin.windows.row_kernels import room, roomier
+from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 
 BEGIN, FIRST, LAST, SEEN = range(4)
 
@@ -38,12 +38,7 @@ def capped_sessions(
                 if (i < hi and time[i] >= due) or (i == hi and (closing or due <= upto)):
                     if m == rows.shape[1]:
                         rows = roomier(rows)
-                    rows[0, m] = s
-                    rows[1, m] = b
-                    rows[2, m] = r
-                    rows[3, m] = f
-                    rows[4, m] = min(t + gap, f + max_length)
-                    rows[5, m] = due
+                    put_row(rows, m, s, b, r, f, min(t + gap, f + max_length), due)
                     m += 1
                     b = -1
             if i < hi:
@@ -55,7 +50,6 @@ def capped_sessions(
         if b >= low:
             if p == opened.shape[1]:
                 opened = roomier(opened)
-            opened[0, p] = s
-            opened[1, p] = b
+            put_pair(opened, p, s, b)
             p += 1
     return rows[:, :m], opened[:, :p]
