@@ -64,14 +64,15 @@ def _merge(
     while i < b and j < d:
         x = keys[i]
         y = other_keys[j]
-        if x <= y:
-            p = upto[i]
-            i += 1
-        if y <= x:
-            q = other_upto[j]
-            j += 1
+        # Arithmetic instead of branches: which run comes next cannot be predicted.
+        first = int(x <= y)
+        second = int(y <= x)
+        p += (upto[i] - p) * first
+        q += (other_upto[j] - q) * second
         into_keys[k] = min(x, y)
         into_upto[k] = p + q
+        i += first
+        j += second
         k += 1
     while i < b:
         into_keys[k] = keys[i]
