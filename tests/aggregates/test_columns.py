@@ -187,6 +187,17 @@ def weighted_mean(rows: Rows) -> Any:
     return Near(total(products) / weights, 1e-12 * sum(map(abs, products)) / abs(weights))
 
 
+def naive_bayes(rows: Rows) -> list[dict[str, Any]]:
+    model = []
+    for key in sorted({rank(label) for label, _ in rows}):
+        found = [(value, label) for label, value in rows if rank(label) == key]
+        values = [value for value, _ in found]
+        middle = Near(float(total(values)) / len(values), 1e-12 * float(max(map(abs, values))))
+        spread = variance(found, True)
+        model.append({"label": found[0][1], "count": len(values), "means": [middle], "variances": [spread]})
+    return model
+
+
 def fold(join: Callable[[int, int], int], values: list[int]) -> int | None:
     return functools.reduce(join, values) if values else None
 
@@ -375,6 +386,7 @@ CASES: dict[str, list[tuple[Aggregate, Callable[[Rows, pa.DataType], Any]]]] = {
     "min": [(a.min("x"), lambda rows, _: extreme(rows, min))],
     "min_count": [(a.min_count("x"), lambda rows, _: how_often(rows, min))],
     "mode": [(a.mode("x"), lambda rows, _: mode(present(rows)))],
+    "naive_bayes": [(a.naive_bayes("x", columns=["y"]), lambda rows, _: naive_bayes(full(rows)))],
     "nth": [
         (a.nth("x", 1), lambda rows, _: rows[-1][0] if rows else None),
         (a.nth("x", 3), lambda rows, _: rows[-3][0] if len(rows) > 2 else None),
@@ -424,6 +436,10 @@ RESULT: dict[str, Callable[[pa.DataType], pa.DataType]] = {
     "histogram": lambda _: pa.list_(
         pa.struct({"start": pa.float64(), "end": pa.float64(), "count": pa.int64()})
     ),
+    "naive_bayes": lambda t: pa.list_(
+        pa.struct({"label": t, "count": pa.int64()}
+                  | dict.fromkeys(["means", "variances"], pa.list_(pa.float64())))
+    ),
     "m4": lambda t: pa.struct({"min": t, "max": t, "first": t, "last": t}),
     "percentiles": lambda _: pa.list_(pa.float64()),
     "top_k": pa.list_,
@@ -459,6 +475,8 @@ def makes_sense(name: str, inputs: list[pa.DataType]) -> bool:
         return pa.types.is_integer(inputs[0])
     if name in STATISTICS or name in ("histogram", "percentiles"):
         return all(map(number, inputs))
+    if name == "naive_bayes":
+        return not pa.types.is_nested(inputs[0]) and number(inputs[1])
     if name in ("mean", "sum"):
         return number(inputs[0]) or pa.types.is_duration(inputs[0])
     if name in ("bit_and", "bit_or", "bit_xor"):

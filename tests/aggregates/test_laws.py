@@ -1,6 +1,5 @@
 """The scalar algebra of every aggregate: a monoid with the traits that it declares."""
 
-import math
 from collections import Counter
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import given
 from muntin import aggregates as a
 from muntin.aggregates.base import Aggregate
 from muntin.errors import DataError, QueryError
+from muntin.testing.rows import same_value
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "aggregate": {"lift": lambda v: Counter([v]), "combine": lambda p, q: p + q, "identity": Counter(),
@@ -19,6 +19,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "bloom": {"size": 20, "error": 0.1},
     "count_min": {"items": [1, 2]},
     "histogram": {"edges": [0, 1, 5]},
+    "naive_bayes": {"columns": ["x", "y"]},
     "nth": {"n": 2},
     "percentiles": {"q": [0.3, 0.9]},
     "quantile": {"q": 0.3},
@@ -50,10 +51,7 @@ def partials(draw: st.DrawFn, aggregate: Aggregate) -> Any:
 
 
 def same(aggregate: Aggregate, p: Any, q: Any) -> bool:
-    one, other = aggregate.lower(p), aggregate.lower(q)
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(one == other)
+    return same_value(aggregate.lower(p), aggregate.lower(q))
 
 
 @pytest.mark.parametrize("aggregate", ALL, ids=str)
@@ -70,12 +68,15 @@ def test_laws(aggregate: Aggregate, data: st.DataObject) -> None:
         assert same(aggregate, combine(r, aggregate.invert(combine(p, q), q)), combine(r, p))
 
 
+EMPTY = ("collect", "collect_set", "frequent_items", "naive_bayes", "top_k")
+
+
 def test_nothing_has_no_value() -> None:
     nothing = {aggregate.constructor: aggregate.lower(aggregate.identity()) for aggregate in ALL[1:-1]}
     counts = ("count", "count_distinct", "count_if", "max_count", "min_count")
     counts += ("approx_count_distinct", "theta")
     assert [nothing.pop(name) for name in counts] == [0] * len(counts)
-    assert [nothing.pop(name) for name in ("collect", "collect_set", "frequent_items", "top_k")] == [[]] * 4
+    assert [nothing.pop(name) for name in EMPTY] == [[]] * len(EMPTY)
     assert [one["count"] for one in nothing.pop("histogram") + nothing.pop("count_min")] == [0] * 4
     assert not a.sketches.might_contain(nothing.pop("bloom"), 1)
     assert set(nothing.values()) == {None}

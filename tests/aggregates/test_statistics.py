@@ -13,7 +13,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.errors import DataError
+from muntin.errors import DataError, QueryError
 
 SHAPES = pytest.mark.parametrize("lateness", [0, 7], ids=["ordered", "shuffled"])
 
@@ -146,6 +146,27 @@ def test_conditions() -> None:
     assert (run(a.every("b"), b=nulls), run(a.some("b"), b=nulls)) == (None, None)
     with pytest.raises(DataError, match='count_if needs a condition: "x" is int64'):
         run(a.count_if("x"), x=[1])
+
+
+def test_a_classifier_per_window() -> None:
+    rng = np.random.default_rng(9)
+    label = ["cat", "mouse", None] * 100
+    length = rng.normal([45, 9, 500] * 100, [5, 1, 1] * 100)
+    width = rng.normal([10, 2, 500] * 100, 1)
+    species = a.naive_bayes("label", columns=["length", "width"])
+    model = run(species, 3, label=label, length=length, width=width)
+    assert [one["label"] for one in model] == ["cat", "mouse"]
+    for k, one in enumerate(model):
+        assert one["count"] == 100
+        for column, values in enumerate((length, width)):
+            assert one["means"][column] == pytest.approx(values[k::3].mean(), rel=1e-12)
+            assert one["variances"][column] == pytest.approx(values[k::3].var(), rel=1e-12)
+    cases = list(zip(label, length, width, strict=True))
+    right = sum(species.classify(model, *values) == name for name, *values in cases if name)
+    assert right >= 198
+    assert species.classify([], 1, 2) is None
+    with pytest.raises(QueryError, match="columns must be a list"):
+        a.naive_bayes("label", columns="length")
 
 
 def test_bits() -> None:

@@ -32,6 +32,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "approx_quantile": {"q": 0.5},
     "count_min": {"items": ["a"]},
     "histogram": {"bins": 2},
+    "naive_bayes": {"columns": ["x"]},
     "nth": {"n": 2},
     "percentiles": {"q": [0.5]},
     "quantile": {"q": 0.5},

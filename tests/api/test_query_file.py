@@ -72,6 +72,7 @@ AGGREGATES = st.one_of(
     st.builds(lambda make, column: make(column), st.sampled_from(ONE_COLUMN), INPUTS),
     st.builds(lambda make, keep: make(keep), st.sampled_from([a.count_if, a.every, a.some]), PREDICATES),
     st.builds(a.weighted_mean, INPUTS, INPUTS),
+    st.builds(a.naive_bayes, INPUTS, st.lists(COLUMNS, min_size=1, max_size=2)),
     st.builds(a.covariance, INPUTS, INPUTS, population=st.booleans()),
     st.builds(a.correlation, INPUTS, INPUTS),
     st.builds(lambda column, keep: a.sum(column, filter=keep), INPUTS, PREDICATES),

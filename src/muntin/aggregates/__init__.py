@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.aggregates.bits import BitAnd, BitOr, BitXor
 from muntin.aggregates.choices import ArgMax, ArgMin, First, Last
+from muntin.aggregates.classifiers import NaiveBayes
 from muntin.aggregates.collecting import Collect, Concat
 from muntin.aggregates.counts import Count, CountIf
 from muntin.aggregates.dependence import Correlation, Covariance
@@ -75,6 +76,7 @@ __all__ = [
     "min",
     "min_count",
     "mode",
+    "naive_bayes",
     "nth",
     "percentiles",
     "quantile",
@@ -118,6 +120,7 @@ median = Median
 min = Min
 min_count = MinCount
 mode = Mode
+naive_bayes = NaiveBayes
 nth = Nth
 percentiles = Percentiles
 quantile = Quantile

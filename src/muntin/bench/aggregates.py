@@ -38,6 +38,8 @@ _ARGUMENTS: dict[str, Any] = {
     "weight": "price",
     "predicate": "value < 1000",
     "k": 10,
+    "label": "name",
+    "columns": ["price"],
     "n": 10,
     "q": 0.9,
 }

@@ -384,6 +384,8 @@ AGGREGATES = {
     "skew_i": a.skewness("i"),
     "skew_f": a.skewness("f"),
     "kurt": a.kurtosis("id"),
+    "bayes": a.naive_bayes("s", columns=["i", "f"]),
+    "bayes_b": a.naive_bayes("b", columns=["id"]),
     "n_b": a.count(filter="b"),
     "n_f_b": a.count("f", filter="b"),
     "sum_i_b": a.sum("i", filter="b"),

@@ -305,5 +305,6 @@ _BY_VALUES: dict[str, Callable[[Any, list[Any]], Any]] = {
 _BY_ROWS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "covariance": statistics.covariance,
     "correlation": statistics.correlation,
+    "naive_bayes": statistics.naive_bayes,
     "weighted_mean": statistics.weighted_mean,
 }

@@ -20,6 +20,7 @@ __all__ = [
     "covariance",
     "geometric_mean",
     "kurtosis",
+    "naive_bayes",
     "skewness",
     "stddev",
     "variance",
@@ -88,6 +89,18 @@ def weighted_mean(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | No
     return float(sum(value * weight for value, weight in numbers) / weights) if weights else None
 
 
+def naive_bayes(aggregate: Any, rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Per label, in their order: how many tuples, mean and variance of each column."""
+    model = []
+    for label in sorted({_order(row[0]): row[0] for row in rows}.items()):
+        columns = list(zip(*(row[1:] for row in rows if _order(row[0]) == label[0]), strict=True))
+        means = [float(sum(map(Fraction, c)) / len(c)) if _finite(c) else sum(c) / len(c) for c in columns]
+        spreads = [float(_moment(c, 2) / len(c)) if _finite(c) else math.nan for c in columns]
+        count = len(columns[0])
+        model.append({"label": label[1], "count": count, "means": means, "variances": spreads})
+    return model
+
+
 def bit_and(aggregate: Any, values: Sequence[int]) -> int | None:
     """The bits that all values have."""
     return functools.reduce(operator.and_, values) if values else None
@@ -127,3 +140,8 @@ def _product(rows: Sequence[tuple[Any, Any]]) -> Fraction:
 
 def _finite(values: Sequence[Any]) -> bool:
     return all(math.isfinite(value) for value in values)
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """Sorts NaN after every number, and finds it equal to itself."""
+    return (True, 0) if value != value else (False, value)

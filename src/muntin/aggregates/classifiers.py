@@ -1,0 +1,173 @@
+"""naive_bayes: a classifier that is an aggregate.
+
+Training an *algebraic classifier* is a homomorphism of monoids: the model of two sets of tuples is
+the combination of their models (Izbicki, ICML 2013; [fiba, Table 1] counts them among the
+mergeable sketches). So a model over a sliding window is always trained on the tuples of that window alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse, with_needs
+from muntin.aggregates.extremes import rank
+from muntin.aggregates.lists import list_array
+from muntin.aggregates.partials.codes import has_codes, order_codes
+from muntin.aggregates.partials.counts import Values
+from muntin.aggregates.partials.labels import Labelled, PerLabel
+from muntin.aggregates.partials.moments import CentralMoment, Total, deviating, total_of
+from muntin.aggregates.sums import require_number
+from muntin.errors import QueryError
+from muntin.expressions import Expr, as_expr
+
+__all__ = ["NaiveBayes"]
+
+Class: TypeAlias = tuple[Any, int, tuple[float, ...], tuple[float, ...]]
+"""A label, n, the means and the sums of squared deviations of the columns."""
+
+Classes: TypeAlias = dict[Any, Class]
+"""By the rank of the label."""
+
+_SMALLEST = 1e-9
+"""Least variance, as a part of the model's largest: a column that did not vary must not decide alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveBayes(Aggregate):
+    """Gaussian naive Bayes: how often each label occurs, and mean and variance of each column under it.
+
+    Tuples with a null in one of the columns are skipped; the empty list over none. `classify` tells
+    the likeliest label of new values by such a model.
+
+    >>> species = NaiveBayes("species", columns=["length", "width"])
+    >>> cats = species.combine(species.lift("cat", 40, 9), species.lift("cat", 50, 11))
+    >>> mice = species.combine(species.lift("mouse", 8, 2), species.lift("mouse", 10, 3))
+    >>> model = species.lower(species.combine(cats, mice))
+    >>> model[0]
+    {'label': 'cat', 'count': 2, 'means': [45.0, 10.0], 'variances': [25.0, 1.0]}
+    >>> species.classify(model, 12, 3)
+    'mouse'
+    """
+
+    label: ColumnLike
+    columns: Sequence[ColumnLike]
+
+    constructor = "naive_bayes"
+    column_fields: ClassVar[tuple[str, ...]] = ("label",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not self.columns:
+            raise QueryError(f'columns must be a list such as ["height", "weight"]: got {self.columns!r}')
+        exprs = tuple(as_expr(column, "columns") for column in self.columns)
+        object.__setattr__(self, "columns", exprs)
+        Aggregate.__post_init__(self)
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        return cast(Expr, self.label), *self._exprs
+
+    @property
+    def _exprs(self) -> tuple[Expr, ...]:
+        return cast(tuple[Expr, ...], self.columns)
+
+    def identity(self) -> Classes:
+        return {}
+
+    def lift(self, label: Any, *values: Any, at: Order = ORIGIN) -> Classes:
+        if label is None or None in values:
+            return {}
+        return {rank(label): (label, 1, tuple(map(float, values)), (0.0,) * len(values))}
+
+    def combine(self, p: Classes, q: Classes) -> Classes:
+        return p | {key: _joined(p[key], one) if key in p else one for key, one in q.items()}
+
+    def lower(self, p: Classes) -> list[dict[str, Any]]:
+        return [
+            {"label": label, "count": n, "means": list(means), "variances": [s / n for s in squares]}
+            for _, (label, n, means, squares) in sorted(p.items())
+        ]
+
+    @staticmethod
+    def classify(model: Sequence[Mapping[str, Any]], *values: float) -> Any:
+        """The label under which these values, one per column, are likeliest; null without any label.
+
+        `model` is a result of this aggregate.
+        """
+        largest = max((v for one in model for v in one["variances"]), default=0.0) or 1.0
+
+        def likelihood(one: Mapping[str, Any]) -> float:
+            found = math.log(one["count"])
+            for value, mean, variance in zip(values, one["means"], one["variances"], strict=True):
+                spread = max(variance, _SMALLEST * largest)
+                found -= (math.log(spread) + (value - mean) ** 2 / spread) / 2
+            return found
+
+        return max(model, key=likelihood)["label"] if model else None
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        label_type = arrays.plain_type(types[0])
+        if not has_codes(label_type):
+            raise refuse(self, self.inputs[0], types[0], "labels that can be compared")
+        totals = []
+        for k, expr in enumerate(self._exprs, start=1):
+            require_number(self, k, types)
+            totals.append(total_of(expr, arrays.plain_type(types[k])))
+        moments = [CentralMoment(e, total, 2) for e, total in zip(self._exprs, totals, strict=True)]
+        apart = PerLabel(self.inputs[0], self._exprs, with_needs(moments))
+        model = pa.struct(
+            {
+                "label": label_type,
+                "count": pa.int64(),
+                "means": pa.list_(pa.float64()),
+                "variances": pa.list_(pa.float64()),
+            }
+        )
+        return Bound(pa.list_(model), (apart,), lambda s: self._lower_column(s[0], apart, totals, model))
+
+    def _lower_column(
+        self, state: Labelled, apart: PerLabel, totals: list[Total], model: pa.DataType
+    ) -> pa.Array:
+        row = np.repeat(np.arange(len(state.offsets) - 1, dtype=np.int64), np.diff(state.offsets))
+        order = np.lexsort((order_codes(state.labels), row))
+        states: dict[Any, State] = dict(zip(apart.partials, state.states, strict=True))
+        n = states[Values(self._exprs[0])]
+        means, variances = [], []
+        for expr, total in zip(self._exprs, totals, strict=True):
+            sums, squares = states[total], states[CentralMoment(expr, total, 2)]
+            means.append(total.means(sums, n))
+            variances.append(np.where(deviating(squares, total, sums, n), squares, 0.0) / n)
+        offsets = pa.array(np.arange(len(n) + 1, dtype=np.int32) * len(totals))
+        lists = (
+            pa.ListArray.from_arrays(offsets, np.column_stack(part)[order].ravel())
+            for part in (means, variances)
+        )
+        labels = state.labels.take(pa.array(order))
+        items = pa.StructArray.from_arrays([labels, pa.array(n[order]), *lists], fields=list(model))
+        return list_array(self, state.offsets, items, pa.list_(model))
+
+    def parameters(self) -> dict[str, object]:
+        names = [expr.column for expr in self._exprs]
+        if None in names:
+            raise QueryError(f"{self} cannot be written to a file: none of its columns can be computed")
+        return Aggregate.parameters(self) | {"columns": names}
+
+    def describe(self) -> str:
+        shown = [str(self.label), f"columns=[{', '.join(map(str, self._exprs))}]"]
+        shown += [] if self.filter is None else [f"filter={self.filter}"]
+        return f"{self.constructor}({', '.join(shown)})"
+
+
+def _joined(p: Class, q: Class) -> Class:
+    """Both parts of one class, by Chan's formula."""
+    (label, m, p_means, p_squares), (_, n, q_means, q_squares) = p, q
+    apart = [y - x for x, y in zip(p_means, q_means, strict=True)]
+    means = (x + d * n / (m + n) for x, d in zip(p_means, apart, strict=True))
+    squares = (s + t + d * d * m * n / (m + n) for s, t, d in zip(p_squares, q_squares, apart, strict=True))
+    return label, m + n, tuple(means), tuple(squares)

@@ -1,0 +1,142 @@
+"""Partials apart for each label: a slice holds one row of them per label that occurs in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates import arrays
+from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.codes import codes
+from muntin.aggregates.partials.lists import stacked
+from muntin.expressions import Expr
+
+__all__ = ["Labelled", "PerLabel"]
+
+_ROOM = 4
+"""A table of all groups and labels may be so many times larger than the batch; beyond, they are sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Row j holds the labels `offsets[j]:offsets[j + 1]`, all different, and a row of states for each."""
+
+    offsets: Ints
+    labels: pa.Array
+    states: tuple[State, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PerLabel(Partial):
+    """Other partials over the tuples of each label. Tuples with a null in one of the columns are skipped.
+
+    `partials` stand after what they need themselves.
+    """
+
+    label: Expr
+    columns: tuple[Expr, ...]
+    partials: tuple[Partial, ...]
+
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> Labelled:
+        g = g.complete(self.label, *self.columns)
+        labels, group = g.array(self.label), g.ids()
+        code, size = codes((labels,))
+        present, number = _numbered(np.where(group < 0, -1, group * size + code), g.n * size)
+        counted = np.flatnonzero(number >= 0)
+        one_of = np.empty(len(present), dtype=np.int64)
+        one_of[number[counted]] = counted
+        parts = Groups(len(present), number, False, g.time, g.seq, g.values, None, g.chosen)
+        states: dict[Partial, State] = {}
+        for partial in self.partials:
+            states[partial] = partial.lift(parts, tuple(states[needed] for needed in partial.needs))
+        offsets = np.searchsorted(present, np.arange(g.n + 1) * size)
+        return Labelled(offsets, labels.take(pa.array(one_of)), tuple(states.values()))
+
+    def reduce(
+        self,
+        state: Labelled,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> Labelled:
+        from muntin.aggregates.partials.list_kernels import gather
+
+        joined, index = gather(state.offsets, rows, lo, hi)
+        which = np.repeat(np.arange(len(lo), dtype=np.int64), np.diff(joined))
+        code, size = codes((state.labels.take(pa.array(index)),))
+        cell = which * size + code
+        order = np.argsort(cell, kind="stable")
+        cell, index = cell[order], index[order]
+        begin = np.flatnonzero(np.diff(cell, prepend=-1))
+        end = np.append(begin[1:], len(cell))
+        old, new = dict(zip(self.partials, state.states, strict=True)), dict[Partial, State]()
+        for partial in self.partials:
+            needed = tuple(old[p] for p in partial.needs), tuple(new[p] for p in partial.needs)
+            new[partial] = partial.reduce(old[partial], index, begin, end, *needed)
+        offsets = np.searchsorted(cell[begin], np.arange(len(lo) + 1) * size)
+        return Labelled(offsets, state.labels.take(pa.array(index[begin])), tuple(new.values()))
+
+    def concat(self, states: list[Labelled]) -> Labelled:
+        parts = zip(self.partials, *(s.states for s in states), strict=True)
+        return Labelled(
+            stacked([s.offsets for s in states]),
+            pa.concat_arrays([s.labels for s in states]),
+            tuple(partial.concat(list(part)) for partial, *part in parts),
+        )
+
+    def take(self, state: Labelled, index: Ints) -> Labelled:
+        from muntin.aggregates.partials.list_kernels import gather
+
+        offsets, place = gather(state.offsets, None, index, index + 1)
+        parts = zip(self.partials, state.states, strict=True)
+        taken = tuple(partial.take(part, place) for partial, part in parts)
+        return Labelled(offsets, state.labels.take(pa.array(place)), taken)
+
+    def size(self, state: Labelled) -> int:
+        return len(state.offsets) - 1
+
+    def nbytes(self, state: Labelled) -> int:
+        parts = sum(partial.nbytes(part) for partial, part in zip(self.partials, state.states, strict=True))
+        return state.offsets.nbytes + int(state.labels.nbytes) + parts
+
+    def weights(self, state: Labelled) -> Ints:
+        return np.diff(state.offsets)
+
+    def to_arrow(self, state: Labelled) -> dict[str, pa.Array]:
+        columns: dict[str, pa.Array] = {"label": state.labels}
+        for k, (partial, part) in enumerate(zip(self.partials, state.states, strict=True)):
+            columns |= {f"{k}.{name}": column for name, column in partial.to_arrow(part).items()}
+        return {name: arrays.to_lists(state.offsets, column) for name, column in columns.items()}
+
+    def from_arrow(self, columns: dict[str, pa.Array]) -> Labelled:
+        states: list[Any] = []
+        for k, partial in enumerate(self.partials):
+            own = [name for name in columns if name.startswith(f"{k}.")]
+            states.append(
+                partial.from_arrow({n.removeprefix(f"{k}."): arrays.list_items(columns[n]) for n in own})
+            )
+        return Labelled(
+            arrays.from_lists(columns["label"]), arrays.list_items(columns["label"]), tuple(states)
+        )
+
+
+def _numbered(cells: Ints, size: int) -> tuple[Ints, Ints]:
+    """The cells (0 to size - 1) that occur, in order, and for each entry the number of its own; -1 stays.
+
+    >>> _numbered(np.array([5, -1, 2, 5]), 6)
+    (array([2, 5]), array([ 1, -1,  0,  1]))
+    """
+    there = cells >= 0
+    number = np.full(len(cells), -1, dtype=np.int64)
+    if size > _ROOM * len(cells):
+        present, number[there] = np.unique(cells[there], return_inverse=True)
+        return present, number
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[cells[there]] = True
+    number[there] = (np.cumsum(occurs) - 1)[cells[there]]
+    return np.flatnonzero(occurs), number
