@@ -160,3 +160,14 @@ def test_errors_of_user_code_name_the_window_and_the_time() -> None:
         UserCodeError, match=r"Elsewhere: containing must give windows around 5: got \[6, 7\)"
     ):
         Elsewhere().last_end(np.array([5]))
+
+
+def test_windows_of_the_user_have_an_end() -> None:
+    class Endless(Shifts):
+        def containing(self, time: int) -> Iterable[tuple[int, int]]:
+            return [(0, 10**30)]
+
+    with pytest.raises(
+        UserCodeError, match=r"Endless: containing must give times within \+-2\*\*62: got \[0, 10"
+    ):
+        Endless().windows(np.array([5]), NEG_INF, INF)

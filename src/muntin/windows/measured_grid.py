@@ -14,7 +14,6 @@ import numpy as np
 
 from muntin.errors import DataError
 from muntin.expressions import as_expr
-from muntin.timeline import LIMIT
 from muntin.windows.base import Contexts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
 from muntin.windows.validation import fail
@@ -62,9 +61,10 @@ class MeasureGrid:
                     "round the lengths, or cast the column to float64"
                 )
             return (at - self.offset - self.length) // self.slide + 1, (at - self.offset) // self.slide
-        if len(at) and np.abs(at).max() > LIMIT / self.scale:
+        # With decimals, edges are quotients of whole numbers that a float must hold exactly.
+        if self.scale > 1 and len(at) and np.abs(at).max() > 2**53 / self.scale:
             raise DataError(
-                f"{window} needs a measure below 2**62 / {self.scale}: got {np.abs(at).max()}; "
+                f"{window} needs a measure below 2**53 / {self.scale}: got {np.abs(at).max()}; "
                 "write the lengths with fewer digits"
             )
         return grid_numbers(at, self.length, self.slide, self.offset, self.scale)

@@ -26,6 +26,7 @@ from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
 from muntin.windows.records import Record, guarded, records_of
+from muntin.windows.validation import LONGEST
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
 
@@ -78,7 +79,7 @@ class ContextFree(_UserDefined, ContextFreeWindow):
 
     @abstractmethod
     def next_edge(self, time: int) -> int:
-        """The first edge (start or end of a window) strictly after `time`."""
+        """The first edge (start or end of a window) strictly after `time`, however far if there is none."""
 
     @abstractmethod
     def containing(self, time: int) -> Iterable[tuple[int, int]]:
@@ -140,6 +141,11 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             if not start <= time < end:
                 raise UserCodeError(
                     f"{self.describe()}: containing must give windows around {time}: got [{start}, {end})"
+                )
+            if max(-start, end) > LIMIT + LONGEST:
+                raise UserCodeError(
+                    f"{self.describe()}: containing must give times within +-2**62: got [{start}, {end}) "
+                    f"for {time}; let a window without end grow, as landmark does"
                 )
         return found
 
