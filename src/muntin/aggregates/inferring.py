@@ -31,7 +31,6 @@ _SAMPLES: list[tuple[Callable[[pa.DataType], bool], list[Any]]] = [
     (t.is_boolean, [True, False, True]),
     (t.is_integer, [1, 2, 4]),
     (t.is_floating, [1.0, 2.0, 4.0]),
-    (t.is_decimal, list(map(decimal.Decimal, (1, 2, 4)))),
     (t.is_date, [dt.date(2000, 1, day) for day in (1, 2, 4)]),
     (t.is_time, [dt.time(hour) for hour in (1, 2, 4)]),
     (t.is_duration, [dt.timedelta(seconds=n) for n in (1, 2, 4)]),
@@ -58,7 +57,7 @@ def result_type(functions: Functions, types: tuple[pa.DataType, ...]) -> pa.Data
     except pa.ArrowException as unfit:
         raise _unknown(functions, f"its results are of several types: {unfit}") from unfit
     if not t.is_null(inferred):
-        return inferred
+        return _roomy(inferred)
     if error is not None:
         raise _unknown(functions, f"for sample values, {error}") from error.__cause__
     raise _unknown(functions, "it gives no result for sample values")
@@ -82,10 +81,19 @@ def _sample_results(
 
 def _samples(type_: pa.DataType) -> list[Any]:
     """Harmless values of this type."""
+    if t.is_decimal(type_):
+        return [decimal.Decimal(n).quantize(decimal.Decimal(1).scaleb(-type_.scale)) for n in (1, 2, 4)]
     if t.is_timestamp(type_):
         values: list[Any] = pa.array([0, 1, 3], pa.int64()).cast(type_).to_pylist()
         return values
     return next((values for matches, values in _SAMPLES if matches(type_)), [None] * 3)
+
+
+def _roomy(type_: pa.DataType) -> pa.DataType:
+    """The type with room for more digits than the samples had."""
+    if t.is_decimal(type_):
+        return pa.decimal128(38, type_.scale)
+    return pa.list_(_roomy(type_.value_type)) if t.is_list(type_) else type_
 
 
 def _unknown(functions: Functions, why: str) -> QueryError:

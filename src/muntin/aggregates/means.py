@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, joined, refuse
 from muntin.aggregates.filtering import Complete
 from muntin.aggregates.partials.counts import NotAboveZero, Values
 from muntin.aggregates.partials.exact_sums import exact_sum
@@ -43,20 +43,19 @@ class Mean(Aggregate):
     constructor = "mean"
     invertible = True  # over floats the bound aggregate is not
 
-    def identity(self) -> tuple[int, Any]:
-        return 0, 0
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, Any] | None:
+        return None if value is None else (1, value)
 
-    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, Any]:
-        return self.identity() if value is None else (1, value)
+    def combine(self, p: Any, q: Any) -> Any:
+        return joined(p, q, lambda p, q: (p[0] + q[0], p[1] + q[1]))
 
-    def combine(self, p: tuple[int, Any], q: tuple[int, Any]) -> tuple[int, Any]:
-        return p[0] + q[0], p[1] + q[1]
+    def lower(self, p: tuple[int, Any] | None) -> Any:
+        return None if p is None else p[1] / p[0]
 
-    def lower(self, p: tuple[int, Any]) -> Any:
-        return p[1] / p[0] if p[0] else None
-
-    def invert(self, whole: tuple[int, Any], part: tuple[int, Any]) -> tuple[int, Any]:
-        return whole[0] - part[0], whole[1] - part[1]
+    def invert(self, whole: Any, part: Any) -> Any:
+        if part is None:
+            return whole
+        return (whole[0] - part[0], whole[1] - part[1]) if whole[0] > part[0] else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         (expr,), type_ = self.inputs, arrays.plain_type(types[0])

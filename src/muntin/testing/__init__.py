@@ -1,12 +1,13 @@
-"""For tests of queries and engines: the oracle, transcripts, random scenarios.
+"""For tests of queries and engines: the oracle, transcripts, random scenarios, the laws of aggregates.
 
-    from muntin.testing import Oracle, compare, load_transcripts, replay
+    from muntin.testing import Oracle, compare, laws, load_transcripts, replay
 
 `muntin.testing.strategies` needs hypothesis and is not imported here.
 """
 
 from __future__ import annotations
 
+from muntin.testing import laws
 from muntin.testing.engines import EmbeddedEngine, Engine, OracleEngine, rows_of_table
 from muntin.testing.oracle import Oracle
 from muntin.testing.rows import Row, compare
@@ -29,6 +30,7 @@ __all__ = [
     "Row",
     "Transcript",
     "compare",
+    "laws",
     "load_transcripts",
     "replay",
     "rows_of_table",

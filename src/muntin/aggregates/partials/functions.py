@@ -11,7 +11,7 @@ import numpy as np
 
 from muntin.errors import UserCodeError
 
-__all__ = ["Functions"]
+__all__ = ["Functions", "copied", "unchanged"]
 
 _FIRST, _THEN, _CALLS = 32, 256, 8
 """Watched are the first so many folds, then one of so many; in each of them the first so many calls."""
@@ -90,9 +90,9 @@ class Functions:
         return f"{step}({', '.join(f'{arg!r:.80}' for arg in args)})"
 
     def _watched(self, step: str, args: tuple[Any, ...]) -> Any:
-        before = [_copied(arg) for arg in args]
+        before = [copied(arg) for arg in args]
         result = getattr(self, step)(*args)
-        if all(map(_same, before, args)):
+        if all(map(unchanged, before, args)):
             return result
         called = self._call(step, tuple(before))
         raise UserCodeError(
@@ -104,7 +104,7 @@ class Functions:
 _ATOMS = (bool, int, float, complex, str, bytes, type(None))
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """A copy to compare with later; the value itself if it cannot change or cannot be compared."""
     own: Any = type(value)
     if isinstance(value, _ATOMS) or own.__eq__ is object.__eq__:
@@ -115,7 +115,8 @@ def _copied(value: Any) -> Any:
         return value
 
 
-def _same(before: Any, after: Any) -> bool:
+def unchanged(before: Any, after: Any) -> bool:
+    """Whether a value still is what it was when it was copied."""
     if before is after:
         return True
     if isinstance(after, np.ndarray):
