@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time as clocks
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
 from muntin.connectors.tables import Expected, as_record, to_batch
 from muntin.connectors.types import declared
+from muntin.connectors.waiting import Waiting
 from muntin.errors import MuntinError, QueryError
 from muntin.planning.plan import make_plan
-from muntin.query import EachBatch, QuerySpec
+from muntin.query import QuerySpec
 from muntin.query.files import loads, to_toml
 from muntin.slicing import snapshot as snapshots
 from muntin.slicing.arrivals import BadTupleError, Misfit
@@ -23,9 +23,6 @@ from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import TimeColumn, span
 from muntin.windows.base import Window
-
-BUFFER = 4096
-"""Records that are gathered before they are sliced; results do not depend on it."""
 
 
 def run(query: QuerySpec, data: object, schema: object = None) -> pa.Table:
@@ -65,7 +62,7 @@ class Operator:
         self._engine.lag = self._lag
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
-        self._records: list[Mapping[str, Any]] = []
+        self._waiting = Waiting(self._engine)
         self._engine.declared = declared(schema)
         columns = columns_read(query, (window for _, window in query.windows))
         if columns is not None and columns <= self._engine.declared.keys():
@@ -82,12 +79,12 @@ class Operator:
         """
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
-        if record is not None:
-            self._records.append(record)
-            if len(self._records) < BUFFER and not self._prompt():
-                return self._nothing()
-            return self.flush()
+        if record is not None and self._waiting.take(record):
+            return self.flush() if self._waiting.over else self._nothing()
         self._slice_records()
+        if record is not None:
+            self._waiting.records.append(record)
+            return self.flush()
         return self._due(self._take(*to_batch(data, self._expected())))
 
     def flush(self) -> pa.Table:
@@ -97,9 +94,10 @@ class Operator:
 
     def _slice_records(self) -> None:
         """Slice the buffered records. A bad one is told; those before it count, those behind it wait."""
-        if not self._records:
+        records = self._waiting.records
+        if not records:
             return
-        batch, misfits = to_batch(self._records, self._expected())
+        batch, misfits = to_batch(records, self._expected())
         done, size = 0, len(batch)
         while done < len(batch):
             own = [replace(m, row=m.row - done) for m in misfits if done <= m.row < done + size]
@@ -107,12 +105,12 @@ class Operator:
                 self._engine.held.append(self._take(batch.slice(done, size), own))
             except MuntinError as error:
                 if size == 1:
-                    del self._records[0]
+                    del records[0]
                     raise
                 # Up to the bad one, which is told by itself; of other errors half of them know less.
                 size = max(1, error.row if isinstance(error, BadTupleError) else size // 2)
             else:
-                del self._records[:size]
+                del records[:size]
                 done, size = done + size, len(batch) - done - size
 
     def _expected(self) -> Expected:
@@ -121,8 +119,8 @@ class Operator:
         kind = kind_of_time(engine.spec, windows, self._lag)
         if engine.binding is None:
             return Expected(time, kind, columns_read(engine.spec, windows), engine.declared)
-        schema, columns = engine.binding.schema, engine.binding.columns()
-        types = {name: schema.field(name).type for name in columns - engine.binding.unknown}
+        columns, unknown = engine.binding.columns(), engine.binding.unknown
+        types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
         return Expected(time, kind, columns, types)
 
     def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
@@ -146,12 +144,6 @@ class Operator:
         """These results, behind those that an error kept from being returned."""
         held, self._engine.held = self._engine.held, []
         return _joined([*held, *parts] or [self._nothing()])
-
-    def _prompt(self) -> bool:
-        """Whether a record may complete a window at once, so that it must not wait in the buffer."""
-        return (
-            self._lag is not None or self._engine.in_order or isinstance(self._engine.spec.early, EachBatch)
-        )
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
@@ -210,7 +202,7 @@ class Operator:
     @property
     def watermark(self) -> int:
         """The watermark so far, in the unit inside."""
-        return self._engine.watermark
+        return self._waiting.watermark
 
     @property
     def slices(self) -> int:
@@ -242,6 +234,7 @@ class Operator:
         engine = snapshots.restore(data, lambda text: loads(text, "snapshot", QuerySpec), query)
         operator = cls(engine.spec, watermark_lag=engine.lag, clock=clock)
         operator._engine = engine
+        operator._waiting = Waiting(engine)
         return operator
 
     def stats(self) -> Stats:

@@ -6,6 +6,7 @@ if the program has imported them already.
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ _STAMPS = frozenset({"timestamp", "timestamp with a zone"})
 _INTEGERS = frozenset({"integer"})
 _TIMES = {"integer": (_INTEGERS, _STAMPS), "timestamp": (_STAMPS, _INTEGERS), "": (_STAMPS | _INTEGERS,)}
 """What a time column may hold, by the kind that the query asks for. The other kind is told as such later."""
+
+_SCALARS = (int, dt.datetime, type(None))
+"""Most times are one of these, which are no columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +66,17 @@ def as_record(data: object, time: str, *, forgiving: bool = False) -> Mapping[st
     {'ts': 1, 'tags': ['a', 'b']}
     >>> as_record({"ts": [1, 2], "amount": [2.5, 3.5]}, "ts")
     """
-    if not isinstance(data, Mapping):
+    if type(data) is not dict and not isinstance(data, Mapping):  # the first is far quicker
         return None
     if time not in data:
         if not forgiving or not data or any(_is_column(value) for value in data.values()):
             return None
         data = {time: None, **data}
-    if _is_column(data[time]):
+    if type(data[time]) not in _SCALARS and _is_column(data[time]):
         return None
     for name in data:
-        _check_name(name)
+        if type(name) is not str:
+            _check_name(name)
     return data
 
 
@@ -174,7 +179,7 @@ def _check_name(name: object) -> None:
 def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
     # Arrow's own from_pylist takes the names of the first record and drops the others'. A field that
     # no record of this batch has is null, as it would be beside records that have it.
-    names: dict[Any, None] = dict.fromkeys(expected.types if data else ())
+    names: dict[Any, None] = {}
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise DataError(
@@ -182,6 +187,7 @@ def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBat
                 f"pass {_ACCEPTED}"
             )
         names.update(dict.fromkeys(record))
+    names.update(dict.fromkeys(expected.types if data else ()))
     return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
 
 

@@ -38,6 +38,10 @@ _FITTING = {
 _TOGETHER = ({"integer", "float"}, {"integer", "decimal"})
 """Kinds that have a type in common."""
 _NUMBERS = ("integer", "float")
+_EXACT = {pa.int64(): (-(2**63), 2**63 - 1), pa.float64(): (-(2**53), 2**53)}
+"""The integers that a type holds exactly."""
+_SURE = {float: (pa.float64(),), str: (pa.string(), pa.large_string()), bool: (pa.bool_(),)}
+"""Types that hold every value of a class."""
 
 
 def kind_of_value(value: object) -> str:
@@ -75,6 +79,19 @@ def to_column(
     for row in misfits:
         fitting[row] = None
     return _convert(fitting, wanted), misfits
+
+
+def fits_surely(value: object, wanted: pa.DataType) -> bool:
+    """Whether a quick look tells that a column of the type can hold the value; often it does not tell.
+
+    >>> fits_surely(3, pa.int64()), fits_surely(2**70, pa.int64()), fits_surely(3, pa.string())
+    (True, False, False)
+    """
+    kind = type(value)
+    if kind is int:
+        low, high = _EXACT.get(wanted, (0, -1))
+        return low <= value <= high  # type: ignore[operator]  # an int
+    return value is None or wanted in _SURE.get(kind, ())
 
 
 def as_texts(values: Sequence[Any]) -> pa.Array:

@@ -15,6 +15,8 @@ from muntin.windows.base import ContextFreeWindow
 
 Times = npt.NDArray[np.int64]
 NO_TIMES: Times = np.zeros(0, dtype=np.int64)
+_REACH = 2**50
+"""About 36 years in microseconds; times and edges stay inside int64 by far."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,12 @@ class EdgeSet:
         if not present:
             return NO_TIMES
         return np.unique(np.concatenate(present)) if len(present) > 1 else present[0]
+
+    def after(self, time: int) -> int:
+        """The first edge after this time, or an earlier time where none lies within reach."""
+        found = time - (time - self.offsets) % self.periods + self.periods
+        ahead = [_next_edge(window, time, time + _REACH) for window in self.others]
+        return int(min([time + _REACH, *found, *(edge[0] for edge in ahead if len(edge))]))
 
     def _periodic(self, low: int, high: int, times: Times) -> Times:
         if not len(self.periods):

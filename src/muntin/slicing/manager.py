@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -169,7 +169,7 @@ class SliceManager:
             self.kept.slice(self.watermark)
         waiting, self.waiting = self.waiting, []
         rows = self._together([part.rows for part in waiting])
-        rows.level = self._levels(rows)
+        rows = replace(rows, level=self._levels(rows))  # those that wait stay as they are if this fails
         accepted, late = self._verdicts(rows)
         self.newest = max(self.newest, int(rows.last.max()))
         result = _late_output(rows, late, [part.raw for part in waiting if part.raw is not None])
@@ -298,7 +298,7 @@ class SliceManager:
             window = query.window
             assert isinstance(window, ContextFreeWindow)
             low = max(window.first_start(final), int(self.table.first.min()))
-            if low <= final:
+            if low <= final < INF:
                 parts.append(window.starts(low, final))
         return np.unique(np.concatenate([p for p in parts if len(p)] or [NO_TIMES]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -196,7 +197,7 @@ class SlicingOperator:
         """Move the watermark on and emit what is complete. A lower one is ignored."""
         if self.binding is None:
             self._watermark = max(self._watermark, watermark)
-            return unbound_schema(self.spec).empty_table()
+            return self._untyped
         with whole_or_nothing(self, sliced=True):
             return self._advance(max(watermark, self._watermark), closing=False)
 
@@ -204,7 +205,7 @@ class SlicingOperator:
         """The end of the stream: every window closes."""
         if self.binding is None:
             self._watermark = INF
-            return unbound_schema(self.spec).empty_table()
+            return self._untyped
         with whole_or_nothing(self, sliced=True):
             return self._advance(INF, closing=True)
 
@@ -251,7 +252,11 @@ class SlicingOperator:
 
     def nothing(self) -> pa.Table:
         """No results."""
-        return unbound_schema(self.spec).empty_table() if self.binding is None else self._table([])
+        return self._untyped if self.binding is None else self.results.empty
+
+    @cached_property
+    def _untyped(self) -> pa.Table:
+        return unbound_schema(self.spec).empty_table()
 
     def to_internal(self, watermark: object) -> int:
         """A watermark in the unit inside."""
