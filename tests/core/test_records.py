@@ -90,6 +90,15 @@ def test_results_come_with_the_record_that_makes_them_due() -> None:
     assert op.watermark == 22
 
 
+@pytest.mark.parametrize("lag", [None, 0])
+def test_a_program_may_use_one_dict_for_all_records(lag: int | None) -> None:
+    op, record = query(w.tumbling(10)).operator(watermark_lag=lag), {"t": 0, "v": 0}
+    for t in range(10):
+        record["t"] = record["v"] = t
+        op.process(record)
+    assert op.finish()["total"].to_pylist() == [45]
+
+
 def test_a_session_of_waiting_records_only() -> None:
     op = query(w.session(3)).operator(watermark_lag=40)
     for t in (50, 20, 63):

@@ -83,7 +83,7 @@ class Operator:
             return self.flush() if self._waiting.over else self._nothing()
         self._slice_records()
         if record is not None:
-            self._waiting.records.append(record)
+            self._waiting.records.append(dict(record))
             return self.flush()
         return self._due(self._take(*to_batch(data, self._expected())))
 
@@ -107,7 +107,7 @@ class Operator:
                 if size == 1:
                     del records[0]
                     raise
-                # Up to the bad one, which is told by itself; of other errors half of them know less.
+                # Of a bad tuple the row is known; any other culprit is found by halving.
                 size = max(1, error.row if isinstance(error, BadTupleError) else size // 2)
             else:
                 del records[:size]

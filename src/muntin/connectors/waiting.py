@@ -57,7 +57,7 @@ class Waiting:
             self._watermark = max(self._watermark, time - self._lag)
             if len(self.engine.live.gaps):
                 self._due = min(self._due, time + self.engine.live.gap + 1)
-        self.records.append(record)
+        self.records.append(dict(record))  # programs use one dict again and again
         return True
 
     @property
