@@ -98,6 +98,7 @@ WINDOWS = st.one_of(
     st.builds(w.delta, COLUMNS, st.floats(0.001, 1e6)),
     st.builds(w.boundary, COLUMNS, st.integers(1, 100)),
     st.builds(w.until, INPUTS.map(a.sum), st.integers(1, 100)),
+    st.builds(w.until, INPUTS.map(a.max), st.dates() | st.datetimes() | st.text(max_size=3)),
     st.builds(lambda length, n: w.slide_by_tuple(length, every=n), SPANS, COUNTS),
     st.builds(lambda n, every: w.last(n, every=every), COUNTS, SPANS),
     st.builds(

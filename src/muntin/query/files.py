@@ -9,6 +9,7 @@ argument `by`), where a plain one is a name under `column` (or `by`).
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import json
 import re
@@ -215,6 +216,8 @@ def _value(value: object) -> str:
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case Expr():
             return _value(value.to_text())
+        case dt.date():  # a datetime is one, too
+            return value.isoformat()
         case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
     if callable(value):

@@ -32,6 +32,7 @@ from muntin.slicing.registry import (
     Registry,
 )
 from muntin.timeline import INF, NEG_INF
+from muntin.windows import Landmark
 from muntin.windows.base import ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
@@ -172,7 +173,10 @@ class WindowManager:
         """All windows between the first and the last tuple of each key, empty ones too."""
         slices = self.slices
         expired = max(before - slices.lateness, NEG_INF)
-        windows = self._extent(query).windows(query, expired, slices.watermark, slices.newest)
+        upto = slices.watermark
+        if isinstance(query.window, Landmark) and upto == INF:  # it has no last window
+            upto = max(before, query.window.edge_after(slices.newest))
+        windows = self._extent(query).windows(query, expired, upto)
         listing = list_spanned(slices.live.number(query), *windows, slices.table, slices.keys)
         # A window that expired while it was empty stays so: what lies in it came too late for it.
         listing.hi = np.where(listing.end <= expired, listing.lo, listing.hi)

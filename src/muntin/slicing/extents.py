@@ -15,7 +15,6 @@ import numpy.typing as npt
 from muntin.slicing.batch import Batch
 from muntin.slicing.live import LiveQuery
 from muntin.timeline import INF, NEG_INF
-from muntin.windows import Landmark
 from muntin.windows.base import ContextFreeWindow
 
 __all__ = ["Extent"]
@@ -69,20 +68,18 @@ class Extent:
         np.minimum.at(self.first, key, np.maximum(time, final))
         np.maximum.at(self.last, key, time)
 
-    def windows(
-        self, query: LiveQuery, expired: int, upto: int, newest: int
-    ) -> tuple[Column, Column, Column]:
+    def windows(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column, Column]:
         """(key, start, end) of the windows that overlap an extent and end in (expired, upto].
 
         Also those that end before, of keys whose last tuple came since: they lie behind the one that
-        was the last before. `newest` is the newest tuple of the stream, where endless windows stop.
+        was the last before.
         """
         from muntin.slicing.listing_kernels import spanned_windows
 
         key, done = self._behind(query, expired, upto)
         last, shown = self.last[key], self.shown[key]
         self.shown = self.last
-        start, end = _around(query, np.minimum(done, last), last, upto, newest)
+        start, end = _around(query, np.minimum(done, last), last, upto)
         least = np.minimum.accumulate(start[::-1])[::-1]  # no later window starts before
         arguments = (start, end, least, done, last, shown, expired)
         out = np.empty((2, len(key) + 1024), dtype=np.int64)
@@ -106,7 +103,7 @@ class Extent:
         return key[needed], done[needed]
 
 
-def _around(query: LiveQuery, low: Column, high: Column, upto: int, newest: int) -> tuple[Column, Column]:
+def _around(query: LiveQuery, low: Column, high: Column, upto: int) -> tuple[Column, Column]:
     """All windows that overlap one of these spans, in the order of their ends."""
     window = query.window
     assert isinstance(window, ContextFreeWindow)
@@ -114,8 +111,6 @@ def _around(query: LiveQuery, low: Column, high: Column, upto: int, newest: int)
     low, high = low[order], np.maximum.accumulate(high[order])
     apart = low[1:] > high[:-1]  # other spans overlap, and become one
     low, high = low[np.append(True, apart)[: len(low)]], high[np.append(apart, True)[: len(high)]]
-    if isinstance(window, Landmark) and upto == INF:
-        high[-1:] = np.maximum(high[-1:], newest)
     start, end = window.overlapping(low, high, query.after, upto)
     served = start >= query.since
     return start[served], end[served]

@@ -113,11 +113,15 @@ class Landmark(ContextFreeWindow):
         if reached == len(last):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if upto == INF:
-            upto = int(last[-1]) + self.every
+            upto = self.edge_after(int(last[-1]))
         # The first span that reaches the landmark overlaps every window that ends after it began.
         begun = max(after, int(first[reached]), self.start)
         ends = multiples(self.start, self.every, begun + 1, upto)
         return np.full(len(ends), self.start, np.int64), ends
+
+    def edge_after(self, time: int) -> int:
+        """The first edge after a time, where an endless series of windows stops."""
+        return time - (time - self.start) % self.every + self.every
 
     def last_end(self, times: Ints) -> Ints:
         return np.where(times >= self.start, INF, NEG_INF)
