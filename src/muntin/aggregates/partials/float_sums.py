@@ -14,9 +14,6 @@ from muntin.expressions import Expr
 
 __all__ = ["FloatSum", "LogSum", "ProductSum"]
 
-_SPLIT = 2.0**27 + 1.0
-"""Splits a float into halves whose products are exact."""
-
 
 class _Compensated(NumericPartial):
     """A sum of floats with its rounding errors summed beside it.
@@ -70,12 +67,11 @@ class _Compensated(NumericPartial):
 
     def split_means(self, state: Floats, count: Ints) -> tuple[Floats, Floats]:
         """The means as floats, and what rounding took from them."""
-        n = np.maximum(count, 1).astype(np.float64)
-        base = self.floats(state) / n
-        with np.errstate(invalid="ignore", over="ignore"):
-            product = base * n
-            left = ((state[:, 0] - product) + _product_error(base, n, product) + state[:, 1]) / n
-        return base, np.where(np.isfinite(left), left, 0.0)
+        from muntin.aggregates.partials.sum_kernels import split_float_means
+
+        base, rest = np.empty(len(count)), np.empty(len(count))
+        split_float_means(state, count, base, rest)
+        return base, rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +106,3 @@ class ProductSum(_Compensated):
     def addends(self, g: Groups) -> tuple[Floats, Bools | None]:
         with np.errstate(invalid="ignore", over="ignore"):
             return g.floats(self.x) * g.floats(self.y), g.valid_in_all((self.x, self.y))
-
-
-def _product_error(a: Floats, b: Floats, product: Floats) -> Floats:
-    """What rounding added to a * b, exactly (Dekker)."""
-    a_high, b_high = a * _SPLIT - (a * _SPLIT - a), b * _SPLIT - (b * _SPLIT - b)
-    a_low, b_low = a - a_high, b - b_high
-    return ((product - a_high * b_high) - a_low * b_high - a_high * b_low) - a_low * b_low

@@ -1,7 +1,8 @@
 """Compiled central moments.
 
 A mean is a pair (base, rest). Where `exact` is not None, values and bases are integers, otherwise
-floats; Numba compiles a variant for each.
+floats. The power is the fourth, the third, or else the second. Numba compiles a variant for each: a
+test inside the loops would keep them from being vectorised.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def _apart(x: Any, base: Any, exact: bool | None) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _power(d: float, order: int) -> float:
+def _power(d: float, third: bool | None, fourth: bool | None) -> float:
     square = d * d
-    if order == 2:
-        return square
-    if order == 3:
+    if fourth is not None:
+        return square * square
+    if third is not None:
         return square * d
-    return square * square
+    return square
 
 
 @njit(cache=True, nogil=True)
@@ -50,7 +51,8 @@ def power_runs(
     group: Ints,
     base: Numbers,
     rest: Floats,
-    order: int,
+    third: bool | None,
+    fourth: bool | None,
     out: Floats,
 ) -> None:
     """Add the powers of the deviations of each run to its group; lanes, so that additions do not wait."""
@@ -67,18 +69,18 @@ def power_runs(
                 block = values[a : a + _LANES]
                 if valid is None:
                     for k in range(_LANES):
-                        lanes[k] += _power(_apart(block[k], m, exact) - s, order)
+                        lanes[k] += _power(_apart(block[k], m, exact) - s, third, fourth)
                 else:
                     ok = valid[a : a + _LANES]
                     for k in range(_LANES):
                         d = _apart(block[k], m, exact) - s
-                        lanes[k] += _power(d, order) if ok[k] else 0.0
+                        lanes[k] += _power(d, third, fourth) if ok[k] else 0.0
                 a += _LANES
             for k in range(_LANES):
                 total += lanes[k]
         for i in range(a, b):
             if valid is None or valid[i]:
-                total += _power(_apart(values[i], m, exact) - s, order)
+                total += _power(_apart(values[i], m, exact) - s, third, fourth)
         out[group[r]] += total
 
 
@@ -90,7 +92,8 @@ def power_scatter(
     group: Ints,
     base: Numbers,
     rest: Floats,
-    order: int,
+    third: bool | None,
+    fourth: bool | None,
     out: Floats,
 ) -> None:
     """Add the powers of the deviations to their groups."""
@@ -100,7 +103,7 @@ def power_scatter(
             continue
         if valid is not None and not valid[i]:
             continue
-        out[g] += _power(_apart(values[i], base[g], exact) - rest[g], order)
+        out[g] += _power(_apart(values[i], base[g], exact) - rest[g], third, fourth)
 
 
 @njit(cache=True, nogil=True)

@@ -57,10 +57,11 @@ class CentralMoment(NumericPartial):
         out: Floats = self.zeros(g.n)
         values, exact = _values(g, self.expr, self.total)
         valid = g.valid(self.expr)
+        power = _if(self.order == 3), _if(self.order == 4)
         if g.ordered:
-            power_runs(values, exact, valid, *g.runs(), base, rest, self.order, out)
+            power_runs(values, exact, valid, *g.runs(), base, rest, *power, out)
         else:
-            power_scatter(values, exact, valid, g.ids(), base, rest, self.order, out)
+            power_scatter(values, exact, valid, g.ids(), base, rest, *power, out)
         return out
 
     def reduce(
@@ -152,9 +153,14 @@ def deviating(squares: Floats, total: Total, sums: State, count: Ints) -> Bools:
 
 
 def _values(g: Groups, expr: Expr, total: Total) -> tuple[npt.NDArray[Any], bool | None]:
-    return (g.keys(expr), True) if isinstance(total, ExactSum) else (g.floats(expr), None)
+    exact = _exact(total)
+    return g.floats(expr) if exact is None else g.keys(expr), exact
 
 
 def _exact(total: Total) -> bool | None:
-    """Tells kernels whether the bases of the means are integers; None compiles the other variant."""
-    return True if isinstance(total, ExactSum) else None
+    return _if(isinstance(total, ExactSum))
+
+
+def _if(condition: bool) -> bool | None:
+    """A condition for kernels that are compiled apart for None."""
+    return True if condition else None

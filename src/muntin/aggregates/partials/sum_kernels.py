@@ -12,6 +12,8 @@ from numba import njit
 from muntin.aggregates.arrays import Bools, Floats, Ints
 
 _LANES = 32
+_SPLIT = 2.0**27 + 1.0
+"""Splits a float into halves whose products are exact."""
 
 
 @njit(cache=True, nogil=True)
@@ -126,3 +128,27 @@ def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Fl
             error += e + state[r, 1]
         out[j, 0] = total
         out[j, 1] = error
+
+
+@njit(cache=True, nogil=True)
+def _product_error(a: float, b: float, product: float) -> float:
+    """What rounding added to a * b, exactly (Dekker)."""
+    a_high = a * _SPLIT - (a * _SPLIT - a)
+    b_high = b * _SPLIT - (b * _SPLIT - b)
+    a_low = a - a_high
+    b_low = b - b_high
+    return ((product - a_high * b_high) - a_low * b_high - a_high * b_low) - a_low * b_low
+
+
+@njit(cache=True, nogil=True)
+def split_float_means(state: Floats, count: Ints, base: Floats, rest: Floats) -> None:
+    """Row by row the mean as a float, and what rounding took from it."""
+    for j in range(count.size):
+        n = float(max(count[j], 1))
+        total = state[j, 0]
+        lost = state[j, 1] if np.isfinite(state[j, 1]) else 0.0
+        mean = (total + lost) / n
+        product = mean * n
+        left = ((total - product) + _product_error(mean, n, product) + lost) / n
+        base[j] = mean
+        rest[j] = left if np.isfinite(left) else 0.0
