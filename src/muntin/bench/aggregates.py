@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -53,6 +54,20 @@ _OWN_ARGUMENTS: dict[str, dict[str, Any]] = {
     "percentiles": {"q": [0.5, 0.9]},
 }
 
+OWN: dict[str, Aggregate] = {
+    "own sum, compiled": a.aggregate("value", lift=int, combine=operator.add, compile=True),
+    "own sum, interpreted": a.aggregate("value", lift=int, combine=operator.add, compile=False),
+    "own weighted mean, compiled": a.aggregate(
+        "value",
+        "price",
+        lift=lambda value, price: (value * price, price),
+        combine=lambda p, q: (p[0] + q[0], p[1] + q[1]),
+        lower=lambda p: p[0] / p[1],
+        compile=True,
+    ),
+}
+"""User-defined aggregates."""
+
 TEN = ("count", "sum", "min", "max", "mean", "stddev", "skewness", "max_count", "arg_max", "last")
 TEN_NAME = "ten in one query"
 
@@ -69,8 +84,9 @@ class Measurement:
 
 
 def catalogue() -> dict[str, Aggregate]:
-    """One of each aggregate that `muntin.aggregates` has, but for the user-defined."""
-    return {name: _one(name) for name in a.__all__ if name.islower() and name not in ("aggregate", "col")}
+    """One of each aggregate that `muntin.aggregates` has, and a few of one's own."""
+    built_in = [name for name in a.__all__ if name.islower() and name not in ("aggregate", "col")]
+    return {name: _one(name) for name in built_in} | OWN
 
 
 def run_aggregates(tuples: int, in_order: bool, as_json: bool, console: Console) -> None:
@@ -155,9 +171,9 @@ def _seconds(queries: dict[str, Query], batches: list[pa.RecordBatch], in_order:
 
 
 def _drive(query: Query, batches: list[pa.RecordBatch], in_order: bool) -> float:
-    operator = Operator(query, in_order=True) if in_order else Operator(query, watermark_lag="2 seconds")
+    op = Operator(query, in_order=True) if in_order else Operator(query, watermark_lag="2 seconds")
     started = time.process_time()
     for batch in batches:
-        operator.process(batch)
-    operator.finish()
+        op.process(batch)
+    op.finish()
     return time.process_time() - started
