@@ -165,12 +165,9 @@ class SliceManager:
         """Decide for the waiting tuples which queries they still count for; returns what came too late."""
         if not self.waiting:
             return []
-        if self.kept is not None:
-            self.kept.slice(self.watermark)
+        rows = self._all_waiting()
         waiting, self.waiting = self.waiting, []
-        rows = self._together([part.rows for part in waiting])
-        rows = replace(rows, level=self._levels(rows))  # those that wait stay as they are if this fails
-        accepted, late = self._verdicts(rows)
+        accepted, late = self._verdicts(rows, self.live.queries)
         self.newest = max(self.newest, int(rows.last.max()))
         result = _late_output(rows, late, [part.raw for part in waiting if part.raw is not None])
         self._drop_unheard(rows, ~accepted)
@@ -179,6 +176,21 @@ class SliceManager:
             accepted_rows = rows.take(np.flatnonzero(accepted), self.partials)
             self._merge(accepted_rows, self._edges_of_rows(accepted_rows))
         return result
+
+    def late_for(self, query: LiveQuery) -> list[Late]:
+        """What has come too late for a query that ends now; for the others the tuples go on waiting."""
+        if not self.waiting:
+            return []
+        rows = self._all_waiting()
+        _, late = self._verdicts(rows, (query,))
+        return _late_output(rows, late, [part.raw for part in self.waiting if part.raw is not None])
+
+    def _all_waiting(self) -> SliceTable:
+        """The slices of all that waits, with their levels."""
+        if self.kept is not None:
+            self.kept.slice(self.watermark)
+        rows = self._together([part.rows for part in self.waiting])
+        return replace(rows, level=self._levels(rows))  # those that wait stay as they are
 
     def _together(self, parts: list[SliceTable]) -> SliceTable:
         """The slices of these rows, as if their tuples had come at once."""
@@ -209,11 +221,13 @@ class SliceManager:
             level[members[members >= 0]] = c + 1
         return level
 
-    def _verdicts(self, rows: SliceTable) -> tuple[Mask, list[tuple[LiveQuery, Mask]]]:
-        """Which rows some query takes, and for each query which rows it is too late for."""
+    def _verdicts(
+        self, rows: SliceTable, queries: tuple[LiveQuery, ...]
+    ) -> tuple[Mask, list[tuple[LiveQuery, Mask]]]:
+        """Which rows some of these queries take, and for each query which rows it is too late for."""
         accepted = np.zeros(len(rows), dtype=np.bool_)
         late: list[tuple[LiveQuery, Mask]] = []
-        for query in self.live.queries:
+        for query in queries:
             mine = rows.first >= query.since
             if isinstance(query.window, ContextFreeWindow):
                 ends = query.window.last_end(rows.first)

@@ -360,9 +360,10 @@ class SlicingOperator:
         if len(names) == 1:
             raise QueryError(f'"{name}" is the only query left; drop the operator instead')
         with whole_or_nothing(self, sliced=True):
+            gone = self.live.queries[names.index(name)]
             if self.binding is not None:  # while it can still be told what came too late for it
-                self.late += self.slices.judge()
-            self._replace(LiveSet(tuple(q for q in self.live.queries if q.name != name)))
+                self.late += self.slices.late_for(gone)
+            self._replace(LiveSet(tuple(q for q in self.live.queries if q is not gone)))
         if self.binding is not None:
             self.windows.registries.pop(name, None)
             self.windows.extents.pop(name, None)
