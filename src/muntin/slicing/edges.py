@@ -61,7 +61,7 @@ class EdgeSet:
         for window in self.others:
             parts += [
                 _last_edge(window, low, oldest),
-                window.edges(low, high),
+                *_edges_among(window, low, high, times),
                 _next_edge(window, high, newest),
             ]
         if len(self.points):
@@ -96,6 +96,32 @@ class EdgeSet:
         return np.unique(np.concatenate([floor, out[:count], beyond]))
 
 
+def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -> list[Times]:
+    """Edges in [low, high]; where they would be far more than tuples, those in and next to groups of them."""
+    if not _many(window, low, high, 8 * len(times) + 4096):
+        return [window.edges(low, high)]
+    ordered = np.unique(times)
+    cut = np.flatnonzero(ordered[1:] - ordered[:-1] > (high - low) // 1024)
+    ends, begins = ordered[cut].tolist(), ordered[cut + 1].tolist()
+    parts = []
+    for first, last in zip([low, *begins], [*ends, high], strict=True):
+        parts += _edges_among(window, first, last, ordered[(ordered >= first) & (ordered <= last)])
+    for end, begin in zip(ends, begins, strict=True):
+        parts += [_next_edge(window, end, begin), _last_edge(window, begin, end)]
+    return parts
+
+
+def _many(window: ContextFreeWindow, low: int, high: int, limit: int) -> bool:
+    """Whether there seem to be more edges than that; looks at a small part of them."""
+    reach = 1
+    while high - low > limit:
+        found = len(window.edges(low, min(high, low + reach)))
+        if found > 64 or reach > high - low:
+            return found * (high - low) > limit * reach
+        reach *= 64
+    return False
+
+
 def _last_edge(window: ContextFreeWindow, until: int, oldest: int) -> Times:
     """The last edge in [oldest, until], if there is one; found in steps that grow, however old that is."""
     reach = 1
@@ -124,6 +150,7 @@ def crossed(window: ContextFreeWindow, first: Times, last: Times) -> npt.NDArray
         for offset, period in fixed:
             cut |= (first - offset) // period != (last - offset) // period
         return cut
-    edges = window.edges(int(first.min()), int(last.max()))
+    times = np.concatenate([first, last])
+    edges = np.unique(np.concatenate(_edges_among(window, int(times.min()), int(times.max()), times)))
     sides = (np.searchsorted(edges, times, side="right") for times in (first, last))
     return np.not_equal(*sides)

@@ -22,7 +22,7 @@ from muntin.errors import DataError, QueryError, nearest
 from muntin.timeline import INF, NEG_INF, Micros
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
-from muntin.windows.grids import unseen_ranges
+from muntin.windows.grids import integer_ranges, unseen_ranges
 from muntin.windows.validation import fail, flag, plain, shown, text, time_offset
 
 __all__ = ["Calendar", "calendar"]
@@ -101,18 +101,14 @@ class Calendar(ContextFreeWindow):
         return self.edges(lo, hi)
 
     def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        if not len(last):
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        edges = self._edges_around(int(first[0]), int(last[-1]))
+        edges = self._edges_around(first, last)
         number = unseen_ranges(_numbers(edges, first), _numbers(edges, last))
         starts, ends = edges[number], edges[number + 1]
         inside = (ends > after) & (ends <= upto)
         return starts[inside], ends[inside]
 
     def last_end(self, times: Ints) -> Ints:
-        if not len(times):
-            return np.zeros(0, np.int64)
-        edges = self._edges_around(int(times.min()), int(times.max()))
+        edges = self._edges_around(times, times)
         ends: Ints = edges[_numbers(edges, times) + 1]
         return ends
 
@@ -124,19 +120,25 @@ class Calendar(ContextFreeWindow):
         around = self._around(after, after)
         return int(around[np.searchsorted(around, after, side="right") - 1])
 
-    def _edges_around(self, lo: int, hi: int) -> Ints:
+    def _edges_around(self, first: Ints, last: Ints) -> Ints:
+        """All edges in the spans [first, last], and at least one before and one behind each of them."""
+        if not len(first):
+            return np.zeros(0, np.int64)
+        lo, hi = int(first.min()), int(last.max())
         if lo < _EARLIEST or hi > _LATEST:
             raise DataError(
                 f"calendar windows know the years {_FIRST_YEAR} to {_LAST_YEAR - 1}: "
                 f"got {lo if lo < _EARLIEST else hi} microseconds; check the unit of the time column"
             )
-        return self._around(lo, hi)
+        # A zone is at most a day away from UTC, and an offset at most a year long.
+        return self._edges_of(integer_ranges(_years(first) - 2, _years(last) + 2))
 
     def _around(self, lo: int, hi: int) -> Ints:
-        """All edges in [lo, hi], and at least one before and one behind."""
-        # A zone is at most a day away from UTC, and an offset at most a year long.
-        first, last = _year(lo) - 2, _year(hi) + 2
-        parts = [_edges_of_year(self.unit, self.tz, int(self.offset), y) for y in range(first, last + 1)]
+        return self._edges_around(np.array([lo]), np.array([hi]))
+
+    def _edges_of(self, years: Ints) -> Ints:
+        distinct = np.unique(years).tolist()
+        parts = [_edges_of_year(self.unit, self.tz, int(self.offset), year) for year in distinct]
         # Not only unique: the two sides of a day that was left out are one edge.
         return np.unique(np.concatenate(parts))
 
@@ -183,8 +185,8 @@ def _meant(tz: str) -> str:
     return f"did you mean {names}?" if names else 'write a place, like "Europe/Berlin", or "UTC"'
 
 
-def _year(time: int) -> int:
-    return (_EPOCH + dt.timedelta(microseconds=time)).year
+def _years(times: Ints) -> Ints:
+    return times.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + _EPOCH.year
 
 
 @lru_cache(maxsize=4096)
