@@ -413,9 +413,11 @@ def factorial(n: int) -> int:
         ({"lift": lambda v, by=2: v, "combine": max}, "arguments with defaults"),
         ({"lift": lambda v: v.bit_length(), "combine": max}, "the attribute bit_length is not compiled"),
         ({"lift": lambda v: builtins.max(v, 1.5), "combine": max}, "it uses builtins, a module"),
-        ({"lift": lambda v: max(v, 1.5), "combine": max}, "max of int64 and float64 is not compiled"),
+        ({"lift": lambda v: max(v, 1.5), "combine": max}, r"max\(int64, float64\) is not compiled"),
         ({"lift": lambda v: (v, (v, v)), "combine": lambda p, q: p}, "a number or a tuple of numbers"),
         ({"lift": lambda v: hash(v), "combine": max}, "it uses hash"),
+        ({"lift": lambda v: v**v, "combine": max}, r"pow\(int64, int64\) is not compiled"),
+        ({"lift": lambda v: v | 1.5, "combine": max}, r"or_\(int64, float64\) is not compiled"),
         ({"lift": lambda v: factorial(v), "combine": max}, "a function that calls itself"),
     ],
 )  # fmt: skip

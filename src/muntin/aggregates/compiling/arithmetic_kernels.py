@@ -15,8 +15,6 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from muntin.aggregates.compiling.refusal_kernels import unknown
-
 CHECKED: dict[Any, Any] = {}
 """What takes the place of an operator or of a function in compiled code."""
 
@@ -78,12 +76,21 @@ def _exact(instruction: str) -> Any:
 plus, minus, times = map(_exact, ("sadd_with_overflow", "ssub_with_overflow", "smul_with_overflow"))
 
 
+def real(x: Any) -> Any:
+    """A number as a float, also a boolean, which Numba's own does not take; only compiled."""
+
+
+@overload(real, strict=False)
+def _real(x: Any) -> Any:
+    return (lambda x: 1.0 if x else 0.0) if is_truth(x) else lambda x: float(x)
+
+
 @njit(nogil=True)
-def exactly(i: int) -> float:
+def exactly(i: int) -> Any:
     """An integer as a float, if that is no rounding."""
     if i > EXACT or i < -EXACT:
         raise OverflowError("an integer beyond 2**53 beside a float")
-    return float(i)
+    return real(i)
 
 
 # --- plus, minus, times ---------------------------------------------------------------------
@@ -93,35 +100,35 @@ def exactly(i: int) -> float:
 def _add(a: Any, b: Any) -> Any:
     if is_whole(a, b):
         return lambda a, b: plus(a, b)
-    return (lambda a, b: float(a) + float(b)) if is_number(a, b) else unknown("+", a, b)
+    return (lambda a, b: real(a) + real(b)) if is_number(a, b) else None
 
 
 @checked(operator.sub, operator.isub)
 def _sub(a: Any, b: Any) -> Any:
     if is_whole(a, b):
         return lambda a, b: minus(a, b)
-    return (lambda a, b: float(a) - float(b)) if is_number(a, b) else unknown("-", a, b)
+    return (lambda a, b: real(a) - real(b)) if is_number(a, b) else None
 
 
 @checked(operator.mul, operator.imul)
 def _mul(a: Any, b: Any) -> Any:
     if is_whole(a, b):
         return lambda a, b: times(a, b)
-    return (lambda a, b: float(a) * float(b)) if is_number(a, b) else unknown("*", a, b)
+    return (lambda a, b: real(a) * real(b)) if is_number(a, b) else None
 
 
 @checked(operator.neg)
 def _neg(a: Any) -> Any:
     if is_whole(a):
         return lambda a: minus(0, a)
-    return (lambda a: -a) if is_number(a) else unknown("-", a)
+    return (lambda a: -a) if is_number(a) else None
 
 
 @checked(operator.pos)
 def _pos(a: Any) -> Any:
     if is_whole(a):
         return lambda a: plus(0, a)
-    return (lambda a: a) if is_number(a) else unknown("+", a)
+    return (lambda a: a) if is_number(a) else None
 
 
 # --- divisions: by zero they raise, which is Numba's Python error model -----------------------
@@ -131,21 +138,21 @@ def _pos(a: Any) -> Any:
 def _truediv(a: Any, b: Any) -> Any:
     if is_whole(a, b):  # Python rounds the quotient once, also that of integers no float can hold
         return lambda a, b: exactly(a) / exactly(b)
-    return (lambda a, b: float(a) / float(b)) if is_number(a, b) else unknown("/", a, b)
+    return (lambda a, b: real(a) / real(b)) if is_number(a, b) else None
 
 
 @checked(operator.floordiv, operator.ifloordiv)
 def _floordiv(a: Any, b: Any) -> Any:
     if is_whole(a, b):
         return lambda a, b: minus(0, a) if b == -1 else int(a) // int(b)
-    return (lambda a, b: float(a) // float(b)) if is_number(a, b) else unknown("//", a, b)
+    return (lambda a, b: real(a) // real(b)) if is_number(a, b) else None
 
 
 @checked(operator.mod, operator.imod)
 def _mod(a: Any, b: Any) -> Any:
     if is_whole(a, b):
         return lambda a, b: 0 if b == -1 else int(a) % int(b)
-    return (lambda a, b: float(a) % float(b)) if is_number(a, b) else unknown("%", a, b)
+    return (lambda a, b: real(a) % real(b)) if is_number(a, b) else None
 
 
 # --- powers -----------------------------------------------------------------------------------
@@ -155,8 +162,8 @@ def _mod(a: Any, b: Any) -> Any:
 def _pow(a: Any, b: Any) -> Any:
     if is_whole(a, b):  # of a negative exponent Python makes a float
         known = isinstance(b, types.IntegerLiteral) and b.literal_value >= 0
-        return _whole_power if known else unknown("** with an exponent that is not written out", a, b)
-    return _power if is_number(a, b) else unknown("**", a, b)
+        return _whole_power if known else None
+    return _power if is_number(a, b) else None
 
 
 def _whole_power(a: Any, b: Any) -> Any:
@@ -167,7 +174,7 @@ def _whole_power(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    x, y = float(a), float(b)
+    x, y = real(a), real(b)
     if x < 0.0 and math.isfinite(y) and y != math.floor(y):
         raise ValueError("a power that is a complex number")
     if x == 0.0 and y < 0.0:
@@ -189,7 +196,7 @@ def _comparison(original: Any) -> None:
         if is_whole(a, b):
             return lambda a, b: compare(int(a), int(b))
         if not is_number(a, b):
-            return unknown(original.__name__, a, b)
+            return None
         if is_whole(a):
             return lambda a, b: compare(exactly(a), b)
         return (lambda a, b: compare(a, exactly(b))) if is_whole(b) else lambda a, b: compare(a, b)
@@ -214,31 +221,31 @@ for _original in _COMPARE:
 def _and(a: Any, b: Any) -> Any:
     if is_truth(a, b):
         return lambda a, b: a & b
-    return (lambda a, b: int(a) & int(b)) if is_whole(a, b) else unknown("&", a, b)
+    return (lambda a, b: int(a) & int(b)) if is_whole(a, b) else None
 
 
 @checked(operator.or_, operator.ior)
 def _or(a: Any, b: Any) -> Any:
     if is_truth(a, b):
         return lambda a, b: a | b
-    return (lambda a, b: int(a) | int(b)) if is_whole(a, b) else unknown("|", a, b)
+    return (lambda a, b: int(a) | int(b)) if is_whole(a, b) else None
 
 
 @checked(operator.xor, operator.ixor)
 def _xor(a: Any, b: Any) -> Any:
     if is_truth(a, b):
         return lambda a, b: a ^ b
-    return (lambda a, b: int(a) ^ int(b)) if is_whole(a, b) else unknown("^", a, b)
+    return (lambda a, b: int(a) ^ int(b)) if is_whole(a, b) else None
 
 
 @checked(operator.invert)
 def _invert(a: Any) -> Any:
-    return (lambda a: ~int(a)) if is_whole(a) else unknown("~", a)
+    return (lambda a: ~int(a)) if is_whole(a) else None
 
 
 @checked(operator.lshift, operator.ilshift)
 def _lshift(a: Any, b: Any) -> Any:
-    return _shift_left if is_whole(a, b) else unknown("<<", a, b)
+    return _shift_left if is_whole(a, b) else None
 
 
 def _shift_left(a: Any, b: Any) -> Any:
@@ -250,7 +257,7 @@ def _shift_left(a: Any, b: Any) -> Any:
 
 @checked(operator.rshift, operator.irshift)
 def _rshift(a: Any, b: Any) -> Any:
-    return _shift_right if is_whole(a, b) else unknown(">>", a, b)
+    return _shift_right if is_whole(a, b) else None
 
 
 def _shift_right(a: Any, b: Any) -> Any:
@@ -261,4 +268,4 @@ def _shift_right(a: Any, b: Any) -> Any:
 
 @checked(operator.not_)
 def _not(a: Any) -> Any:
-    return (lambda a: not a) if is_number(a) else unknown("not", a)
+    return (lambda a: not a) if is_number(a) else None

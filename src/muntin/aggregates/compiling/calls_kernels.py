@@ -18,20 +18,20 @@ from muntin.aggregates.compiling.arithmetic_kernels import (
     is_whole,
     minus,
     plus,
+    real,
 )
-from muntin.aggregates.compiling.refusal_kernels import unknown
 
 # --- conversions ------------------------------------------------------------------------------
 
 
 @checked(bool, operator.truth)
 def _bool(x: Any) -> Any:
-    return (lambda x: bool(x)) if is_number(x) else unknown("bool", x)
+    return (lambda x: bool(x)) if is_number(x) else None
 
 
 @checked(float)
 def _float(x: Any) -> Any:
-    return (lambda x: float(x)) if is_number(x) else unknown("float", x)
+    return (lambda x: real(x)) if is_number(x) else None
 
 
 @njit(nogil=True)
@@ -46,21 +46,21 @@ def _fitting(x: float) -> int:
 def _int(x: Any) -> Any:
     if is_whole(x):
         return lambda x: plus(x, 0)
-    return (lambda x: _fitting(x)) if is_number(x) else unknown("int", x)
+    return (lambda x: _fitting(x)) if is_number(x) else None
 
 
 @checked(math.floor)
 def _floor(x: Any) -> Any:
     if is_whole(x):
         return lambda x: plus(x, 0)
-    return (lambda x: _fitting(_down(x))) if is_number(x) else unknown("floor", x)
+    return (lambda x: _fitting(_down(x))) if is_number(x) else None
 
 
 @checked(math.ceil)
 def _ceil(x: Any) -> Any:
     if is_whole(x):
         return lambda x: plus(x, 0)
-    return (lambda x: _fitting(-_down(-x))) if is_number(x) else unknown("ceil", x)
+    return (lambda x: _fitting(-_down(-x))) if is_number(x) else None
 
 
 @njit(nogil=True)
@@ -76,7 +76,7 @@ def _down(x: float) -> float:
 def _round(x: Any) -> Any:
     if is_whole(x):
         return lambda x: plus(x, 0)
-    return (lambda x: _fitting(_nearest(x))) if is_number(x) else unknown("round", x)
+    return (lambda x: _fitting(_nearest(x))) if is_number(x) else None
 
 
 @njit(nogil=True)
@@ -96,7 +96,7 @@ def _nearest(x: float) -> float:
 def _abs(x: Any) -> Any:
     if is_whole(x):
         return lambda x: minus(0, x) if x < 0 else plus(x, 0)
-    return (lambda x: math.fabs(x)) if is_number(x) else unknown("abs", x)
+    return (lambda x: math.fabs(x)) if is_number(x) else None
 
 
 def _alike(*kinds: Any) -> bool:
@@ -115,7 +115,7 @@ def _choice(original: Any, choose: Any) -> None:
     def _of(a: Any, b: Any, c: Any = None) -> Any:
         kinds = [a, b] if c is None or isinstance(c, types.Omitted | types.NoneType) else [a, b, c]
         if not is_number(*kinds) or not _alike(*kinds):
-            return unknown(original.__name__, *kinds)
+            return None
         if len(kinds) == 2:
             return lambda a, b, c=None: better(a, b)
         return lambda a, b, c=None: better(better(a, b), c)
@@ -129,7 +129,7 @@ _choice(min, lambda a, b: b if b < a else a)  # noqa: FURB136
 @checked(divmod)
 def _divmod(a: Any, b: Any) -> Any:
     quotient, remainder = CHECKED[operator.floordiv], CHECKED[operator.mod]
-    return (lambda a, b: (quotient(a, b), remainder(a, b))) if is_number(a, b) else unknown("divmod", a, b)
+    return (lambda a, b: (quotient(a, b), remainder(a, b))) if is_number(a, b) else None
 
 
 # --- mathematics: where there is no result, Python raises and compiled code gives NaN or infinity
@@ -139,14 +139,15 @@ def _function(original: Any) -> None:
     @checked(original)
     def _of(x: Any) -> Any:
         def compute(x: Any) -> Any:
-            result = original(float(x))
-            if math.isnan(result) and not math.isnan(x):
+            argument = real(x)
+            result = original(argument)
+            if math.isnan(result) and not math.isnan(argument):
                 raise ValueError("math domain error")
-            if math.isinf(result) and math.isfinite(x):
+            if math.isinf(result) and math.isfinite(argument):
                 raise OverflowError("math range error")
             return result
 
-        return compute if is_number(x) else unknown(original.__name__, x)
+        return compute if is_number(x) else None
 
 
 for _original in (
@@ -160,14 +161,15 @@ def _function_of_two(original: Any) -> None:
     @checked(original)
     def _of(x: Any, y: Any) -> Any:
         def compute(x: Any, y: Any) -> Any:
-            result = original(float(x), float(y))
-            if math.isnan(result) and not (math.isnan(x) or math.isnan(y)):
+            a, b = real(x), real(y)
+            result = original(a, b)
+            if math.isnan(result) and not (math.isnan(a) or math.isnan(b)):
                 raise ValueError("math domain error")
-            if math.isinf(result) and math.isfinite(x) and math.isfinite(y):
+            if math.isinf(result) and math.isfinite(a) and math.isfinite(b):
                 raise OverflowError("math range error")
             return result
 
-        return compute if is_number(x, y) else unknown(original.__name__, x, y)
+        return compute if is_number(x, y) else None
 
 
 for _of_two in (math.pow, math.atan2, math.copysign):
@@ -177,7 +179,7 @@ for _of_two in (math.pow, math.atan2, math.copysign):
 def _test(original: Any) -> None:
     @checked(original)
     def _of(x: Any) -> Any:
-        return (lambda x: original(float(x))) if is_number(x) else unknown(original.__name__, x)
+        return (lambda x: original(real(x))) if is_number(x) else None
 
 
 for _answering in (math.isnan, math.isinf, math.isfinite):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from numba.core import types
 from numba.core.errors import NumbaError
 
 refused: list[str] = []
-"""Why the last functions could not be compiled, in words; Numba's own are about what stands in for them."""
+"""Why the last functions were refused; where one calls another, Numba hides it in a long message."""
 
 
 class RefusedError(Exception):
@@ -19,13 +17,8 @@ class RefusedError(Exception):
 COMPILER_ERRORS = (RefusedError, NumbaError, ValueError, TypeError, RuntimeError, LookupError, AttributeError)
 """Numba reports most of what it cannot compile as its own errors, and the rest as it comes."""
 
-
-def reason(error: Exception) -> str:
-    """Why a function was not compiled, in a line."""
-    if refused and not isinstance(error, RefusedError):
-        return refused[-1]
-    lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines()]
-    return next((line for line in lines if line and not line.startswith("Failed in")), type(error).__name__)
+_CALL = re.compile(r">>> (\w+\(.*\))")
+_LITERAL = re.compile(r"Literal\[(\w+)\]\([^)]*\)")
 
 
 def refusal(why: str) -> RefusedError:
@@ -34,7 +27,12 @@ def refusal(why: str) -> RefusedError:
     return RefusedError(why)
 
 
-def unknown(what: str, *kinds: Any) -> None:
-    """Note that there is no implementation for these types."""
-    shown = " and ".join(str(types.unliteral(kind)) for kind in kinds)
-    refused.append(f"{what} of {shown} is not compiled")
+def reason(error: Exception) -> str:
+    """Why a function was not compiled, in a line."""
+    if refused and not isinstance(error, RefusedError):
+        return refused[-1]
+    text = re.sub(r"\x1b\[\d*m", "", str(error))
+    if call := _CALL.search(text):  # that Numba knows no implementation for
+        return _LITERAL.sub(r"\1", call[1]) + " is not compiled"
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in lines if line and not line.startswith("Failed in")), type(error).__name__)
