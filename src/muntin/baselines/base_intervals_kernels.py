@@ -25,8 +25,6 @@ from muntin.stores.queue_kernels import (
     lower_bound,
 )
 
-INNER = frozenset({"query_slots"})
-
 
 def insert(D: Any, t: int, v: Any) -> int:
     """One combine on average, at most log2 n."""

@@ -10,88 +10,79 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_kernels import (
-    BELOW,
-    CELLS,
+from muntin.stores.fiba_aggregate_kernels import refresh_leaf
+from muntin.stores.fiba_insert_kernels import split_up
+from muntin.stores.fiba_node_kernels import (
     COUNT,
     FLAGS,
     HEIGHT,
-    KIDS,
+    KID_OWN,
     LEAF,
     LEFT_FINGER,
+    MOST,
     MU,
     OWN,
-    PARENT,
+    PATH,
     SIZE,
-    STRIDE,
     TIMES,
     TOP,
     put_entry,
-    rank,
-    rebalance_overflow,
-    rebalance_underflow,
     room,
-    take_entry,
 )
-from muntin.stores.placeholders import ONE, combine, get, lift, put
+from muntin.stores.fiba_remove_kernels import evict_at
+from muntin.stores.fiba_search_kernels import search
+from muntin.stores.placeholders import combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, EMPTY, FULL, OK
 
-INNER = frozenset({"refresh", "recount", "repair", "extend", "search"})
 
-
-def refresh(D: Any, x: int) -> None:
+def refresh_inner(D: Any, x: int) -> None:
     """The product of all entries and all children."""
     S, N, V = D
-    at, cell = x * STRIDE, x * CELLS
-    n = N[at + COUNT]
-    if n == 0:
-        put(V, cell + OWN, ONE)
-        return
-    total = get(V, cell)
-    combines = n - 1
-    if N[at + FLAGS] & LEAF:
-        for i in range(1, n):
-            total = combine(total, get(V, cell + i))
-    else:
-        kids = at + KIDS
-        total = combine(get(V, N[kids] * CELLS + OWN), total)
-        for i in range(1, n):
-            total = combine(total, combine(get(V, N[kids + i] * CELLS + OWN), get(V, cell + i)))
-        total = combine(total, get(V, N[kids + n] * CELLS + OWN))
-        combines += n + 1
-    put(V, cell + OWN, total)
-    S[COMBINES] += combines
+    n = N[x + COUNT]
+    total = get(V, x + KID_OWN)
+    for i in range(n):
+        total = combine(total, combine(get(V, x + i), get(V, x + KID_OWN + i + 1)))
+    put(V, x + OWN, total)
+    S[COMBINES] += 2 * n
 
 
 def recount(D: Any, x: int) -> None:
     """Counts below nodes serve bulk evicts only, which this tree does not have."""
-    D[1][x * STRIDE + BELOW] = 0
 
 
-def repair(D: Any, x: int, hit: int, delta: int) -> None:
+def descend(D: Any, x: int, side: int) -> None:
+    """There are no spines."""
+
+
+def repair(D: Any, x: int, depth: int, hit: int, delta: int) -> None:
     """Recompute every node up to the root."""
+    S, N, V = D
+    if N[x + FLAGS] & LEAF:
+        refresh_leaf(D, x)
+    else:
+        refresh_inner(D, x)
+    while depth > 0:
+        depth -= 1
+        parent, i = S[PATH + 2 * depth], S[PATH + 2 * depth + 1]
+        put(V, parent + KID_OWN + i, get(V, x + OWN))
+        x = parent
+        refresh_inner(D, x)
+
+
+def start_node(D: Any, t: int) -> tuple[int, int]:
+    """Every search comes down from the root."""
+    S = D[0]
+    return S[TOP], S[HEIGHT] - 1
+
+
+def underflows(D: Any, x: int) -> bool:
+    """Whether node x has too few entries; only the root may have any number."""
     S, N, _ = D
-    refresh(D, x)
-    while x != S[TOP]:
-        x = N[x * STRIDE + PARENT]
-        refresh(D, x)
+    return x != S[TOP] and N[x + COUNT] < MU - 1
 
 
-def extend(D: Any, parent: int, x: int, y: int) -> None:
-    """A split at the right edge changes the whole path as any other does."""
-    repair(D, parent, 0, 1)
-
-
-def search(D: Any, t: int) -> tuple[int, int]:
-    """(node, index) of the entry of time t, or where in a leaf it would go: O(log n), from the root."""
-    S, N, _ = D
-    x = S[TOP]
-    while True:
-        at = x * STRIDE
-        i = rank(D, x, t)
-        if N[at + FLAGS] & LEAF or (i < N[at + COUNT] and N[at + TIMES + i] == t):
-            return x, i
-        x = N[at + KIDS + i]
+def find_newest(D: Any) -> None:
+    """Nothing depends on it."""
 
 
 def insert(D: Any, t: int, v: Any) -> int:
@@ -99,39 +90,35 @@ def insert(D: Any, t: int, v: Any) -> int:
     S, N, V = D
     if room(D) < S[HEIGHT] + 2:
         return FULL
-    x, i = search(D, t)
-    n = N[x * STRIDE + COUNT]
-    if i < n and N[x * STRIDE + TIMES + i] == t:
-        put(V, x * CELLS + i, combine(get(V, x * CELLS + i), lift(v)))
+    x, i, depth = search(D, t)
+    n = N[x + COUNT]
+    if i < n and N[x + TIMES + i] == t:
+        put(V, x + i, combine(get(V, x + i), lift(v)))
         S[COMBINES] += 1
-        repair(D, x, 0, 0)
+        repair(D, x, depth, 0, 0)
         return OK
     put_entry(D, x, i, t, lift(v))
     S[SIZE] += 1
-    if n + 1 < 2 * MU:
-        repair(D, x, 0, 1)
+    if n < MOST:
+        repair(D, x, depth, 0, 1)
     else:
-        rebalance_overflow(D, x)
+        split_up(D, x, depth)
     return OK
 
 
 def evict(D: Any) -> int:
     """O(log n)."""
-    S = D[0]
+    S, N, _ = D
     if S[SIZE] == 0:
         return EMPTY
-    S[SIZE] -= 1
-    x = S[LEFT_FINGER]
-    take_entry(D, x, 0)
-    rebalance_underflow(D, x, 0, 0)
-    return OK
+    return evict_at(D, N[S[LEFT_FINGER] + TIMES])
 
 
 def evict_before(D: Any, t: int) -> int:
     """One after the other."""
     S, N, _ = D
     count = 0
-    while S[SIZE] > 0 and N[S[LEFT_FINGER] * STRIDE + TIMES] < t:
+    while S[SIZE] > 0 and N[S[LEFT_FINGER] + TIMES] < t:
         evict(D)
         count += 1
     return count
@@ -139,4 +126,4 @@ def evict_before(D: Any, t: int) -> int:
 
 def query(D: Any) -> Any:
     """No combine."""
-    return get(D[2], D[0][TOP] * CELLS + OWN)
+    return get(D[2], D[0][TOP] + OWN)

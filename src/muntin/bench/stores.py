@@ -15,7 +15,7 @@ from rich.table import Table
 
 from muntin.baselines import BaseIntervals, ClassicBTree, SubtractOnEvict, TupleTree
 from muntin.stores import DabaLite, FiBA, FlatFAT, Lazy, Prefix, Store, TwoStacksLite
-from muntin.stores.fiba_kernels import CAPACITY
+from muntin.stores.fiba_node_kernels import CAPACITY
 from muntin.stores.queue_kernels import FULL
 
 SIZES = (2**4, 2**10, 2**16, 2**22)

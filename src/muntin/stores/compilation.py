@@ -19,7 +19,7 @@ from muntin.stores import columns
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
-_FORMAT = "4"  # part of the cache key of compiled kernels: raise it when this module changes their meaning
+_FORMAT = "5"  # part of the cache key of compiled kernels: raise it when this module changes their meaning
 _namespaces: dict[tuple[object, ...], types.SimpleNamespace] = {}
 
 
@@ -62,7 +62,7 @@ def _bindings(monoid: Monoid, compiled: bool) -> dict[str, Any]:
         parts["invert"] = monoid.invert
     return {
         "ONE": monoid.identity,
-        **{name: jit(function, cache=False, hot=True) for name, function in parts.items()},
+        **{name: jit(function, hot=True) for name, function in parts.items()},
     }
 
 
@@ -82,20 +82,37 @@ def _copy(
         for name, value in namespace.items()
         if isinstance(value, types.FunctionType) and value.__module__ in {m.__name__ for m in modules}
     }
-    inner = {name for module in modules for name in getattr(module, "INNER", ())}
-    hot = {name for module in modules for name in getattr(module, "HOT", ())}
     for name, function in functions.items():
-        copy: Any = types.FunctionType(function.__code__, namespace, name, function.__defaults__)
-        copy.__module__ = function.__module__
+        namespace[name] = types.FunctionType(function.__code__, namespace, name, function.__defaults__)
+    if compiled:
+        hot = {name for module in modules for name in getattr(module, "HOT", ())}
+        return _compile(namespace, list(functions), hot, suffix, cache)
+    return types.SimpleNamespace(**{name: namespace[name] for name in (*functions, "combine")})
+
+
+def _compile(
+    namespace: dict[str, Any], names: list[str], hot: set[str], suffix: str, cache: bool
+) -> types.SimpleNamespace:
+    """Kernels that call each other, and for each a way in from Python; all compiled when first called."""
+    from muntin.stores.jit_kernels import jit, jit_entry
+    from muntin.stores.pointer_kernels import bare
+
+    for name in names:
+        namespace[name] = jit(namespace[name], hot=name in hot)
+    entries: dict[str, Any] = {}
+    for name in (*names, "combine"):
+        entry = types.FunctionType(_enter.__code__, {"kernel": namespace[name], "bare": bare}, name)
+        entry.__module__ = _enter.__module__
         # Numba's cache knows a function by its file, line and qualified name, not by its
         # globals: the suffix keeps the kernels of different monoids apart.
-        copy.__qualname__ = name + suffix
-        if compiled:
-            from muntin.stores.jit_kernels import jit
+        entry.__qualname__ = name + suffix
+        entries[name] = jit_entry(entry, cache=cache)
+    return types.SimpleNamespace(**entries)
 
-            copy = jit(copy, cache=cache, inner=name in inner, hot=name in hot)
-        namespace[name] = copy
-    return types.SimpleNamespace(**{name: namespace[name] for name in (*functions, "combine")})
+
+def _enter(*arguments: Any) -> Any:
+    """Bound to one kernel by `_compile`."""
+    return kernel(*bare(arguments))  # type: ignore[name-defined]  # noqa: F821  # globals of the copies
 
 
 def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants: Mapping[str, int]) -> str:

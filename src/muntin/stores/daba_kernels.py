@@ -34,11 +34,6 @@ from muntin.stores.queue_kernels import (
 LEFT, RIGHT, ACCUMULATED, BORDER = 4, 5, 6, 7
 STATES = 8
 HOT = frozenset({"step", "insert", "evict", "query"})
-INNER = frozenset(
-    {
-        "step",
-    }
-)
 
 
 def step(D: Any) -> None:

@@ -34,7 +34,7 @@ def evict_before(D: Any, t: int) -> int:
     raise NotImplementedError
 
 
-def insert_sorted(D: Any, X: Any, ts: Any, vs: Any) -> int:
+def insert_bulk(D: Any, X: Any, ts: Any, vs: Any) -> int:
     """Bound to FiBA's own."""
     raise NotImplementedError
 
@@ -66,7 +66,7 @@ def drive_bulks(D: Any, X: Any, n: int, bulk: int, t: int, oldest: int, ts: Any,
         for j in range(bulk):
             ts[j] = t + done + j
         evict_before(D, oldest + done + bulk)
-        if insert_sorted(D, X, ts, vs) == FULL:
+        if insert_bulk(D, X, ts, vs) == FULL:
             return done
         put(out, 0, query(D))
         done += bulk

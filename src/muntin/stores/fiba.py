@@ -15,22 +15,31 @@ Papers        Tangwongsan, Hirzel, Schneider: Optimal and General Out-of-Order
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from operator import index
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 
 from muntin.errors import QueryError
 from muntin.stores import (
+    fiba_aggregate_kernels,
+    fiba_balance_kernels,
+    fiba_bulk_kernels,
     fiba_evict_kernels,
     fiba_insert_kernels,
-    fiba_kernels,
+    fiba_node_kernels,
     fiba_range_kernels,
+    fiba_remove_kernels,
+    fiba_search_kernels,
 )
 from muntin.stores.base import Store
-from muntin.stores.fiba_kernels import CAPACITY, FREE, SIZE, STATES
+from muntin.stores.fiba_insert_kernels import LATE
+from muntin.stores.fiba_node_kernels import CAPACITY, FREE, FRESH, NEWEST, SIZE, STATES
 from muntin.stores.monoids import Monoid
+from muntin.stores.queue_kernels import FULL
 
 ARITIES = (2, 4, 8)
 _SMALLEST = 16
@@ -59,7 +68,17 @@ class FiBA(Store):
     [(15, 6.0), (30, 5.0)]
     """
 
-    kernels = (fiba_kernels, fiba_range_kernels, fiba_evict_kernels, fiba_insert_kernels)
+    kernels: ClassVar[tuple[ModuleType, ...]] = (
+        fiba_node_kernels,
+        fiba_aggregate_kernels,
+        fiba_search_kernels,
+        fiba_insert_kernels,
+        fiba_balance_kernels,
+        fiba_evict_kernels,
+        fiba_remove_kernels,
+        fiba_range_kernels,
+        fiba_bulk_kernels,
+    )
 
     def __init__(
         self,
@@ -83,10 +102,11 @@ class FiBA(Store):
         self._data = (
             self._integers(STATES),
             self._integers(_SMALLEST * layout["STRIDE"]),
-            self._partials(_SMALLEST * layout["CELLS"]),
+            self._partials(_SMALLEST * layout["STRIDE"]),
         )
         self._data[0][CAPACITY] = _SMALLEST
         self._data[0][FREE] = -1
+        self._data[0][FRESH] = 1  # node 0 is none, see fiba_node_kernels
         self._k.clear(self._data)
 
     def __len__(self) -> int:
@@ -100,18 +120,30 @@ class FiBA(Store):
         state, ints, cells = self._data
         layout = constants(self.arity)
         more = self._integers(nodes * layout["STRIDE"])
-        partials = self._partials(nodes * layout["CELLS"])
+        partials = self._partials(nodes * layout["STRIDE"])
         more[: len(ints)] = ints
         for old, new in zip(_parts(cells), _parts(partials), strict=True):
             new[: len(old)] = old
         state[CAPACITY] = nodes
         self._data = (state, more, partials)
 
+    def insert(self, t: int, v: Any) -> None:
+        t = index(t)
+        v = self._value(v)
+        status = self._k.insert_newest(self._data, t, v)
+        while status:
+            if status == LATE:
+                status = self._k.insert_late(self._data, t, v)
+            else:
+                self._resolve(status)
+                status = self._k.insert_newest(self._data, t, v)
+
     def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
         """Add many values at any times, repeats included: O(m log(d/m)) combines, O(m) in order."""
         times, values = self._bulk(ts, vs)
         if len(times) <= _FEW:
-            super().insert_many(times, values)
+            for t, v in zip(times, values, strict=True):
+                self.insert(t, v)
             return
         if self.compiled:
             if (times[1:] < times[:-1]).any():
@@ -120,14 +152,16 @@ class FiBA(Store):
         else:
             order = sorted(range(len(times)), key=times.__getitem__)
             times, values = [times[j] for j in order], [values[j] for j in order]
-        scratch = self._room(len(times))
-        status = self._k.insert_sorted(self._data, scratch, times, values)
-        while status:
-            self._resolve(status)
-            status = self._k.settle(self._data, scratch)
+        done = bisect_right(times, self._data[0][NEWEST]) if len(self) else 0
+        if done:
+            scratch = self._room(done)
+            while status := self._k.insert_sorted(self._data, scratch, times, values, done):
+                self._resolve(status)
+        while (done := self._k.append_many(self._data, times, values, done)) < len(times):
+            self._resolve(FULL)
 
     def _room(self, n: int) -> Any:
-        """Scratch of `fiba_insert_kernels` for a bulk of ``n``, kept for the next one."""
+        """Scratch of `fiba_bulk_kernels` for a bulk of ``n``, kept for the next one."""
         if self._scratch[0] < n:
             size, node = max(n, 2 * self._scratch[0]) + 2, 2 * self.arity + 2
             items = (self._integers(size), self._integers(size), self._partials(size))
@@ -135,8 +169,9 @@ class FiBA(Store):
             found = (self._integers(size), self._integers(size))
             following = (self._integers(size), self._integers(size), self._partials(size))
             parents = (self._integers(size), self._integers(size))
-            one = (self._integers(node), self._integers(node), self._partials(node))
-            self._scratch = (size - 2, (*items, *groups, *found, *following, *parents, *one))
+            merged = (self._integers(size + node), self._integers(size + node), self._partials(size + node))
+            rest = (*following, *parents, *merged, self._integers(5))
+            self._scratch = (size - 2, (*items, *groups, *found, *rest))
         return self._scratch[1]
 
     def _evict_at(self, t: int) -> int:
@@ -166,13 +201,15 @@ class FiBA(Store):
 
 
 def constants(arity: int) -> dict[str, int]:
-    """The layout of a node for a minimum arity: see `fiba_kernels`."""
+    """The layout of a node for a minimum arity: see `fiba_node_kernels`."""
     width = 2 * arity
     return {
         "MU": arity,
+        "MOST": width - 1,
+        "FILL": width - 1,
+        "SPARE": max(arity // 2 - 1, 1),
         "WIDTH": width,
-        "STRIDE": 4 + width + width + 1,
-        "CELLS": 2 * width + 3,
+        "STRIDE": (4 + width + width + 1 + 7) // 8 * 8,  # whole cache lines
         "KIDS": 4 + width,
         "KID_OWN": width,
         "OWN": 2 * width + 1,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from muntin.stores.fiba_kernels import (
+from muntin.stores.fiba_node_kernels import (
     BELOW,
     CAPACITY,
     COUNT,
+    EARLIEST,
     FLAGS,
     FREE,
     FREE_COUNT,
@@ -17,11 +18,14 @@ from muntin.stores.fiba_kernels import (
     LEAF,
     LEFT,
     LEFT_FINGER,
+    NEWEST,
     PARENT,
     RIGHT,
     RIGHT_FINGER,
     ROOT,
     SIZE,
+    SKIP,
+    SUMMED,
     TIMES,
     TOP,
 )
@@ -43,16 +47,16 @@ class _Tree:
     size: int = 0
 
     def of(self, x: int, what: int) -> int:
-        return self.ints[x * self.layout["STRIDE"] + what]
+        return self.ints[x + what]
 
     def kids(self, x: int) -> list[int]:
         if self.of(x, FLAGS) & LEAF:
             return []
-        at = x * self.layout["STRIDE"] + self.layout["KIDS"]
+        at = x + self.layout["KIDS"]
         return self.ints[at : at + self.of(x, COUNT) + 1]
 
     def cell(self, x: int, i: int) -> Any:
-        return self.store._partial(self.store._data[2], x * self.layout["CELLS"] + i)
+        return self.store._partial(self.store._data[2], x + i)
 
 
 def check_tree(store: FiBA) -> None:
@@ -67,16 +71,18 @@ def check_tree(store: FiBA) -> None:
     _check_node(tree, root, tree.state[HEIGHT] - 1)
     assert tree.times == sorted(set(tree.times)), "times strictly in order"
     assert len(tree.times) == tree.state[SIZE], "entries are counted"
+    assert tree.state[NEWEST] == (tree.times[-1] if tree.times else EARLIEST), "the newest time is known"
     _check_fingers(tree, root)
+    _check_left_sums(tree)
     _check_free(tree)
 
 
 def _check_node(tree: _Tree, x: int, level: int) -> None:
     tree.nodes.add(x)
     n, flags, mu = tree.of(x, COUNT), tree.of(x, FLAGS), tree.store.arity
-    is_root = x == tree.state[TOP]
     assert n <= 2 * mu - 1, f"node {x} has at most 2 mu - 1 entries"
-    assert n >= (1 if tree.state[SIZE] else 0) if is_root else n >= mu - 1, f"node {x} has enough entries"
+    least = {0: mu - 1, ROOT: 1}.get(flags & ROOT, tree.layout["SPARE"])
+    assert n >= least or (flags & ROOT and level == 0), f"node {x} has enough entries"
     assert bool(flags & LEAF) == (level == 0), f"all leaves are on one level (node {x})"
     kids = tree.kids(x)
     for i in range(n + 1):
@@ -85,7 +91,7 @@ def _check_node(tree: _Tree, x: int, level: int) -> None:
             expected = (flags & LEFT if i == 0 else 0) | (flags & RIGHT if i == n else 0)
             assert tree.of(kids[i], FLAGS) & ROOT == expected, f"node {kids[i]} knows its spine"
             _check_node(tree, kids[i], level - 1)
-        if i < n:
+        if i < n and (x != tree.state[LEFT_FINGER] or i >= tree.state[SKIP]):
             tree.times.append(tree.of(x, TIMES + i))
     _check_aggregate(tree, x, kids)
 
@@ -105,11 +111,15 @@ def _check_aggregate(tree: _Tree, x: int, kids: list[int]) -> None:
         if i < n:
             parts.append(tree.cell(x, i))
     assert tree.of(x, BELOW) == count, f"node {x} counts the entries below it"
-    if parts:
-        total = parts[0]
-        for part in parts[1:]:
-            total = tree.store._combine(total, part)
-        tree.store._assert_same(total, tree.cell(x, own), f"node {x} holds its own aggregate")
+    if x != tree.state[LEFT_FINGER]:
+        tree.store._assert_same(_product(tree, parts), tree.cell(x, own), f"node {x} holds its own aggregate")
+
+
+def _product(tree: _Tree, parts: list[Any]) -> Any:
+    total = tree.store._partial(tree.store._partials(1), 0)
+    for part in parts:
+        total = tree.store._combine(total, part)
+    return total
 
 
 def _check_fingers(tree: _Tree, root: int) -> None:
@@ -118,6 +128,8 @@ def _check_fingers(tree: _Tree, root: int) -> None:
         x, above = root, None
         while kids := tree.kids(x):
             x = kids[0] if side == LEFT else kids[-1]
+            if side == LEFT and tree.of(x, FLAGS) & LEAF:
+                break
             expected = tree.cell(x, own)
             if above is not None:
                 pair = (expected, above) if side == LEFT else (above, expected)
@@ -125,6 +137,26 @@ def _check_fingers(tree: _Tree, root: int) -> None:
             tree.store._assert_same(expected, tree.cell(x, down), f"spine node {x} adds up to the root")
             above = expected
         assert tree.state[finger] == x, "the fingers are the outer leaves"
+
+
+def _check_left_sums(tree: _Tree) -> None:
+    """The sums of the left finger, and while the root is a leaf its entries behind them."""
+    x, summed, skip = tree.state[LEFT_FINGER], tree.state[SUMMED], tree.state[SKIP]
+    n = tree.of(x, COUNT)
+    assert skip <= summed <= n, "no more is gone than is summed up"
+    entries = [tree.cell(x, i) for i in range(n)]
+    above = []
+    if tree.state[HEIGHT] == 1:
+        if summed < n:
+            behind = tree.cell(x, tree.layout["OWN"])
+            tree.store._assert_same(_product(tree, entries[summed:]), behind, "the root sums the rest")
+    else:
+        assert summed == n, "all of the left finger is summed up"
+        if tree.of(x, PARENT) != tree.state[TOP]:
+            above = [tree.cell(tree.of(x, PARENT), tree.layout["DOWN"])]
+    for i in range(skip, summed + 1):
+        expected = _product(tree, entries[i:summed] + above)
+        tree.store._assert_same(expected, tree.cell(0, i), f"the left finger is summed up from {i}")
 
 
 def _check_free(tree: _Tree) -> None:
@@ -141,5 +173,5 @@ def _check_free(tree: _Tree) -> None:
         assert x not in tree.nodes, f"node {x} is not free and in use"
         free.add(x)
         stack.extend(tree.kids(x))
-    assert len(free) + len(tree.nodes) == tree.state[FRESH], "no node is lost"
+    assert len(free) + len(tree.nodes) + 1 == tree.state[FRESH], "no node is lost"
     assert tree.state[FRESH] <= tree.state[CAPACITY], "no more nodes than there is room for"

@@ -1,20 +1,22 @@
 # mypy: disable-error-code="no-any-return"
 # (columns are lists or arrays, so what they hold is Any)
-"""FiBA: bulk evict (Tangwongsan et al., VLDB 2023, section 4).
+"""FiBA: evict the oldest, one or many (Tangwongsan et al., VLDB 2019, section 3, and VLDB 2023, section 4).
 
-Going down, the nodes along the cut are noted, each with its neighbour to the right on the same level
-(maybe a cousin) and the lowest ancestor of both, which holds the entry between them. Going up, each
-node loses what lies before the cut, and one that underflows borrows from its neighbour or is absorbed
-by it. Subtrees that fall off are put on the free list whole, so nothing is paid for their size.
+One evict moves SKIP on in the left finger. When that is used up, or for a bulk evict, the tree is cut:
+going down along the cut, each node loses what lies before it, and what is left of these nodes is the
+new left spine. A node with too little left takes from its neighbour or is merged with it before the next
+level is looked at, so neighbours are always siblings (the paper repairs on the way up, where they may be
+cousins). Subtrees that fall off are put on the free list whole, so nothing is paid for their size.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_kernels import (
+from muntin.stores.fiba_aggregate_kernels import descend, put_down, recount, refresh_inner, sum_left
+from muntin.stores.fiba_balance_kernels import become_root, borrow_right, close_front, merge
+from muntin.stores.fiba_node_kernels import (
     BELOW,
-    CELLS,
     COUNT,
     FLAGS,
     HEIGHT,
@@ -22,221 +24,145 @@ from muntin.stores.fiba_kernels import (
     LEAF,
     LEFT,
     LEFT_FINGER,
-    MU,
+    MOST,
+    NEWEST,
     PARENT,
-    PATH,
     RIGHT,
-    RIGHT_FINGER,
-    ROOT,
     SIZE,
-    STRIDE,
+    SKIP,
+    SPARE,
+    SUMMED,
     TIMES,
     TOP,
     clear,
-    descend,
     rank,
-    rebalance_underflow,
-    recount,
-    refresh,
     release,
-    release_node,
-    spine,
 )
-from muntin.stores.placeholders import ONE, get, put
+from muntin.stores.fiba_search_kernels import climb_left
+from muntin.stores.queue_kernels import EMPTY, OK
 
-INNER = frozenset(
-    {
-        "note_cut",
-        "count_subtree",
-        "drop_entries",
-        "borrow",
-        "absorb",
-        "become_root",
-    }
-)
+HOT = frozenset({"evict"})
+
+
+def evict(D: Any) -> int:
+    """The oldest entry: no combine, and amortised O(1) when the left finger is used up."""
+    S = D[0]
+    if S[SKIP] < S[SUMMED] and S[SIZE] > 1:
+        S[SKIP] += 1
+        S[SIZE] -= 1
+        return OK
+    return evict_unsummed(D)
+
+
+def evict_unsummed(D: Any) -> int:
+    """The oldest entry, which is not in the sums of the left finger, or the last one of all."""
+    S, N, _ = D
+    if S[SIZE] <= 1:
+        if S[SIZE] == 0:
+            return EMPTY
+        release(D, S[TOP])
+        clear(D)
+        return OK
+    if S[HEIGHT] == 1:
+        S[SKIP] += 1
+        S[SIZE] -= 1
+        sum_left(D)
+        return OK
+    parent = N[S[LEFT_FINGER] + PARENT]
+    cut(D, parent, 1, N[parent + TIMES] + 1)
+    return OK
 
 
 def evict_before(D: Any, t: int) -> int:
     """Every entry before t, however many: amortised O(log m), at most O(log n). How many they were."""
-    S, N, _ = D
-    left, right = S[LEFT_FINGER], S[RIGHT_FINGER]
+    S = D[0]
     size = S[SIZE]
-    if size == 0 or N[left * STRIDE + TIMES] >= t:
+    if size == 0:
         return 0
-    if N[right * STRIDE + TIMES + N[right * STRIDE + COUNT] - 1] < t:
+    if S[NEWEST] < t:
         release(D, S[TOP])
         clear(D)
         return size
-    start = note_cut(D, t)
-    hit = LEFT
-    absorbed = -1  # the ancestor below which the nodes along the cut are gone
-    for level in range(start + 1):
-        note = PATH + 4 * level
-        x, neighbour, ancestor, i = S[note], S[note + 1], S[note + 2], S[note + 3]
-        if absorbed >= 0 and x != absorbed:
-            N[x * STRIDE + COUNT] -= 1  # all but its last child, which went before it
-            release(D, x)
-            survivor = neighbour
-        else:
-            if absorbed < 0:
-                drop_entries(D, x, i, i)
-            absorbed = -1
-            if neighbour < 0:
-                for above in range(level + 1, start + 1):
-                    parent = S[PATH + 4 * above]
-                    N[parent * STRIDE + COUNT] -= 1
-                    release(D, parent)
-                become_root(D, x, level)
-                return size - S[SIZE]
-            survivor = x
-            if N[x * STRIDE + COUNT] < MU - 1:
-                need = MU - 1 - N[x * STRIDE + COUNT]
-                if need <= N[neighbour * STRIDE + COUNT] - (MU - 1):
-                    borrow(D, x, neighbour, ancestor, rank(D, ancestor, t), need)
-                else:
-                    absorb(D, x, neighbour, ancestor, rank(D, ancestor, t))
-                    survivor, absorbed = neighbour, ancestor
-        hit |= N[neighbour * STRIDE + FLAGS] & RIGHT
-        N[survivor * STRIDE + FLAGS] |= LEFT
-        if level == 0:
-            S[LEFT_FINGER] = survivor
-        if survivor != neighbour:
-            refresh(D, neighbour)
-            recount(D, neighbour)
-        refresh(D, survivor)
-        recount(D, survivor)
-    # The search began below the root: the parent of the last node saw a child change, maybe vanish.
-    top = S[PATH + 4 * start + 2]
-    if top == S[TOP]:
-        become_root(D, top, start + 1)
-    else:
-        rebalance_underflow(D, top, 0, hit | spine(D, top))
+    x, level = climb_left(D, t - 1)
+    cut(D, x, level, t)
     return size - S[SIZE]
 
 
-def note_cut(D: Any, t: int) -> int:
-    """Note (node, neighbour, ancestor, entries before t) for each level of the cut; the highest level.
-
-    Takes the entries before the cut off SIZE.
-    """
+def cut(D: Any, x: int, level: int, t: int) -> None:
+    """Drop the entries before t, all below node x of the left spine and some newer ones there."""
     S, N, _ = D
-    x = S[LEFT_FINGER]
-    level = 0
-    while N[x * STRIDE + FLAGS] & ROOT != ROOT and N[x * STRIDE + TIMES + N[x * STRIDE] - 1] < t:
-        x = N[x * STRIDE + PARENT]
-        level += 1
-    start = level
-    neighbour, ancestor = -1, -1
-    if N[x * STRIDE + FLAGS] & ROOT != ROOT:
-        ancestor = N[x * STRIDE + PARENT]
-        neighbour = N[ancestor * STRIDE + KIDS + 1]
-    while True:
+    while level > 0:
         i = rank(D, x, t)
-        note = PATH + 4 * level
-        S[note], S[note + 1], S[note + 2], S[note + 3] = x, neighbour, ancestor, i
-        S[SIZE] -= i
-        if N[x * STRIDE + FLAGS] & LEAF:
-            return start
-        for j in range(i):
-            S[SIZE] -= count_subtree(D, N[x * STRIDE + KIDS + j])
-        if i < N[x * STRIDE + COUNT]:
-            ancestor, neighbour = x, N[x * STRIDE + KIDS + i + 1]
-        elif neighbour >= 0:
-            neighbour = N[neighbour * STRIDE + KIDS]
-        x = N[x * STRIDE + KIDS + i]
+        if i > 0 or N[x + FLAGS] & LEFT == 0:
+            S[SIZE] -= drop_front(D, x, i)
+            if N[x + FLAGS] & RIGHT and x != S[TOP]:
+                become_root(D, x, level)
+            N[x + FLAGS] |= LEFT
+            strengthen(D, x, level)
+        x = N[x + KIDS]
         level -= 1
+    i = rank(D, x, t)
+    if x == S[LEFT_FINGER]:
+        S[SIZE] -= max(i - S[SKIP], 0)
+        S[SKIP] = max(i, S[SKIP])
+        if S[SKIP] > S[SUMMED]:
+            sum_left(D)
+        return
+    S[LEFT_FINGER] = x
+    S[SIZE] -= i
+    S[SKIP] = i
+    if N[x + FLAGS] & RIGHT and x != S[TOP]:
+        become_root(D, x, 0)
+    N[x + FLAGS] |= LEFT
+    sum_left(D)
+
+
+def strengthen(D: Any, x: int, level: int) -> None:
+    """Give node x of the left spine more than SPARE entries, and recompute what depends on them."""
+    S, N, _ = D
+    top = x
+    while top != S[TOP] and N[top + COUNT] <= SPARE:
+        parent = N[top + PARENT]
+        y = N[parent + KIDS + 1]
+        if N[top + COUNT] + 1 + N[y + COUNT] > MOST:
+            borrow_right(D, parent, 0)
+            if N[y + FLAGS] & RIGHT:
+                descend(D, y, RIGHT)
+        else:
+            merge(D, parent, 0)
+            if N[parent + COUNT] == 0:
+                become_root(D, top, level)
+                break
+        top = parent
+        level += 1
+    while True:
+        refresh_inner(D, top)
+        recount(D, top)
+        put_down(D, top, LEFT)
+        if top == x:
+            return
+        top = N[top + KIDS]
 
 
 def count_subtree(D: Any, x: int) -> int:
     """Entries below x; a node of the left spine counts all but its first child, so the rest is added."""
-    N = D[1]
-    count = N[x * STRIDE + BELOW]
-    while N[x * STRIDE + FLAGS] & LEFT and N[x * STRIDE + FLAGS] & LEAF == 0:
-        x = N[x * STRIDE + KIDS]
-        count += N[x * STRIDE + BELOW]
+    S, N, _ = D
+    count = N[x + BELOW]
+    if N[x + FLAGS] & LEFT:
+        while N[x + FLAGS] & LEAF == 0:
+            x = N[x + KIDS]
+            count += N[x + BELOW]
+        count -= S[SKIP]
     return count
 
 
-def drop_entries(D: Any, x: int, n: int, subtrees: int) -> None:
-    """Drop the first n entries and children of node x; the first ``subtrees`` children are freed."""
-    N, V = D[1], D[2]
-    at, cell = x * STRIDE, x * CELLS
-    if n == 0:
-        return
-    left = N[at + COUNT] - n
-    for j in range(left):
-        N[at + TIMES + j] = N[at + TIMES + n + j]
-        put(V, cell + j, get(V, cell + n + j))
-    for j in range(left, left + n):
-        put(V, cell + j, ONE)
-    if N[at + FLAGS] & LEAF == 0:
-        for j in range(subtrees):
-            release(D, N[at + KIDS + j])
-        for j in range(left + 1):
-            N[at + KIDS + j] = N[at + KIDS + n + j]
-    N[at + COUNT] = left
-
-
-def borrow(D: Any, x: int, neighbour: int, ancestor: int, i: int, need: int) -> None:
-    """Entry i of the ancestor and ``need`` - 1 of the neighbour go to x, the next one up."""
-    N, V = D[1], D[2]
-    at, other, top = x * STRIDE, neighbour * STRIDE, ancestor * STRIDE
-    n = N[at + COUNT]
-    N[at + TIMES + n] = N[top + TIMES + i]
-    put(V, x * CELLS + n, get(V, ancestor * CELLS + i))
-    for j in range(need - 1):
-        N[at + TIMES + n + 1 + j] = N[other + TIMES + j]
-        put(V, x * CELLS + n + 1 + j, get(V, neighbour * CELLS + j))
-    N[top + TIMES + i] = N[other + TIMES + need - 1]
-    put(V, ancestor * CELLS + i, get(V, neighbour * CELLS + need - 1))
-    if N[at + FLAGS] & LEAF == 0:
-        for j in range(need):
-            kid = N[other + KIDS + j]
-            N[at + KIDS + n + 1 + j] = kid
-            N[kid * STRIDE + PARENT] = x
-    N[at + COUNT] = n + need
-    drop_entries(D, neighbour, need, 0)
-
-
-def absorb(D: Any, x: int, neighbour: int, ancestor: int, i: int) -> None:
-    """The neighbour takes all of x and entry i of the ancestor, which loses all up to that entry."""
-    N, V = D[1], D[2]
-    at, other = x * STRIDE, neighbour * STRIDE
-    n, m = N[at + COUNT], N[other + COUNT]
-    for j in range(m - 1, -1, -1):
-        N[other + TIMES + n + 1 + j] = N[other + TIMES + j]
-        put(V, neighbour * CELLS + n + 1 + j, get(V, neighbour * CELLS + j))
+def drop_front(D: Any, x: int, n: int) -> int:
+    """Drop the first n entries and children of inner node x; how many entries these were in all."""
+    N = D[1]
+    count = n
     for j in range(n):
-        N[other + TIMES + j] = N[at + TIMES + j]
-        put(V, neighbour * CELLS + j, get(V, x * CELLS + j))
-    N[other + TIMES + n] = N[ancestor * STRIDE + TIMES + i]
-    put(V, neighbour * CELLS + n, get(V, ancestor * CELLS + i))
-    if N[at + FLAGS] & LEAF == 0:
-        for j in range(m, -1, -1):
-            N[other + KIDS + n + 1 + j] = N[other + KIDS + j]
-        for j in range(n + 1):
-            kid = N[at + KIDS + j]
-            N[other + KIDS + j] = kid
-            N[kid * STRIDE + PARENT] = neighbour
-    N[other + COUNT] = n + 1 + m
-    release_node(D, x)
-    drop_entries(D, ancestor, i + 1, i)
-
-
-def become_root(D: Any, x: int, level: int) -> None:
-    """Node x, or its only child, is the root now; both spines are recomputed."""
-    S, N, _ = D
-    if N[x * STRIDE + COUNT] == 0 and N[x * STRIDE + FLAGS] & LEAF == 0:
-        only = N[x * STRIDE + KIDS]
-        release_node(D, x)
-        x, level = only, level - 1
-    N[x * STRIDE + FLAGS] |= ROOT
-    N[x * STRIDE + PARENT] = -1
-    S[TOP] = x
-    S[HEIGHT] = level + 1
-    if level == 0:
-        S[LEFT_FINGER] = S[RIGHT_FINGER] = x
-    refresh(D, x)
-    recount(D, x)
-    descend(D, x, LEFT)
-    descend(D, x, RIGHT)
+        kid = N[x + KIDS + j]
+        count += count_subtree(D, kid)
+        release(D, kid)
+    close_front(D, x, n)
+    return count

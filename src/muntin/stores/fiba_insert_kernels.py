@@ -1,335 +1,268 @@
 # mypy: disable-error-code="no-any-return"
 # (columns are lists or arrays, so what they hold is Any)
-"""FiBA: bulk insert (Tangwongsan et al., VLDB 2023, section 5).
+"""FiBA: insert (Tangwongsan et al., VLDB 2019, section 3).
 
-`locate` searches for all entries in one sweep: those whose time is there already are combined in
-place, the others become *pending* at a leaf. `settle` then works level by level: a node takes its
-pending items or is cut into several nodes, and each new node becomes a pending item (entry, right
-child) of the parent. Nodes to be worked on are grouped by identity and kept in order of time at every
-level; a node in which only values changed takes its place among them.
-
-Scratch ``X = (K, C, P, G, B, F, L, NK, NC, NP, NG, NB, TK, TC, TP)``: pending keys, right children and
-partials; groups (node, first pending); found nodes and their levels; the same for the next level;
-and room for one node's items.
+In order an entry goes to the right finger. When that is full, the next entry goes up to its parent, and
+an empty leaf behind it is the new finger. A full inner node of the right spine keeps most of its content,
+sends one entry up and gives the SPARE entries behind it to a new node. So full leaves are left behind,
+and little is moved.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_kernels import (
-    CELLS,
+from muntin.stores.fiba_aggregate_kernels import (
+    close_left,
+    descend,
+    put_down,
+    recount,
+    refresh_inner,
+    refresh_leaf,
+    repair,
+)
+from muntin.stores.fiba_node_kernels import (
+    BELOW,
     COUNT,
+    DOWN,
+    FILL,
     FLAGS,
     HEIGHT,
+    KID_OWN,
     KIDS,
     LEAF,
     LEFT,
     LEFT_FINGER,
+    MOST,
     MU,
+    NEWEST,
+    OWN,
     PARENT,
     PATH,
-    RESUME,
     RIGHT,
     RIGHT_FINGER,
     ROOT,
     SIZE,
-    STRIDE,
+    SKIP,
+    SPARE,
+    SUMMED,
     TIMES,
     TOP,
     allocate,
-    descend,
-    insert,
-    raise_root,
+    move_entries,
+    move_kids,
+    put_entry,
     rank,
-    recount,
-    refresh,
     room,
 )
-from muntin.stores.placeholders import combine, get, lift, put
+from muntin.stores.fiba_search_kernels import search
+from muntin.stores.placeholders import ONE, combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, FULL, OK
 
-INFINITY = 2**63 - 1
-# State between two calls of settle: level, pending, groups, found, topmost touched spine nodes.
-LEVEL, PENDING, GROUPS, FOUND, TOP_LEFT, TOP_RIGHT = range(RESUME, RESUME + 6)
-INNER = frozenset(
-    {
-        "above",
-        "locate",
-        "start_node",
-        "settle_level",
-        "take_items",
-        "cut_items",
-    }
-)
+LATE = 8  # status: not newer than all others
+HOT = frozenset({"append"})
 
 
-def insert_many(D: Any, ts: Any, vs: Any, start: int) -> tuple[int, int]:
-    """One after the other, better for a few; (how far it came, the status that stopped it)."""
-    for j in range(start, len(ts)):
-        status = insert(D, ts[j], vs[j])
-        if status != OK:
-            return j, status
-    return len(ts), OK
+def insert(D: Any, t: int, v: Any) -> int:
+    """In order 2 combines and amortised O(1) when the finger moves on; at distance d O(log d)."""
+    if t > D[0][NEWEST]:
+        return append(D, t, lift(v))
+    return insert_late(D, t, v)
 
 
-def insert_sorted(D: Any, X: Any, ts: Any, vs: Any) -> int:
-    """Entries in order of time, repeats allowed: amortised O(m log(d/m)), O(m) in order.
-
-    FULL means: make room and call `settle`, the entries are all in X by then.
-    """
-    if len(ts) == 0:
-        return OK
-    locate(D, X, ts, vs)
-    return settle(D, X)
+def insert_newest(D: Any, t: int, v: Any) -> int:
+    """The part of `insert` that windows in order need: it alone compiles in a third of the time."""
+    return append(D, t, lift(v)) if t > D[0][NEWEST] else LATE
 
 
-def above(D: Any, x: int) -> int:
-    """The time before which all entries below x lie; x is the root or on a spine."""
-    N = D[1]
-    if N[x * STRIDE + FLAGS] & RIGHT:
-        return INFINITY
-    first: int = N[N[x * STRIDE + PARENT] * STRIDE + TIMES]
-    return first
+# --- in order --------------------------------------------------------------------------------
 
 
-def locate(D: Any, X: Any, ts: Any, vs: Any) -> None:
-    """Pass 1: find the place of every entry with a stack of (node, time it ends at) from a finger."""
+def append(D: Any, t: int, p: Any) -> int:
+    """An entry newer than all others: only the right finger's aggregates change if it has room."""
     S, N, V = D
-    K, P, G, B, F, L = X[0], X[2], X[3], X[4], X[5], X[6]
-    pending, groups, found = 0, 0, 0
-    depth, level = 0, 0
-    last = -1  # index of the entry of the previous time, -1 if that was found in the tree
-    S[PATH], S[PATH + 1] = start_node(D, ts[0])
-    level = S[PATH + 1]
-    S[PATH + 1] = above(D, S[PATH])
-    for j in range(len(ts)):
-        t = ts[j]
-        if last >= 0 and K[last] == t:
-            put(P, last, combine(get(P, last), lift(vs[j])))
-            S[COMBINES] += 1
-            continue
-        while t >= S[PATH + 2 * depth + 1]:
-            level += 1
-            if depth > 0:
-                depth -= 1
-            else:
-                S[PATH] = N[S[PATH] * STRIDE + PARENT]
-                S[PATH + 1] = above(D, S[PATH])
-        x, end = S[PATH + 2 * depth], S[PATH + 2 * depth + 1]
-        while True:
-            i = rank(D, x, t)
-            at = x * STRIDE
-            if i < N[at + COUNT] and N[at + TIMES + i] == t:
-                put(V, x * CELLS + i, combine(get(V, x * CELLS + i), lift(vs[j])))
-                S[COMBINES] += 1
-                F[found], L[found] = x, level
-                found += 1
-                last = -1
-                break
-            if N[at + FLAGS] & LEAF:
-                if groups == 0 or G[groups - 1] != x:
-                    G[groups], B[groups] = x, pending
-                    groups += 1
-                K[pending] = t
-                put(P, pending, lift(vs[j]))
-                last = pending
-                pending += 1
-                break
-            end = N[at + TIMES + i] if i < N[at + COUNT] else end
-            x = N[at + KIDS + i]
-            depth += 1
-            level -= 1
-            S[PATH + 2 * depth], S[PATH + 2 * depth + 1] = x, end
-    S[SIZE] += pending
-    S[LEVEL], S[PENDING], S[GROUPS], S[FOUND] = 0, pending, groups, found
-    S[TOP_LEFT] = S[TOP_RIGHT] = -1
-
-
-def start_node(D: Any, t: int) -> tuple[int, int]:
-    """(node, level): the root or the spine node nearest to a finger that covers t."""
-    S, N, _ = D
-    x = S[TOP]
-    n = N[x * STRIDE + COUNT]
-    level = 0
-    if n > 0 and t < N[x * STRIDE + TIMES]:
-        x = S[LEFT_FINGER]
-        while N[x * STRIDE + FLAGS] & ROOT != ROOT and N[x * STRIDE + TIMES + N[x * STRIDE] - 1] < t:
-            x = N[x * STRIDE + PARENT]
-            level += 1
-        return x, level
-    if n > 0 and t > N[x * STRIDE + TIMES + n - 1]:
-        x = S[RIGHT_FINGER]
-        while N[x * STRIDE + FLAGS] & ROOT != ROOT and t < N[x * STRIDE + TIMES]:
-            x = N[x * STRIDE + PARENT]
-            level += 1
-        return x, level
-    return x, S[HEIGHT] - 1
-
-
-def settle(D: Any, X: Any) -> int:
-    """Passes 2 and 3: level by level upwards, then down the spines. FULL: make room, call again."""
-    S = D[0]
-    L = X[6]
-    while True:
-        level, groups, found = S[LEVEL], S[GROUPS], S[FOUND]
-        waiting = 0  # nodes found on this level or above
-        for j in range(found):
-            if L[j] >= level:
-                waiting += 1
-        if groups == 0 and waiting == 0:
-            break
-        if room(D) < S[PENDING] // (MU + 1) + groups + 2:
-            return FULL
-        settle_level(D, X, level, groups, found)
-        S[LEVEL] = level + 1
-    if S[TOP_LEFT] >= 0:
-        descend(D, S[TOP_LEFT], LEFT)
-    if S[TOP_RIGHT] >= 0:
-        descend(D, S[TOP_RIGHT], RIGHT)
+    x = S[RIGHT_FINGER]
+    n = N[x + COUNT]
+    if n >= FILL:
+        if S[HEIGHT] > 1 or S[SKIP] == 0:
+            return grow(D, t, p)
+        close_left(D)
+        n = N[x + COUNT]
+    N[x + TIMES + n] = t
+    N[x + COUNT] = N[x + BELOW] = n + 1
+    put(V, x + n, p)
+    S[SIZE] += 1
+    S[NEWEST] = t
+    if S[HEIGHT] > 1:
+        put(V, x + OWN, combine(get(V, x + OWN), p))
+        put(V, x + DOWN, combine(get(V, x + DOWN), p))
+        S[COMBINES] += 2
+    elif n == S[SUMMED]:
+        put(V, x + OWN, p)
+    else:
+        put(V, x + OWN, combine(get(V, x + OWN), p))
+        S[COMBINES] += 1
     return OK
 
 
-def settle_level(D: Any, X: Any, level: int, groups: int, found: int) -> None:
-    """Work on the nodes of one level, those with pending items and those found, in order of time."""
-    S, N, _ = D
-    K, C, P, G, B, F, L, NK, NC, NP, NG, NB = X[:12]
-    pending = S[PENDING]
-    g, f = 0, 0
-    emitted, parents = 0, 0
-    while True:
-        while f < found and L[f] != level:
-            f += 1
-        if g == groups and f == found:
-            break
-        x = F[f] if g == groups else G[g]
-        if g < groups and f < found and N[F[f] * STRIDE + TIMES] < N[x * STRIDE + TIMES]:
-            x = F[f]
-        low, high = 0, 0
-        if g < groups and G[g] == x:
-            low = B[g]
-            high = B[g + 1] if g + 1 < groups else pending
-            g += 1
-        while f < found and (L[f] != level or F[f] == x):
-            f += 1
-        before = emitted
-        if N[x * STRIDE + COUNT] + high - low < 2 * MU:
-            take_items(D, X, x, low, high)
-            y = x
-        else:
-            y, emitted = cut_items(D, X, x, low, high, emitted)
-        flags = N[x * STRIDE + FLAGS] & ROOT
-        if flags == 0 or emitted > before:
-            parent = N[x * STRIDE + PARENT]
-            if parents == 0 or NG[parents - 1] != parent:
-                NG[parents], NB[parents] = parent, before
-                parents += 1
-        if flags == LEFT:
-            S[TOP_LEFT] = x
-        if N[y * STRIDE + FLAGS] & ROOT == RIGHT:
-            S[TOP_RIGHT] = y
-    for j in range(emitted):
-        K[j], C[j] = NK[j], NC[j]
-        put(P, j, get(NP, j))
-    for j in range(parents):
-        G[j], B[j] = NG[j], NB[j]
-    S[PENDING], S[GROUPS] = emitted, parents
-
-
-def take_items(D: Any, X: Any, x: int, low: int, high: int) -> None:
-    """Merge the pending items low..high-1 into node x, which has room for them, from the back."""
-    N, V = D[1], D[2]
-    K, C, P = X[0], X[1], X[2]
-    at, cell = x * STRIDE, x * CELLS
-    leaf = N[at + FLAGS] & LEAF != 0
-    i = N[at + COUNT] - 1
-    j = high - 1
-    to = i + high - low
-    N[at + COUNT] = to + 1
-    while j >= low:
-        if i >= 0 and N[at + TIMES + i] > K[j]:
-            N[at + TIMES + to] = N[at + TIMES + i]
-            put(V, cell + to, get(V, cell + i))
-            if not leaf:
-                N[at + KIDS + to + 1] = N[at + KIDS + i + 1]
-            i -= 1
-        else:
-            N[at + TIMES + to] = K[j]
-            put(V, cell + to, get(P, j))
-            if not leaf:
-                N[at + KIDS + to + 1] = C[j]
-                N[C[j] * STRIDE + PARENT] = x
-            j -= 1
-        to -= 1
-    refresh(D, x)
-    recount(D, x)
-
-
-def cut_items(D: Any, X: Any, x: int, low: int, high: int, emitted: int) -> tuple[int, int]:
-    """Merge pending items into node x and cut it; (last piece, emitted items).
-
-    Nodes of MU entries are each followed by one entry that goes up as the pending item of the next
-    node; the last node takes the rest. The first piece stays in x, so the left finger and the
-    parent's pointer remain right; the last piece inherits the right spine.
-    """
+def grow(D: Any, t: int, p: Any) -> int:
+    """The right finger is full: the entry goes up, a new finger begins behind it."""
     S, N, V = D
-    K, C, P, NK, NC, NP, TK, TC, TP = X[0], X[1], X[2], X[7], X[8], X[9], X[12], X[13], X[14]
-    at = x * STRIDE
-    n, leaf = N[at + COUNT], N[at + FLAGS] & LEAF
-    for j in range(n):
-        TK[j] = N[at + TIMES + j]
-        put(TP, j, get(V, x * CELLS + j))
-        if not leaf:
-            TC[j] = N[at + KIDS + j + 1]
+    height = S[HEIGHT]
+    if room(D) < height + 2:
+        return FULL
+    x = S[RIGHT_FINGER]
+    N[x + FLAGS] &= LEAF | LEFT
     if x == S[TOP]:
         raise_root(D)
-    right = N[at + FLAGS] & RIGHT
-    N[at + FLAGS] &= LEAF | LEFT
-    remaining = n + high - low
-    i, j, y = 0, low, x
+    a = N[x + PARENT]
+    if N[a + COUNT] >= FILL:
+        a = shed(D, a)
+    extend(D, a, x, t, p)
+    y = allocate(D, RIGHT | LEAF)
+    N[y + PARENT] = a
+    N[a + KIDS + N[a + COUNT]] = y
+    put(V, y + DOWN, ONE if a == S[TOP] else get(V, a + DOWN))
+    S[RIGHT_FINGER] = y
+    if S[HEIGHT] > height:
+        descend(D, S[TOP], LEFT)
+    S[SIZE] += 1
+    S[NEWEST] = t
+    return OK
+
+
+def extend(D: Any, a: int, x: int, t: int, p: Any) -> None:
+    """An entry behind the last child x of node a, which has left the right spine, for the next to come."""
+    S, N, V = D
+    n = N[a + COUNT]
+    piece = p
+    if n > 0 or N[a + FLAGS] & LEFT == 0:  # else x is the first child of a left node
+        piece = combine(get(V, x + OWN), p)
+        N[a + BELOW] += N[x + BELOW]
+        S[COMBINES] += 1
+    if n > 0:
+        put(V, a + OWN, combine(get(V, a + OWN), piece))
+        S[COMBINES] += 1
+    else:
+        put(V, a + OWN, piece)
+    put(V, a + KID_OWN + n, get(V, x + OWN))
+    put_entry(D, a, n, t, p)
+    N[a + BELOW] += 1
+    if a != S[TOP]:
+        put(V, a + DOWN, combine(get(V, a + DOWN), piece))
+        S[COMBINES] += 1
+
+
+def shed(D: Any, a: int) -> int:
+    """Make room in node a above the right finger and in all above it; the node that is there now."""
+    S, N, V = D
+    while a != S[TOP] and N[N[a + PARENT] + COUNT] >= FILL:
+        a = N[a + PARENT]
+    if a == S[TOP]:
+        raise_root(D)
     while True:
-        size = remaining if remaining < 2 * MU else MU
-        at = y * STRIDE
-        for to in range(size):
-            if i < n and (j >= high or TK[i] < K[j]):
-                N[at + TIMES + to] = TK[i]
-                put(V, y * CELLS + to, get(TP, i))
-                kid = TC[i]
-                i += 1
+        parent, keep = N[a + PARENT], N[a + COUNT] - SPARE - 1
+        b = allocate(D, RIGHT)
+        N[a + FLAGS] &= LEFT
+        move_end(D, a, b, keep)
+        refresh_inner(D, a)
+        recount(D, a)
+        refresh_inner(D, b)
+        recount(D, b)
+        extend(D, parent, a, N[a + TIMES + keep], get(V, a + keep))
+        N[parent + KIDS + N[parent + COUNT]] = b
+        N[b + PARENT] = parent
+        put_down(D, b, RIGHT)
+        a = N[b + KIDS + SPARE]
+        if N[a + FLAGS] & LEAF:
+            return b
+
+
+def raise_root(D: Any) -> None:
+    """A new root above the old one."""
+    S, N, _ = D
+    x = S[TOP]
+    root = allocate(D, ROOT)
+    N[root + KIDS] = x
+    N[x + PARENT] = root
+    S[TOP] = root
+    S[HEIGHT] += 1
+
+
+# --- out of order ----------------------------------------------------------------------------
+
+
+def insert_late(D: Any, t: int, v: Any) -> int:
+    """Not newer than all others: O(log d)."""
+    S, N, V = D
+    if room(D) < S[HEIGHT] + 2:
+        return FULL
+    x, i, depth = search(D, t)
+    if x == S[LEFT_FINGER] and S[SKIP] > 0:
+        close_left(D)
+        i = rank(D, x, t)
+    n = N[x + COUNT]
+    if i < n and N[x + TIMES + i] == t:
+        put(V, x + i, combine(get(V, x + i), lift(v)))
+        S[COMBINES] += 1
+        repair(D, x, depth, 0, 0)
+        return OK
+    put_entry(D, x, i, t, lift(v))
+    S[SIZE] += 1
+    if n < MOST:
+        repair(D, x, depth, 0, 1)
+    else:
+        split_up(D, x, depth)
+    return OK
+
+
+def split_up(D: Any, x: int, depth: int) -> None:
+    """Split upwards while a node has too many entries, then repair."""
+    S, N, V = D
+    hit = 0
+    while N[x + COUNT] > MOST:
+        if x == S[TOP]:
+            raise_root(D)
+        parent = N[x + PARENT]
+        depth -= 1
+        i = S[PATH + 2 * depth + 1]
+        if depth < 0:  # above the start of the search: on a spine
+            i = 0 if N[x + FLAGS] & LEFT else N[parent + COUNT]
+        y = split(D, x, parent, i)
+        for part in (x, y):
+            if N[part + FLAGS] & LEAF:
+                refresh_leaf(D, part)
             else:
-                N[at + TIMES + to] = K[j]
-                put(V, y * CELLS + to, get(P, j))
-                kid = C[j]
-                j += 1
-            if not leaf:
-                N[at + KIDS + to + 1] = kid
-                N[kid * STRIDE + PARENT] = y
-        N[at + COUNT] = size
-        remaining -= size
-        if remaining == 0:
-            break
-        refresh(D, y)
-        recount(D, y)
-        y = allocate(D, leaf)
-        if i < n and (j >= high or TK[i] < K[j]):
-            NK[emitted] = TK[i]
-            put(NP, emitted, get(TP, i))
-            kid = TC[i]
-            i += 1
-        else:
-            NK[emitted] = K[j]
-            put(NP, emitted, get(P, j))
-            kid = C[j]
-            j += 1
-        if not leaf:
-            N[y * STRIDE + KIDS] = kid
-            N[kid * STRIDE + PARENT] = y
-        NC[emitted] = y
-        emitted += 1
-        remaining -= 1
-    N[y * STRIDE + FLAGS] |= right
-    if leaf and right:
+                refresh_inner(D, part)
+                recount(D, part)
+        put(V, parent + KID_OWN + i, get(V, x + OWN))
+        put(V, parent + KID_OWN + i + 1, get(V, y + OWN))
+        hit |= (N[x + FLAGS] | N[y + FLAGS]) & ROOT
+        x = parent
+    repair(D, x, depth, hit, 1)
+
+
+def split(D: Any, x: int, parent: int, i: int) -> int:
+    """Cut child i, which overflows: MU entries stay, the next moves up, the rest goes to a new right node."""
+    S, N, V = D
+    y = allocate(D, N[x + FLAGS] & (LEAF | RIGHT))
+    N[x + FLAGS] &= LEAF | LEFT
+    move_end(D, x, y, MU)
+    if N[y + FLAGS] == LEAF | RIGHT:
         S[RIGHT_FINGER] = y
-    refresh(D, y)
-    recount(D, y)
-    return y, emitted
+    N[y + PARENT] = parent
+    move_kids(D, parent, i + 1, parent, i + 2, N[parent + COUNT] - i)
+    N[parent + KIDS + i + 1] = y
+    put_entry(D, parent, i, N[x + TIMES + MU], get(V, x + MU))
+    return y
+
+
+def move_end(D: Any, x: int, y: int, keep: int) -> None:
+    """The entries of node x behind the one at ``keep``, which moves up, and their children go to node y."""
+    N = D[1]
+    moved = N[x + COUNT] - keep - 1
+    move_entries(D, x, keep + 1, y, 0, moved)
+    if N[x + FLAGS] & LEAF == 0:
+        move_kids(D, x, keep + 1, y, 0, moved + 1)
+    N[x + COUNT] = keep
+    N[y + COUNT] = moved

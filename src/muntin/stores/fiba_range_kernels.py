@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_kernels import (
-    CELLS,
+from muntin.stores.fiba_aggregate_kernels import close_left
+from muntin.stores.fiba_node_kernels import (
     COUNT,
     FLAGS,
     KIDS,
@@ -15,47 +15,43 @@ from muntin.stores.fiba_kernels import (
     LEFT_FINGER,
     OWN,
     PARENT,
-    RIGHT_FINGER,
-    ROOT,
-    STRIDE,
+    SKIP,
     TIMES,
     TOP,
-    child_index,
     rank,
 )
+from muntin.stores.fiba_search_kernels import climb_left, climb_right
 from muntin.stores.placeholders import ONE, combine, get, put
 from muntin.stores.queue_kernels import COMBINES
-
-INNER = frozenset(
-    {
-        "common_ancestor",
-        "entries_between",
-    }
-)
 
 
 def common_ancestor(D: Any, a: int, b: int) -> int:
     """The lowest node with an entry in [a, b), or -1: from the nearer finger, O(log d)."""
     S, N, _ = D
     x = S[TOP]
-    n = N[x * STRIDE + COUNT]
-    if n == 0:
+    n = N[x + COUNT]
+    if n == 0 or a >= b:
         return -1
-    if b <= N[x * STRIDE + TIMES]:
-        x = S[LEFT_FINGER]
-        while N[x * STRIDE + FLAGS] & ROOT != ROOT and N[x * STRIDE + TIMES + N[x * STRIDE] - 1] < b:
-            x = N[x * STRIDE + PARENT]
-    elif a > N[x * STRIDE + TIMES + n - 1]:
-        x = S[RIGHT_FINGER]
-        while N[x * STRIDE + FLAGS] & ROOT != ROOT and a < N[x * STRIDE + TIMES]:
-            x = N[x * STRIDE + PARENT]
+    if b <= N[x + TIMES]:
+        x, _ = climb_left(D, b - 1)
+    elif a > N[x + TIMES + n - 1]:
+        x, _ = climb_right(D, a)
     while True:
         i = rank(D, x, a)
-        if i < N[x * STRIDE + COUNT] and N[x * STRIDE + TIMES + i] < b:
+        if i < N[x + COUNT] and N[x + TIMES + i] < b:
             return x
-        if N[x * STRIDE + FLAGS] & LEAF:
+        if N[x + FLAGS] & LEAF:
             return -1
-        x = N[x * STRIDE + KIDS + i]
+        x = N[x + KIDS + i]
+
+
+def child_index(D: Any, parent: int, x: int) -> int:
+    """Which child of its parent x is."""
+    N = D[1]
+    i = 0
+    while N[parent + KIDS + i] != x:
+        i += 1
+    return i
 
 
 def query_range(D: Any, a: int, b: int) -> tuple[bool, Any]:
@@ -65,54 +61,56 @@ def query_range(D: Any, a: int, b: int) -> tuple[bool, Any]:
     nodes can lie at the two ends only, and there the path to the end opens them.
     """
     S, N, V = D
+    if S[SKIP] > 0:
+        close_left(D)
     x = common_ancestor(D, a, b)
     if x < 0:
         return False, ONE
     i, j = rank(D, x, a), rank(D, x, b)
     total = entries_between(D, x, i, j)
-    if N[x * STRIDE + FLAGS] & LEAF:
+    if N[x + FLAGS] & LEAF:
         return True, total
-    left = N[x * STRIDE + KIDS + i]
-    right = N[x * STRIDE + KIDS + j]
+    left = N[x + KIDS + i]
+    right = N[x + KIDS + j]
     while True:
-        n = N[left * STRIDE + COUNT]
+        n = N[left + COUNT]
         i = rank(D, left, a)
-        leaf = N[left * STRIDE + FLAGS] & LEAF != 0
+        leaf = N[left + FLAGS] & LEAF != 0
         if i < n:
             piece = entries_between(D, left, i, n)
             if not leaf:
-                piece = combine(piece, get(V, N[left * STRIDE + KIDS + n] * CELLS + OWN))
+                piece = combine(piece, get(V, N[left + KIDS + n] + OWN))
                 S[COMBINES] += 1
             total = combine(piece, total)
             S[COMBINES] += 1
         if leaf:
             break
-        left = N[left * STRIDE + KIDS + i]
+        left = N[left + KIDS + i]
     while True:
         j = rank(D, right, b)
-        leaf = N[right * STRIDE + FLAGS] & LEAF != 0
+        leaf = N[right + FLAGS] & LEAF != 0
         if j > 0:
             if not leaf:
-                total = combine(total, get(V, N[right * STRIDE + KIDS] * CELLS + OWN))
+                total = combine(total, get(V, N[right + KIDS] + OWN))
                 S[COMBINES] += 1
             total = combine(total, entries_between(D, right, 0, j))
             S[COMBINES] += 1
         if leaf:
             break
-        right = N[right * STRIDE + KIDS + j]
+        right = N[right + KIDS + j]
     return True, total
 
 
 def entries_between(D: Any, x: int, i: int, j: int) -> Any:
     """Entries i..j-1 of node x (at least one) and the children between them."""
     S, N, V = D
-    total = get(V, x * CELLS + i)
-    leaf = N[x * STRIDE + FLAGS] & LEAF != 0
+    total = get(V, x + i)
+    leaf = N[x + FLAGS] & LEAF != 0
     for k in range(i + 1, j):
         if not leaf:
-            total = combine(total, get(V, N[x * STRIDE + KIDS + k] * CELLS + OWN))
+            total = combine(total, get(V, N[x + KIDS + k] + OWN))
             S[COMBINES] += 1
-        total = combine(total, get(V, x * CELLS + k))
+        total = combine(total, get(V, x + k))
         S[COMBINES] += 1
     return total
 
@@ -120,26 +118,27 @@ def entries_between(D: Any, x: int, i: int, j: int) -> Any:
 def export(D: Any, T: Any, P: Any) -> int:
     """Write the entries in order of time to T and P; how many."""
     S, N, V = D
+    if S[SKIP] > 0:
+        close_left(D)
     x = S[LEFT_FINGER]
     count = 0
     i = 0
     while True:
-        at = x * STRIDE
-        if N[at + FLAGS] & LEAF:
-            for k in range(N[at + COUNT]):
-                T[count] = N[at + TIMES + k]
-                put(P, count, get(V, x * CELLS + k))
+        if N[x + FLAGS] & LEAF:
+            for k in range(N[x + COUNT]):
+                T[count] = N[x + TIMES + k]
+                put(P, count, get(V, x + k))
                 count += 1
-            i = N[at + COUNT]
-        while i == N[x * STRIDE + COUNT]:
+            i = N[x + COUNT]
+        while i == N[x + COUNT]:
             if x == S[TOP]:
                 return count
-            parent = N[x * STRIDE + PARENT]
+            parent = N[x + PARENT]
             i = child_index(D, parent, x)
             x = parent
-        T[count] = N[x * STRIDE + TIMES + i]
-        put(P, count, get(V, x * CELLS + i))
+        T[count] = N[x + TIMES + i]
+        put(P, count, get(V, x + i))
         count += 1
-        x = N[x * STRIDE + KIDS + i + 1]
-        while N[x * STRIDE + FLAGS] & LEAF == 0:
-            x = N[x * STRIDE + KIDS]
+        x = N[x + KIDS + i + 1]
+        while N[x + FLAGS] & LEAF == 0:
+            x = N[x + KIDS]

@@ -37,18 +37,6 @@ EDGES = 6  # 1 if the front or the back has moved inwards since
 STATES = 7
 SMALLEST = 8  # capacity
 HOT = frozenset({"refresh", "insert", "evict"})
-INNER = frozenset(
-    {
-        "revisit",
-        "drop_front",
-        "drop_back",
-        "refresh",
-        "refresh_path",
-        "refresh_nodes",
-        "propagate",
-        "query_slots",
-    }
-)
 
 
 def insert(D: Any, t: int, v: Any) -> int:

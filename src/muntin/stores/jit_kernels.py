@@ -1,4 +1,4 @@
-"""The one place of the stores that imports Numba; loaded when the first kernel is compiled."""
+"""How the kernels of the stores are compiled; loaded, and Numba with it, when the first one is."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from numba.core.errors import NumbaError
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
-def jit(function: Any, *, cache: bool, inner: bool = False, hot: bool = False) -> Any:
-    """Compile with the options that all kernels share (no fast-math: results must not depend on it).
+
+def jit(function: Any, *, hot: bool = False) -> Any:
+    """Compile a function that other kernels call (no fast-math: results must not depend on it).
 
     Kernels allocate nothing, so the counting of references is left out: it is all atomic operations.
-    ``inner``: called from other kernels only, so it needs no way in from Python; saves compile time.
     ``hot``: small and called often, so it becomes part of its callers.
     """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": hot}
-    if inner:
-        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(**options, cache=cache and not inner)(function)
+    without: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # ways in from outside
+    return numba.njit(**_OPTIONS, **without, forceinline=hot)(function)
+
+
+def jit_entry(function: Any, *, cache: bool) -> Any:
+    """Compile a function that Python calls."""
+    without: dict[str, Any] = {"no_cfunc_wrapper": True}
+    return numba.njit(**_OPTIONS, **without, cache=cache)(function)
 
 
 def why_not_compilable(monoid: Monoid) -> str:
@@ -30,9 +35,9 @@ def why_not_compilable(monoid: Monoid) -> str:
     value = typeof(0 if monoid.input == "int64" else 0.0)
     one = typeof(monoid.identity)
     try:
-        lifted = jit(monoid.lift, cache=False)
+        lifted = jit(monoid.lift)
         lifted.compile((value,))
-        combined = jit(monoid.combine, cache=False)
+        combined = jit(monoid.combine)
         combined.compile((one, one))
     except (NumbaError, ValueError, TypeError, RuntimeError, LookupError, AttributeError) as error:
         # Numba reports most of what it cannot compile as its own errors, and the rest as it comes.

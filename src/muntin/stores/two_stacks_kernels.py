@@ -26,11 +26,6 @@ from muntin.stores.queue_kernels import (
 BORDER = 4
 STATES = 5
 HOT = frozenset({"insert", "evict", "query"})
-INNER = frozenset(
-    {
-        "flip",
-    }
-)
 
 
 def insert(D: Any, t: int, v: Any) -> int:
