@@ -153,6 +153,7 @@ WITHOUT_COUNTERPART = {
     "m4": "no such function in Spark's SQL",
     "max_count": "no such function in Spark's SQL",
     "min_count": "no such function in Spark's SQL",
+    "naive_bayes": "no such function in Spark's SQL",
     "nth": "nth_value is a function over windows of rows only",
     "top_k": "max_by(x, y, k) leaves the order of equal ones open",
     "weighted_mean": "no such function in Spark's SQL",
