@@ -130,7 +130,7 @@ def strengthen(D: Any, x: int, level: int) -> None:
                 descend(D, y, RIGHT)
         else:
             merge(D, parent, 0)
-            if N[parent + COUNT] == 0:
+            if parent == S[TOP] and N[parent + COUNT] == 0:
                 become_root(D, top, level)
                 break
         top = parent

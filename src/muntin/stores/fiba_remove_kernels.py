@@ -98,9 +98,13 @@ def rebalance(D: Any, x: int, depth: int, replaced: int) -> None:
     """
     S, N, V = D
     hit = N[x + FLAGS] & ROOT
-    while depth > 0 and (underflows(D, x) or depth > replaced):
+    while underflows(D, x) or depth > replaced:
         depth -= 1
-        parent, i = S[PATH + 2 * depth], S[PATH + 2 * depth + 1]
+        parent = N[x + PARENT]
+        if depth >= 0:
+            i = S[PATH + 2 * depth + 1]
+        else:  # above the start of the search: on a spine
+            i = 0 if N[x + FLAGS] & LEFT else N[parent + COUNT]
         if underflows(D, x):
             after = i < N[parent + COUNT]
             y = N[parent + KIDS + (i + 1 if after else i - 1)]
