@@ -132,14 +132,36 @@ def test_numbers_of_every_width_and_texts_of_every_form_hash_alike() -> None:
     for aggregate in (a.theta("x", result="bytes"), a.bloom("x", size=50)):
         numbers = [1, 0, 100]
         forms = [pa.array(numbers, type_) for type_ in (pa.int8(), pa.int64(), pa.uint16(), pa.uint64())]
-        forms += [pa.array(numbers, pa.int32()).cast(type_) for type_ in (pa.date32(), pa.time32("s"))]
-        forms += [pa.array(numbers).cast(pa.timestamp("us")), pa.array(numbers).cast(pa.duration("ms"))]
+        forms += [pa.array(numbers, pa.int32()).cast(pa.date32()), pa.array(numbers).cast(pa.time64("us"))]
         assert len({run(aggregate, form, 3) for form in forms}) == 1
         texts = pa.array(["b", "ä", "b"])
         others = [texts.cast(pa.large_string()), texts.dictionary_encode(), texts.cast(pa.string_view())]
         assert {run(aggregate, other, 3) for other in others} == {run(aggregate, texts, 3)}
         halves = pa.array([0.5, -0.0, math.nan], pa.float32())
         assert run(aggregate, halves, 3) == run(aggregate, [0.5, 0.0, -math.nan], 3)
+
+
+@pytest.mark.parametrize("units", [
+    [pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.timestamp("ns")],
+    [pa.duration("s"), pa.duration("ms"), pa.duration("us"), pa.duration("ns")],
+    [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")],
+    [pa.date32(), pa.date64()],
+], ids=lambda units: str(units[0]))  # fmt: skip
+def test_times_of_every_unit_hash_alike(units: list[pa.DataType]) -> None:
+    times = pa.array([1, 0, 86_000], pa.int32() if units[0].bit_width == 32 else pa.int64()).cast(units[0])
+    forms = [times.cast(type_) for type_ in units]
+    for aggregate in (a.theta("x", result="bytes"), a.bloom("x", size=50)):
+        assert len({run(aggregate, form, 3) for form in forms}) == 1
+    for form in forms:
+        bloom = run(a.bloom("x", size=50), form, 3)
+        assert all(sketches.might_contain(bloom, value) for value in times.to_pylist())
+        frequent = run(a.frequent_items("x"), form)
+        assert [one["item"] for one in frequent] == sorted(form.to_pylist())
+
+
+def test_nanoseconds_differ() -> None:
+    close = pa.array([1_000, 1_001, 1_999, 2_000]).cast(pa.timestamp("ns"))
+    assert run(a.theta("x"), close) == run(a.approx_count_distinct("x"), close) == 4
 
 
 def test_the_empty_string_is_left_out() -> None:

@@ -20,7 +20,6 @@ __all__ = ["BitAnd", "BitOr", "BitXor"]
 _SCALAR: dict[Operation, Callable[[int, int], int]] = {
     "and": operator.and_,
     "or": operator.or_,
-    "xor": operator.xor,
 }
 
 
@@ -31,14 +30,15 @@ class _Bits(Aggregate):
     kind = "distributive"
     operation: ClassVar[Operation] = "and"
 
-    def lift(self, value: Any, at: Order = ORIGIN) -> int | None:
+    def lift(self, value: Any, at: Order = ORIGIN) -> Any:
         return None if value is None else int(value)
 
-    def combine(self, p: int | None, q: int | None) -> Any:
+    def combine(self, p: Any, q: Any) -> Any:
         return joined(p, q, _SCALAR[self.operation])
 
-    def lower(self, p: int | None) -> int | None:
-        return p
+    def lower(self, p: Any) -> int | None:
+        found: int | None = p
+        return found
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         (expr,), type_ = self.inputs, arrays.plain_type(types[0])
@@ -87,3 +87,19 @@ class BitXor(_Bits):
 
     constructor = "bit_xor"
     operation = "xor"
+    invertible = True
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, int] | None:
+        """The count beside the bits: without it, nothing would tell an inverted 0 from no value."""
+        return None if value is None else (1, int(value))
+
+    def combine(self, p: Any, q: Any) -> Any:
+        return joined(p, q, lambda p, q: (p[0] + q[0], p[1] ^ q[1]))
+
+    def lower(self, p: tuple[int, int] | None) -> int | None:
+        return None if p is None else p[1]
+
+    def invert(self, whole: Any, part: Any) -> Any:
+        if part is None:
+            return whole
+        return (whole[0] - part[0], whole[1] ^ part[1]) if whole[0] > part[0] else None

@@ -37,6 +37,8 @@ Result: TypeAlias = Literal["estimate", "bytes"]
 
 Objects: TypeAlias = npt.NDArray[np.object_]
 
+_Typed: TypeAlias = tuple[pa.DataType, bytes]
+
 
 class SketchKind(ABC):
     """One kind of sketch with its parameters; frozen and hashable.
@@ -46,13 +48,17 @@ class SketchKind(ABC):
 
     __slots__ = ()
 
+    def values(self, array: pa.Array) -> Any:
+        """The values as `build` takes them; there are no nulls."""
+        return hashed(array)
+
     def items(self, g: Groups, expr: Expr) -> Items:
         """What of each group goes into its sketch."""
-        return distinct_items(g, expr)
+        return distinct_items(g, expr, self.values)
 
     @abstractmethod
     def build(self, values: Any, counts: list[int]) -> Any:
-        """The sketch of these items."""
+        """The sketch of these items, each so many times."""
 
     @abstractmethod
     def merge(self, sketches: Sequence[Any]) -> Any:
@@ -142,7 +148,7 @@ class Sketched(Partial):
 class SketchAggregate(Aggregate):
     """Base of the sketches.
 
-    The scalar partial is whether values are strings and the sketch as bytes, or None for no value.
+    The scalar partial is the type of the values and the sketch as bytes, or None for no value.
     """
 
     column: ColumnLike
@@ -169,36 +175,34 @@ class SketchAggregate(Aggregate):
     def column_of(self, estimates: list[Any], type_: pa.DataType) -> pa.Array:
         """Results as a column; `type_` is that of the input."""
 
-    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[bool, bytes] | None:
+    def lift(self, value: Any, at: Order = ORIGIN) -> _Typed | None:
         if value is None:
             return None
-        kind = self.sketch(isinstance(value, str))
-        return isinstance(value, str), kind.dump(kind.build(self._items(value), [1]))
+        array = pa.array([value])
+        kind = self.sketch(_is_text(array.type))
+        return array.type, kind.dump(kind.build(kind.values(array), [1]))
 
-    def _items(self, value: Any) -> Any:
-        """One value as what `SketchKind.build` takes."""
-        return hashed(pa.array([value]))
-
-    def combine(self, p: tuple[bool, bytes] | None, q: tuple[bool, bytes] | None) -> Any:
-        def merge(p: tuple[bool, bytes], q: tuple[bool, bytes]) -> tuple[bool, bytes]:
-            kind = self.sketch(p[0])
+    def combine(self, p: _Typed | None, q: _Typed | None) -> Any:
+        def merge(p: _Typed, q: _Typed) -> _Typed:
+            kind = self.sketch(_is_text(p[0]))
             return p[0], kind.dump(kind.merge([kind.load(p[1]), kind.load(q[1])]))
 
         return joined(p, q, merge)
 
-    def lower(self, p: tuple[bool, bytes] | None) -> Any:
-        if self.result == "bytes":
-            kind = self.sketch(False)
-            return kind.dump(kind.empty()) if p is None else p[1]
+    def lower(self, p: _Typed | None) -> Any:
         if p is None:
-            return self.estimate(None)
-        kind = self.sketch(p[0])
-        return self.estimate(kind.settled(kind.load(p[1])))
+            kind = self.sketch(False)
+            return kind.dump(kind.empty()) if self.result == "bytes" else self.estimate(None)
+        kind = self.sketch(_is_text(p[0]))
+        sketch = kind.settled(kind.load(p[1]))
+        if self.result == "bytes":
+            return kind.dump(sketch)
+        return self.column_of([self.estimate(sketch)], p[0])[0].as_py()
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         self.accept(types)
         type_ = arrays.plain_type(types[0])
-        kind = self.sketch(t.is_string(type_) or t.is_large_string(type_))
+        kind = self.sketch(_is_text(type_))
         kind.empty()  # an error here, not in the middle of a stream, if the package is missing
         partial = Sketched(self.inputs[0], kind)
         if self.result == "bytes":
@@ -230,6 +234,10 @@ def power_of_two(lg: object, name: str, low: int, high: int) -> None:
         raise QueryError(
             f"{name} must be a whole number from {low} to {high} (the size is 2**{name}): got {lg!r}"
         )
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(t.is_string(type_) or t.is_large_string(type_))
 
 
 def _settled(state: Objects, kind: SketchKind) -> list[Any]:

@@ -25,7 +25,7 @@ from muntin.aggregates.base import (
     State,
     refuse,
 )
-from muntin.aggregates.sketches.items import is_hashed
+from muntin.aggregates.sketches.items import hash_integers, is_hashed
 from muntin.errors import DataError, QueryError
 from muntin.expressions import Expr
 
@@ -211,6 +211,4 @@ def _numbers(array: pa.Array) -> Words:
     if t.is_floating(array.type):
         values = arrays.floats(array) + 0.0  # -0.0 is 0.0
         return np.where(np.isnan(values), np.nan, values).view(np.uint64)
-    if t.is_uint64(array.type):
-        return (arrays.order_keys(array) ^ np.int64(-(2**63))).view(np.uint64)
-    return arrays.integers(array).view(np.uint64)
+    return hash_integers(array).view(np.uint64)

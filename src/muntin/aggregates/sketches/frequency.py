@@ -14,7 +14,7 @@ from pyarrow import types as t
 from muntin.aggregates import arrays
 from muntin.aggregates.base import refuse
 from muntin.aggregates.sketches.base import HashedSketch, SketchAggregate, SketchKind, power_of_two
-from muntin.aggregates.sketches.items import from_hashed
+from muntin.aggregates.sketches.items import from_stored, stored
 from muntin.aggregates.sketches.package import datasketches
 from muntin.errors import DataError, QueryError
 
@@ -27,6 +27,9 @@ class Frequent(SketchKind):
 
     lg_size: int
     strings: bool
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return stored(array)  # to be read back, so in the unit of the column
 
     def build(self, values: Any, counts: list[int]) -> Any:
         sketch = self.merge([])
@@ -193,7 +196,7 @@ def _lists(estimates: list[Any], type_: pa.DataType, numbers: tuple[str, ...]) -
     offsets = [0]
     for estimate in estimates:
         offsets.append(offsets[-1] + len(estimate))
-    columns = {"item": from_hashed([one["item"] for one in flat], type_)}
+    columns = {"item": from_stored([one["item"] for one in flat], type_)}
     columns |= {name: pa.array([one[name] for one in flat], pa.int64()) for name in numbers}
     structs = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)

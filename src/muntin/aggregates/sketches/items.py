@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,20 @@ from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.codes import codes
 from muntin.expressions import Expr
 
-__all__ = ["Items", "distinct_items", "from_hashed", "hashed", "is_hashed", "numbers"]
+__all__ = [
+    "Items",
+    "distinct_items",
+    "from_stored",
+    "hash_integers",
+    "hashed",
+    "is_hashed",
+    "numbers",
+    "stored",
+]
+
+_TOP = np.int64(-(2**63))
+_DAY = 86_400_000
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +53,8 @@ def is_hashed(type_: pa.DataType, whole: bool = False) -> bool:
 def hashed(array: pa.Array) -> list[Any]:
     """The values as the integers, floats or strings that are hashed; there must be no nulls.
 
-    Integers of any width are 64-bit ones, so equal numbers hash alike; times count their unit from
-    the epoch. Floats are doubles. Strings are hashed as UTF-8, and decimals as they are written.
+    Floats are doubles. Strings are hashed as UTF-8, and decimals as they are written. For all else
+    see `hash_integers`.
 
     >>> import datetime as dt
     >>> hashed(pa.array([dt.date(1970, 1, 2)])), hashed(pa.array([True])), hashed(pa.array([7], pa.int8()))
@@ -52,21 +66,50 @@ def hashed(array: pa.Array) -> list[Any]:
         return list(array.to_pylist())
     if arrays.is_decimal(array.type):
         return list(array.cast(pa.string()).to_pylist())
-    if t.is_uint64(array.type):
-        # The same 64 bits, as C++ does; Java has no other integers.
-        return list((arrays.order_keys(array) ^ np.int64(-(2**63))).tolist())
-    return list(arrays.integers(array).tolist())
+    return list(hash_integers(array).tolist())
 
 
-def from_hashed(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """The values of which `hashed` made these: whole numbers, times or strings."""
+def hash_integers(array: pa.Array) -> Ints:
+    """Integers, booleans and times as the 64-bit integers that are hashed; anything where null.
+
+    Equal values hash alike: integers of any width, and times of any unit. Dates count days, other times
+    microseconds since the epoch, as in Spark and in Python; those between two microseconds count
+    nanoseconds.
+
+    >>> [hash_integers(pa.array([3000], pa.timestamp(unit))).tolist() for unit in ("ms", "us", "ns")]
+    [[3000000], [3000], [3]]
+    """
+    numbers = _stored(array)
+    if t.is_date64(array.type):
+        return numbers // _DAY
+    if t.is_temporal(array.type) and not t.is_date32(array.type):
+        if array.type.unit == "ns":
+            return np.where(numbers % 1000 == 0, numbers // 1000, numbers)
+        return numbers * _MICROSECONDS[array.type.unit]
+    return numbers
+
+
+def stored(array: pa.Array) -> list[Any]:
+    """Whole numbers, times or strings as integers or strings; there must be no nulls."""
+    if t.is_string(array.type) or t.is_large_string(array.type):
+        return list(array.to_pylist())
+    return list(_stored(array).tolist())
+
+
+def from_stored(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """The values of which `stored` made these."""
     if t.is_string(type_) or t.is_large_string(type_):
         return pa.array(values, type_)
     numbers = np.array(values, dtype=np.int64)
-    return arrays.from_keys(numbers ^ np.int64(-(2**63)) if t.is_uint64(type_) else numbers, None, type_)
+    return arrays.from_keys(numbers ^ _TOP if t.is_uint64(type_) else numbers, None, type_)
 
 
-def distinct_items(g: Groups, expr: Expr) -> Items:
+def _stored(array: pa.Array) -> Ints:
+    # Unsigned ones as the same 64 bits, as C++ does; Java has no other integers.
+    return arrays.order_keys(array) ^ _TOP if t.is_uint64(array.type) else arrays.integers(array)
+
+
+def distinct_items(g: Groups, expr: Expr, as_items: Callable[[pa.Array], list[Any]] = hashed) -> Items:
     """The distinct values of each group with their counts: one call for each instead of one per tuple."""
     from muntin.aggregates.partials.distinct_kernels import first_of_each
     from muntin.aggregates.partials.list_kernels import arrange
@@ -75,7 +118,7 @@ def distinct_items(g: Groups, expr: Expr) -> Items:
     values = g.array(expr).take(pa.array(index))
     ones = np.ones(len(index), dtype=np.int64)
     starts, places, counts = first_of_each(offsets, *codes((values,)), ones)
-    return Items(starts, hashed(values.take(pa.array(places))), counts.tolist())
+    return Items(starts, as_items(values.take(pa.array(places))), counts.tolist())
 
 
 def numbers(g: Groups, expr: Expr) -> Items:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
+from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import Groups, refuse
 from muntin.aggregates.quantiles import fraction
 from muntin.aggregates.sketches.base import SketchAggregate, SketchKind
@@ -27,6 +27,9 @@ class Kll(SketchKind):
     """A `kll_doubles_sketch`."""
 
     k: int
+
+    def values(self, array: pa.Array) -> Floats:
+        return arrays.floats(array)
 
     def items(self, g: Groups, expr: Expr) -> Items:
         return numbers(g, expr)
@@ -85,9 +88,6 @@ class ApproxQuantile(SketchAggregate):
 
     def sketch(self, text: bool) -> Kll:
         return Kll(self.k)
-
-    def _items(self, value: Any) -> Any:
-        return np.array([value], dtype=np.float64)
 
     def accept(self, types: tuple[pa.DataType, ...]) -> None:
         type_ = arrays.plain_type(types[0])

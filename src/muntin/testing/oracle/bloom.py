@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import struct
+from decimal import Decimal
 from typing import Any
 
 __all__ = ["bloom_filter"]
@@ -12,6 +14,8 @@ _ALL = 2**64 - 1
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 _SEED = 9001
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def bloom_filter(values: list[Any], size: int, error: float) -> bytes:
@@ -38,7 +42,20 @@ def _bytes(value: Any) -> bytes:
         return value.encode() if isinstance(value, str) else value
     if isinstance(value, float):
         return struct.pack("<d", math.nan if math.isnan(value) else value + 0.0)
-    return struct.pack("<q", value)
+    if isinstance(value, Decimal):
+        return str(value).encode()
+    return struct.pack("<q", _counted(value))
+
+
+def _counted(value: Any) -> int:
+    """Whole numbers as they are, days and microseconds since the epoch (or midnight) for times."""
+    if isinstance(value, dt.datetime):
+        return (value.replace(tzinfo=dt.UTC) - _EPOCH) // _MICROSECOND
+    if isinstance(value, dt.date):
+        return (value - _EPOCH.date()).days
+    if isinstance(value, dt.time):
+        return (dt.datetime.combine(_EPOCH, value, dt.UTC) - _EPOCH) // _MICROSECOND
+    return value // _MICROSECOND if isinstance(value, dt.timedelta) else int(value)
 
 
 def xxh64(data: bytes, seed: int) -> int:
