@@ -80,6 +80,58 @@ def test_retractions_come_in_their_order_too() -> None:
     ]
 
 
+NAMES = ["start", "end", "ordinal"]
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("lateness", [0, 10])
+@pytest.mark.parametrize("in_order", [False, True])
+@pytest.mark.parametrize("size", [1, 4, 20])
+def test_no_two_rows_are_the_same_window(name: str, lateness: int, in_order: bool, size: int) -> None:
+    """Also where tuples of one time come before and after a watermark at that very time."""
+    times = [5] * 9 + [15] * 11
+    op = query(ONE_BY_ONE[name], allowed_lateness=lateness).operator(in_order=in_order)
+    found = []
+    for i in range(0, 20, size):
+        part = times[i : i + size]
+        tied = {"t": part, "id": range(i, i + len(part)), "m": [True] * len(part)}
+        found += op.process(tied).to_pylist()
+        if not in_order:
+            found += op.advance(max(part)).to_pylist()
+    found += op.finish().to_pylist()
+    assert [row["kind"] for row in found] == ["final"] * 20
+    assert list(found[0]["window"]) == NAMES
+    rows = [tuple(row["window"].values()) for row in found]
+    assert len(set(rows)) == 20
+    whole = query(ONE_BY_ONE[name]).run({"t": times, "id": range(20), "m": [True] * 20}).to_pylist()
+    assert {row["ids"][-1]: row["window"] for row in found} == {
+        row["ids"][-1]: row["window"] for row in whole
+    }
+
+
+def test_updates_and_retractions_say_which_one_they_mean() -> None:
+    op = query(w.until(a.count(), 2), allowed_lateness=100).operator()
+    op.process({"t": [5] * 4, "id": [1, 2, 3, 4]})
+    op.advance(10)
+    op.process({"t": [4], "id": [5]})
+    changed = [(row["kind"], *row["window"].values(), row["ids"]) for row in op.advance(11).to_pylist()]
+    assert changed == [
+        ("retract", 5, 6, 1, [3, 4]),
+        ("final", 4, 6, 0, [5, 1]),
+        ("update", 5, 6, 0, [2, 3]),
+    ]
+
+
+def test_only_windows_that_can_repeat_have_a_number() -> None:
+    windows = mt.windows(pair=w.count(2), ten=w.tumbling(10), mark=w.punctuation("m"))
+    shape = windows.aggregate(n=a.count()).on("t")
+    found = shape.run({"t": [5, 5], "m": [True, True]}).to_pylist()
+    numbers = [(row["query"], row["window"]["ordinal"]) for row in found]
+    assert sorted(numbers, key=str) == [("mark", 0), ("mark", 0), ("pair", None), ("ten", None)]
+    plain = mt.windows(pair=w.count(2), ten=w.tumbling(10), visit=w.session(3, max_length=8), l=w.last(2, 3))
+    assert "ordinal" not in plain.aggregate(n=a.count()).on("t").run({"t": [5, 5]}).to_pylist()[0]["window"]
+
+
 def test_a_number_as_measure_tells_them_apart() -> None:
     tied = {"t": [5, 5, 5], "id": [1, 2, 3], "m": [True, True, True]}
     found = query(w.punctuation("m", measure="id")).run(tied).to_pylist()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from muntin.errors import SnapshotError
 
 MAGIC = b"MUNTIN"
-VERSION = 1
+VERSION = 2
 _CHECK = 32
 
 

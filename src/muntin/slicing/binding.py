@@ -17,6 +17,9 @@ from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_ty
 from muntin.timeline import NEG_INF, Micros, TimeColumn
 from muntin.windows.base import TupleDriven, Tuples, Window
 
+ORDINAL = "ordinal"
+"""The field of `window` that numbers windows with the same edges."""
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -104,7 +107,7 @@ class Binding:
         return pa.schema([*fields, pa.field("kind", pa.string()), pa.field("revision", pa.int64())])
 
     def edge_fields(self, windows: tuple[Window, ...]) -> list[pa.Field]:
-        """start and end in event time; pairs of ranks or measures where some window has them."""
+        """start and end in event time; ranks or measures, and numbers, where some window has them."""
         edge = self.time.edge_type
         fields = {"start": edge, "end": edge}
         for window in windows:
@@ -112,6 +115,8 @@ class Binding:
                 name = window.measure or "rank"
                 kind = pa.int64() if window.measure is None else self.measure_type(window.measure)
                 fields |= {f"start_{name}": kind, f"end_{name}": kind}
+        if any(window.repeats for window in windows):
+            fields[ORDINAL] = pa.int64()
         return [pa.field(name, kind) for name, kind in fields.items()]
 
     def measure_type(self, column: str) -> pa.DataType:

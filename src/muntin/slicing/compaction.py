@@ -75,6 +75,8 @@ def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
         alive[batch.key] = True
     for closed in kept.closed.values():
         alive[closed.key] = True
+    for past in kept.past.values():
+        alive[past.key] = True
     seen = tuples.committed.rank
     alive |= tuples.sliced.rank != seen
     for query in kept.manager.live.driven:
@@ -120,6 +122,7 @@ def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
         known = np.concatenate([skipped, np.full(len(ids) - len(skipped), -1, dtype=np.int64)])
         tuples.skipped[name] = known[alive]
     kept.closed = {name: replace(closed, key=ids[closed.key]) for name, closed in kept.closed.items()}
+    kept.past = {name: replace(past, key=ids[past.key]) for name, past in kept.past.items()}
 
 
 def _with_ids(batch: Batch, ids: Column) -> Batch:

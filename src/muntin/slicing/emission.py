@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from muntin.slicing.batch import Batch
 from muntin.slicing.blaming import about_rows
+from muntin.slicing.closed import Closed, Past
 from muntin.slicing.combining import combine_ranges
 from muntin.slicing.extents import Extent
-from muntin.slicing.kept import Closed
 from muntin.slicing.listing import (
     ALL_ROWS,
     Listing,
@@ -227,7 +227,10 @@ class WindowManager:
         none = np.zeros(len(gone), dtype=np.int64)
         numbers = none + self.slices.live.number(query)
         due = registry.due[gone]
-        windows = Listing(numbers, registry.key[gone], start, end, due, none, none, ALL_ROWS, low, high)
+        windows = Listing(
+            numbers, registry.key[gone], start, end, due, none, none, ALL_ROWS,
+            low, high, registry.ordinal[gone],
+        )  # fmt: skip
         columns = [c.combine_chunks() for c in values.drop_columns(["start", "end"]).columns]
         registry.retract(gone)
         self.slices.metrics.retractions += len(gone)
@@ -281,7 +284,8 @@ class WindowManager:
             closed = opened if closed is None else closed.join(opened)
         if closed is None:
             closed = Closed.none()
-        return list_driven(self.slices.live.number(query), closed, self.slices.table, self.slices.keys)
+        number, past = self.slices.live.number(query), kept.past.get(query.name, Past.none())
+        return list_driven(number, closed, past, self.slices.table, self.slices.keys)
 
     def _contents(self, listing: Listing) -> tuple[Candidates, Column]:
         """Identity and content of each window, and how many of its tuples are fresh."""

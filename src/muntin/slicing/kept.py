@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,66 +11,19 @@ import pyarrow as pa
 
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
+from muntin.slicing.closed import Closed, Past
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.slicer import slice_sorted
 from muntin.slicing.table import SliceTable
 from muntin.slicing.tuples import KeptTuples, Look, Progress
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Context, Cuts, TupleDriven
+from muntin.windows.base import Context, TupleDriven
 
 if TYPE_CHECKING:
     from muntin.slicing.manager import SliceManager
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-NOTHING: Column = np.zeros(0, dtype=np.int64)
-
-
-@dataclass(slots=True)
-class Closed:
-    """Windows of one query that are closed and not yet expired, in ranks and in time."""
-
-    key: Column
-    begin: Column
-    end: Column
-    start: Column
-    stop: Column
-    due: Column
-    low: Any
-    high: Any
-
-    @classmethod
-    def of(cls, cuts: Cuts) -> Closed:
-        """The windows that a run of tuples closed."""
-        return cls(cuts.segment, cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.due, cuts.low, cuts.high)
-
-    @classmethod
-    def none(cls) -> Closed:
-        """No windows."""
-        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, None, None)
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all columns."""
-        columns = (getattr(self, f.name) for f in fields(self))
-        return sum(int(column.nbytes) for column in columns if column is not None)
-
-    def keep(self, mask: Mask) -> Closed:
-        """Only these windows."""
-        return self._each(lambda column: getattr(self, column)[mask])
-
-    def join(self, other: Closed) -> Closed:
-        """These windows and the others."""
-        if not len(self):
-            return other
-        return self._each(lambda column: np.concatenate([getattr(self, column), getattr(other, column)]))
-
-    def _each(self, change: Callable[[str], Any]) -> Closed:
-        columns = {f.name: None if getattr(self, f.name) is None else change(f.name) for f in fields(self)}
-        return Closed(**columns)  # type: ignore[arg-type]  # only low and high may be None, and stay so
 
 
 class KeptSlicer:
@@ -81,13 +33,15 @@ class KeptSlicer:
         self.manager = manager
         self.tuples = KeptTuples()
         self.closed: dict[str, Closed] = {}
+        self.past: dict[str, Past] = {}
         self._ahead = False
         self._upto = NEG_INF
 
     @property
     def nbytes(self) -> int:
         """Bytes of kept tuples, contexts and closed windows."""
-        return self.tuples.nbytes + sum(closed.nbytes for closed in self.closed.values())
+        closed = sum(closed.nbytes for closed in self.closed.values())
+        return self.tuples.nbytes + closed + sum(past.nbytes for past in self.past.values())
 
     def add(self, batch: Batch) -> None:
         """Keep these tuples."""
@@ -150,9 +104,9 @@ class KeptSlicer:
         if kept.batch is not None:
             kept.batch = kept.batch.with_columns(inputs)
         names = {q.name for q in live.driven}
-        for contexts in (self.tuples.sliced.contexts, self.tuples.committed.contexts, self.closed):
-            for name in set(contexts) - names:
-                del contexts[name]
+        for known in (kept.sliced.contexts, kept.committed.contexts, self.closed, self.past):
+            for name in set(known) - names:
+                del known[name]
         self.tuples.grow(self.manager.keys, live)
 
     def dissolve(self) -> None:
@@ -176,6 +130,10 @@ class KeptSlicer:
         is_dirty[dirty] = True
         for name, closed in self.closed.items():
             self.closed[name] = closed.keep(~is_dirty[closed.key])
+        for name, past in self.past.items():
+            # Those whose last tuple is not final are cut again.
+            again = is_dirty[past.key] & (past.end >= kept.committed.rank[past.key])
+            self.past[name] = past.keep(~again)
         table = self.manager.table
         gone = is_dirty[table.key] & (table.rank >= kept.committed.rank[table.key])
         if gone.any():
@@ -285,9 +243,18 @@ class KeptSlicer:
             end = kept.offsets[over] + target[over] - kept.base[over]
             kept.cut(query, kept.committed, over, end, Look(manager.final, manager.newest))
         kept.committed.rank = np.maximum(kept.committed.rank, target)
-        for name, closed in self.closed.items():
-            self.closed[name] = closed.keep(closed.due > manager.final)
+        self._expire()
         kept.drop_before(self._tuples_needed_from())
+
+    def _expire(self) -> None:
+        """Forget the windows that no tuple can change, but for the edges of the last ones."""
+        final = self.manager.final
+        repeating = {q.name for q in self.manager.live.driven if q.window.repeats}
+        for name, closed in self.closed.items():
+            self.closed[name] = closed.keep(closed.due > final)
+            if name in repeating:
+                past = self.past.get(name, Past.none()).join(Past.of(closed.keep(closed.due <= final)))
+                self.past[name] = past.keep(past.due == final)
 
     def _tuples_needed_from(self) -> Column:
         kept, manager = self.tuples, self.manager

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.kept import Closed
+from muntin.slicing.closed import Closed, Past
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
 from muntin.timeline import INF, LIMIT
@@ -160,8 +160,8 @@ def list_sessions(number: int, since: int, gap: int, level: int, table: SliceTab
     return Listing(numbers, key, first, last + gap, last + gap + 1, lo, hi, rows)
 
 
-def list_driven(number: int, closed: Closed, table: SliceTable, keys: int) -> Listing:
-    """The slices of windows that are known by ranks."""
+def list_driven(number: int, closed: Closed, past: Past, table: SliceTable, keys: int) -> Listing:
+    """The slices of windows that are known by ranks; `past` ones count among those with the same edges."""
     from muntin.slicing.listing_kernels import rank_ranges
     from muntin.slicing.table_kernels import key_offsets
 
@@ -177,12 +177,16 @@ def list_driven(number: int, closed: Closed, table: SliceTable, keys: int) -> Li
     a, b = (start, closed.stop) if closed.low is None else (closed.low, closed.high)
     return Listing(
         numbers, closed.key, start, closed.stop, closed.due, lo, hi, rows,
-        closed.low, closed.high, _ordinals(closed.key, a, b, lo, hi),
+        closed.low, closed.high, _ordinals(past, closed.key, a, b, lo, hi),
     )  # fmt: skip
 
 
-def _ordinals(key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
+def _ordinals(past: Past, key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
     """Tell windows with the same edges apart (tuples at one time may make several), in their order."""
+    if len(past):
+        before = np.full(len(past), -1, dtype=np.int64)
+        lo, hi = np.concatenate([before, lo]), np.concatenate([before, hi])
+        key, a, b = (np.concatenate(pair) for pair in ((past.key, key), (past.a, a), (past.b, b)))
     order = np.lexsort((hi, lo, b, a, key))
     same = np.zeros(len(order), dtype=np.bool_)
     same[1:] = True
@@ -192,7 +196,7 @@ def _ordinals(key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Colu
     begins = np.maximum.accumulate(np.where(same, 0, place)) if len(order) else place
     ordinal = np.empty(len(order), dtype=np.int64)
     ordinal[order] = place - begins
-    return ordinal
+    return ordinal[len(past) :]
 
 
 def list_spanned(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.binding import Binding
+from muntin.slicing.binding import ORDINAL, Binding
 from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery
@@ -69,17 +69,21 @@ def _edges(
         binding.time.to_edges(end[order], ceil=True),
     ]
     for field in fields[2:]:
-        side, _, measure = field.name.partition("_")
-        parts = [_measure_edges(e, windows, side, measure, field.type) for e in emissions]
+        parts = [_beside_time(e, windows, field) for e in emissions]
         children.append(pa.chunked_array(parts, type=field.type).combine_chunks().take(pa.array(order)))
     return pa.StructArray.from_arrays(children, fields=fields)
 
 
-def _measure_edges(
-    emission: Emission, windows: tuple[Window, ...], side: str, measure: str, kind: pa.DataType
-) -> pa.Array:
-    values: Any = emission.windows.low if side == "start" else emission.windows.high
-    # Only windows of a single query come with edges on a measure.
-    if values is None or (windows[emission.windows.query[0]].measure or "rank") != measure:
-        return pa.nulls(len(emission.windows), kind)
-    return pa.array(values).cast(kind)
+def _beside_time(emission: Emission, windows: tuple[Window, ...], field: pa.Field) -> pa.Array:
+    """An edge on a measure, or the number among windows with the same edges; null where there is none."""
+    listing = emission.windows
+    # Windows with edges on a measure, or with numbers, come from a single query.
+    window = windows[listing.query[0]]
+    values: Any = None
+    if field.name == ORDINAL:
+        values = listing.ordinal if window.repeats else None
+    else:
+        side, _, measure = field.name.partition("_")
+        if (window.measure or "rank") == measure:
+            values = listing.low if side == "start" else listing.high
+    return pa.nulls(len(listing), field.type) if values is None else pa.array(values).cast(field.type)

@@ -10,14 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.encoding import decode, encode
-from muntin.errors import SnapshotError
+from muntin.errors import MuntinError, SnapshotError
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
 from muntin.slicing.archive import pack, unpack
 from muntin.slicing.batch import Batch
+from muntin.slicing.closed import Closed, Past
 from muntin.slicing.extents import Extent
-from muntin.slicing.kept import Closed, KeptSlicer
+from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, Raw, SliceManager, Waiting
 from muntin.slicing.operator import SlicingOperator
@@ -28,6 +29,7 @@ from muntin.slicing.tuples import KeptTuples, Progress
 from muntin.timeline import Micros
 
 _CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high")
+_PAST = ("key", "a", "b", "end", "due")
 _EXTENT = ("first", "last", "shown")
 _REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage")
 
@@ -76,7 +78,15 @@ def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOpe
     must be given.
     """
     header, tables = unpack(data)
-    return assemble(header, tables, _query_of(header, read_query, query))
+    try:
+        return assemble(header, tables, _query_of(header, read_query, query))
+    except (AttributeError, AssertionError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, MuntinError):
+            raise
+        raise SnapshotError(
+            "this file has the form of a snapshot, but does not hold what a snapshot of this version does "
+            f"({type(error).__name__}: {error}); take an older one"
+        ) from error
 
 
 def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpec) -> SlicingOperator:
@@ -249,6 +259,8 @@ def _save_kept(kept: KeptSlicer, inputs: tuple[Expr, ...], tables: dict[str, pa.
     for name, closed in kept.closed.items():
         columns = {c: getattr(closed, c) for c in _CLOSED}
         tables[f"closed/{name}"] = pa.table({c: pa.array(v) for c, v in columns.items() if v is not None})
+    for name, past in kept.past.items():
+        tables[f"past/{name}"] = pa.table({c: pa.array(getattr(past, c)) for c in _PAST})
 
 
 def _load_kept(
@@ -270,6 +282,8 @@ def _load_kept(
         elif kind == "closed":
             columns = {c: table.column(c).to_numpy().copy() for c in table.column_names}
             kept.closed[name] = Closed(**{"low": None, "high": None} | columns)
+        elif kind == "past":
+            kept.past[name] = Past(**{c: table.column(c).to_numpy().copy() for c in _PAST})
         elif kind == "arrived":
             tuples.arrived.append(_load_batch(table, inputs))
     if "tuples" in tables:

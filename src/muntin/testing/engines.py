@@ -165,6 +165,7 @@ def rows_of_table(table: pa.Table, keys: Sequence[str]) -> list[Row]:
             revision=record["revision"],
             low=_other(window, "start"),
             high=_other(window, "end"),
+            ordinal=window.get("ordinal") or 0,
         )
         for record, window in zip(table.drop_columns(["window"]).to_pylist(), windows, strict=True)
     ]

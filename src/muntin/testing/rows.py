@@ -15,7 +15,8 @@ class Row(NamedTuple):
     """One emitted window. Times are int: microseconds, or units of an integer time column.
 
     `low` and `high` are the ranks of a count window, the edges on the column of a
-    window with a measure, None for all others.
+    window with a measure, None for all others. `ordinal` numbers windows with the same
+    edges, which tuples at one time can make.
 
     >>> print(Row(("a",), "minute", 0, 60, {"n": 2}))
     a minute [0, 60) n=2 final 0
@@ -30,10 +31,12 @@ class Row(NamedTuple):
     revision: int = 0
     low: Any = None
     high: Any = None
+    ordinal: int = 0
 
     def __str__(self) -> str:
         keys = "".join(f"{key!r} " if key is None else f"{key} " for key in self.keys)
         span = "" if self.low is None else f" of [{self.low}, {self.high})"
+        span += f" #{self.ordinal}" if self.ordinal else ""
         values = " ".join(f"{name}={value!r}" for name, value in self.aggregates.items())
         return f"{keys}{self.query} [{self.start}, {self.end}){span} {values} {self.kind} {self.revision}"
 
@@ -106,7 +109,8 @@ def _same(actual: Row, expected: Row, tolerance: float) -> bool:
 def _window(row: Row) -> tuple[Any, ...]:
     # Keys by type as well: 1, 1.0 and True are equal in Python; NaN is not even equal to itself.
     keys = tuple((type(key).__name__, "nan" if key != key else key) for key in row.keys)
-    return (keys, row.query, row.start, row.end, row.low, row.high, row.kind, row.revision)
+    edges = (row.start, row.end, row.low, row.high, row.ordinal)
+    return (keys, row.query, *edges, row.kind, row.revision)
 
 
 def _number(value: object) -> bool:

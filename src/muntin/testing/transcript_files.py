@@ -35,7 +35,7 @@ _KEYS = (
 )
 _ACTIONS = ("input", "watermark", "finish", "add", "remove")
 _OUTCOMES = ("expect", "expect_late", "expect_error", "since")
-_RESERVED = ("query", "window", "kind", "revision")
+_RESERVED = ("query", "window", "ordinal", "kind", "revision")
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,7 @@ class _Reader:
             revision=row.get("revision", 0),
             low=low,
             high=high,
+            ordinal=row.get("ordinal", 0),
         )
 
     def _schema(self) -> pa.Schema:

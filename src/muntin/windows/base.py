@@ -72,6 +72,8 @@ class Window(ABC):
     constructor: ClassVar[str]
     measure: str | None = None
     """The column that windows are laid on, or None for time (or rank)."""
+    repeats: ClassVar[bool] = False
+    """Whether tuples at one time can make several windows with the same edges: results number those."""
 
     @abstractmethod
     def describe(self) -> str:

@@ -39,6 +39,7 @@ class Discretize(TupleDriven):
 
     context: ClassVar[Context] = Context.FORWARD_FREE
     constructor: ClassVar[str] = "discretize"
+    repeats: ClassVar[bool] = True
     wants_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -144,6 +145,7 @@ class Trigger(TupleDriven):
 
     context: ClassVar[Context] = Context.FORWARD_AWARE
     constructor: ClassVar[str] = "trigger"
+    repeats: ClassVar[bool] = True
     wants_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

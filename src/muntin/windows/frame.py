@@ -33,6 +33,7 @@ class Frame(TupleDriven):
     __slots__ = ()
 
     context: ClassVar[Context] = Context.FORWARD_FREE
+    repeats: ClassVar[bool] = True
     extra_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the context beside FIELDS."""
     min_count: int = 1

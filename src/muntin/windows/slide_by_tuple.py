@@ -33,6 +33,7 @@ class SlideByTuple(TupleDriven):
 
     context: ClassVar[Context] = Context.FORWARD_AWARE
     constructor: ClassVar[str] = "slide_by_tuple"
+    repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", positive_span(self.length, "length"))

@@ -170,6 +170,7 @@ class ForwardContextFree(_UserDefined, TupleDriven):
     """
 
     context: ClassVar[Context] = Context.FORWARD_FREE
+    repeats: ClassVar[bool] = True
     wants_records: ClassVar[bool] = True
 
     def initial_state(self) -> Any:
@@ -226,6 +227,7 @@ class ForwardContextAware(_UserDefined, TupleDriven):
     """
 
     context: ClassVar[Context] = Context.FORWARD_AWARE
+    repeats: ClassVar[bool] = True
     wants_records: ClassVar[bool] = True
 
     def initial_state(self) -> Any:

@@ -25,6 +25,7 @@ class Emitted:
     """What was last said about a window."""
 
     window: Found
+    ordinal: int
     aggregates: dict[str, Any]
     content: frozenset[int]
     due: int
@@ -167,7 +168,7 @@ class NamedWindow:
                     window = window._replace(content=())
                 kind = self._kind(window, known, before, now, early)
                 if kind is not None:
-                    emitted[identity] = self._describe(window, known, kind)
+                    emitted[identity] = self._describe(window, identity[-1], known, kind)
                     results.append(self._row(key, emitted[identity], kind))
         return retracts + results
 
@@ -201,9 +202,10 @@ class NamedWindow:
         """Whether an empty window had expired when the tuples in it came: it comes out empty."""
         return self.emits_empty and window.due + self.lateness <= before
 
-    def _describe(self, window: Found, known: Emitted | None, kind: str) -> Emitted:
+    def _describe(self, window: Found, ordinal: int, known: Emitted | None, kind: str) -> Emitted:
         return Emitted(
             window=window,
+            ordinal=ordinal,
             aggregates={
                 name: aggregate_value(aggregate, window.content)
                 for name, aggregate in self.settings.aggregates.items()
@@ -217,7 +219,7 @@ class NamedWindow:
     def _row(self, key: Key, emitted: Emitted, kind: str) -> Row:
         said = emitted.window
         edges = (said.start, said.end, emitted.aggregates, kind, emitted.revision, said.low, said.high)
-        return Row(key, self.name, *edges)
+        return Row(key, self.name, *edges, emitted.ordinal)
 
 
 def numbers(window: Found) -> frozenset[int]:

@@ -1,0 +1,108 @@
+"""Windows that tuples have closed: those that may still change, and the last ones before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.windows.base import Cuts
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+NOTHING: Column = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class Closed:
+    """Windows of one query that are closed and not yet expired, in ranks and in time."""
+
+    key: Column
+    begin: Column
+    end: Column
+    start: Column
+    stop: Column
+    due: Column
+    low: Any
+    high: Any
+
+    @classmethod
+    def of(cls, cuts: Cuts) -> Closed:
+        """The windows that a run of tuples closed."""
+        return cls(cuts.segment, cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.due, cuts.low, cuts.high)
+
+    @classmethod
+    def none(cls) -> Closed:
+        """No windows."""
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, None, None)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        columns = (getattr(self, f.name) for f in fields(self))
+        return sum(int(column.nbytes) for column in columns if column is not None)
+
+    def keep(self, mask: Mask) -> Closed:
+        """Only these windows."""
+        return self._each(lambda column: getattr(self, column)[mask])
+
+    def join(self, other: Closed) -> Closed:
+        """These windows and the others."""
+        if not len(self):
+            return other
+        return self._each(lambda column: np.concatenate([getattr(self, column), getattr(other, column)]))
+
+    def _each(self, change: Callable[[str], Any]) -> Closed:
+        columns = {f.name: None if getattr(self, f.name) is None else change(f.name) for f in fields(self)}
+        return Closed(**columns)  # type: ignore[arg-type]  # only low and high may be None, and stay so
+
+
+@dataclass(slots=True)
+class Past:
+    """Windows of one query that expired with the last watermark: the edges (a, b) that they are known by.
+
+    A tuple at the final time itself is in time, and may close one more window with the same edges:
+    these count before it.
+    """
+
+    key: Column
+    a: Any
+    b: Any
+    end: Column
+    due: Column
+
+    @classmethod
+    def of(cls, closed: Closed) -> Past:
+        """These windows; types whose windows may have the same edges tell their starts."""
+        a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
+        return cls(closed.key, a, b, closed.end, closed.due)
+
+    @classmethod
+    def none(cls) -> Past:
+        """No windows."""
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(int(getattr(self, f.name).nbytes) for f in fields(self))
+
+    def keep(self, mask: Mask) -> Past:
+        """Only these windows."""
+        return Past(*(getattr(self, f.name)[mask] for f in fields(self)))
+
+    def join(self, other: Past) -> Past:
+        """These windows and the others."""
+        if not len(self):
+            return other
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return Past(*(np.concatenate(pair) for pair in pairs))
