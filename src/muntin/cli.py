@@ -84,7 +84,7 @@ def bench_core(
 
 @bench.command("aggregates")
 def bench_aggregates(
-    tuples: Annotated[int, typer.Option(help="How many tuples each query reads.", min=100_000)] = 2_000_000,
+    tuples: Annotated[int, typer.Option(help="How many tuples each query reads.", min=100_000)] = 1_000_000,
     in_order: Annotated[bool, typer.Option(help="No tuple is late.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
