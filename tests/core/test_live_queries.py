@@ -184,14 +184,6 @@ def test_buffered_records_come_before_the_new_query() -> None:
     assert counts(op.finish(), "c") == {(6, 7): 1}
 
 
-def test_a_finished_operator_serves_new_queries_nothing() -> None:
-    op = operator(x=w.tumbling(10))
-    feed(op, 1)
-    op.finish()
-    op.add_query(y=w.tumbling(5))
-    assert op.finish().num_rows == 0
-
-
 # How the plan adapts. ----------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from muntin.connectors.tables import Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.connectors.waiting import Waiting
-from muntin.errors import MuntinError, QueryError
+from muntin.errors import DataError, MuntinError, QueryError
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
 from muntin.query.files import loads, to_toml
@@ -21,7 +21,7 @@ from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.operator import Added, SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
-from muntin.timeline import TimeColumn, span
+from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window
 
 
@@ -77,6 +77,7 @@ class Operator:
         Returns the results that this makes due: none as long as `advance` sets the watermark, unless
         early results after each batch are asked for.
         """
+        self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._waiting.take(record):
@@ -156,13 +157,21 @@ class Operator:
         A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
         A watermark lower than the last one is ignored.
         """
+        self._require_open("advance")
         self._slice_records()
         return self._due(self._engine.advance(self._engine.to_internal(watermark)))
 
     def finish(self) -> pa.Table:
-        """The end of the stream: closes every window."""
+        """The end of the stream: closes every window. Nothing can come after it."""
         self._slice_records()
         return self._due(self._engine.finish())
+
+    def _require_open(self, call: str) -> None:
+        if self._engine.watermark == INF:
+            raise DataError(
+                f"the stream has ended with finish(): got a call of {call}() after it; "
+                "start a new stream with query.operator(), or leave finish() out to go on"
+            )
 
     def poll(self) -> pa.Table:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
@@ -179,6 +188,7 @@ class Operator:
 
         Returns since when each is complete, and says what cannot be served retroactively.
         """
+        self._require_open("add_query")
         self._slice_records()
         return self._engine.add_queries(named)
 

@@ -79,6 +79,10 @@ class WindowManager:
             if _emits_empty(query):
                 self._extent(query).note(query, batch, self.slices.final)
 
+    def silent_time(self, query: LiveQuery, before: int, upto: int) -> int:
+        """Over all keys, the time whose windows, empty or not, come out when the watermark gets to `upto`."""
+        return self._extent(query).silent_time(query, max(before - self.slices.lateness, NEG_INF), upto)
+
     def forget(self) -> None:
         """Drop what has expired."""
         for registry in self.registries.values():

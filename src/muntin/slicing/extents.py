@@ -90,6 +90,12 @@ class Extent:
         place, which = out[:, :count]
         return key[place], start[which], end[which]
 
+    def silent_time(self, query: LiveQuery, expired: int, upto: int) -> int:
+        """The sum over all keys of the time whose windows have not come out and end by `upto`."""
+        key, done = self._behind(query, expired, upto)
+        # As floats: the sum of many keys may exceed 64 bits.
+        return int(np.maximum(np.minimum(self.last[key], upto) - done.astype(np.float64), 0.0).sum())
+
     def _behind(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column]:
         """Keys that windows may have to come out for, and the time up to which theirs have ended."""
         window = query.window

@@ -89,6 +89,11 @@ class SliceManager:
         """Tuples that wait to be judged."""
         return sum(int(w.rows.n.sum()) for w in self.waiting)
 
+    def oldest(self) -> int:
+        """The time of the oldest tuple in slices or kept; INF if there is none."""
+        times = [self.table.first] if self.kept is None else [self.table.first, *self.kept.tuples.times()]
+        return min((int(part.min()) for part in times if len(part)), default=INF)
+
     @property
     def nbytes(self) -> int:
         """Bytes of slices and tuples."""

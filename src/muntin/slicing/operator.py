@@ -19,6 +19,7 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import Emission, WindowManager
+from muntin.slicing.flood import refuse_flood
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, SliceManager
@@ -213,6 +214,7 @@ class SlicingOperator:
         slices, windows = self.slices, self.windows
         self.late += slices.judge()
         before = slices.watermark
+        refuse_flood(self, before, watermark)
         if slices.kept is not None and closing:
             slices.kept.slice(before)
         slices.watermark = self._watermark = watermark
@@ -240,6 +242,7 @@ class SlicingOperator:
 
     def _look_early(self) -> list[Emission]:
         self.late += self.slices.judge()
+        refuse_flood(self, self.slices.watermark, self.slices.watermark)
         if self.slices.kept is not None:
             self.slices.kept.slice(self.slices.watermark)
             self.slices.kept.slice(INF)

@@ -99,6 +99,10 @@ class Landmark(ContextFreeWindow):
         given = {"start": _point(self.start, self.every), "every": plain(self.every)}
         return given | ({"emit_empty": True} if self.emit_empty else {})
 
+    @property
+    def period(self) -> int:
+        return self.every
+
     def spans(self) -> tuple[int, ...]:
         return _in_one_kind(self.start, self.every)
 

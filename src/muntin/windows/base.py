@@ -92,6 +92,11 @@ class Window(ABC):
         return ()
 
     @property
+    def period(self) -> int | None:
+        """The time from one end to the next of windows that follow each other on and on; None for others."""
+        return None
+
+    @property
     def on_measure(self) -> bool:
         """Whether its windows have edges beside time: as ranks, or on the measure."""
         return self.measure is not None

@@ -87,6 +87,10 @@ class Calendar(ContextFreeWindow):
             given["offset"] = plain(self.offset)
         return given | ({"emit_empty": True} if self.emit_empty else {})
 
+    @property
+    def period(self) -> int:
+        return _SHORTEST[self.unit] * _DAY
+
     def spans(self) -> tuple[int, ...]:
         return (Micros(_DAY), self.offset) if self.offset else (Micros(_DAY),)
 

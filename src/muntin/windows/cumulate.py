@@ -67,6 +67,10 @@ class Cumulate(ContextFreeWindow):
             given["offset"] = plain(self.offset)
         return given | ({"emit_empty": True} if self.emit_empty else {})
 
+    @property
+    def period(self) -> int:
+        return self.step
+
     def spans(self) -> tuple[int, ...]:
         return self.length, self.step, self.offset
 

@@ -53,6 +53,10 @@ class Last(TupleDriven):
         given: dict[str, object] = {"n": self.n, "every": plain(self.every)}
         return given | ({"offset": plain(self.offset)} if self.offset else {})
 
+    @property
+    def period(self) -> int:
+        return self.every
+
     def spans(self) -> tuple[int, ...]:
         return self.every, self.offset
 

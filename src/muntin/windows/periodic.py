@@ -71,6 +71,10 @@ class Periodic(ContextFreeWindow):
             given["offset"] = plain(self.offset)
         return given | ({"emit_empty": True} if self.emit_empty else {})
 
+    @property
+    def period(self) -> int:
+        return self.slide
+
     def spans(self) -> tuple[int, ...]:
         return self.length, self.slide, self.offset
 

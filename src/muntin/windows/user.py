@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muntin.errors import QueryError, UserCodeError
+from muntin.errors import DataError, QueryError, UserCodeError
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
@@ -29,6 +29,9 @@ from muntin.windows.records import Record, guarded, records_of
 from muntin.windows.validation import LONGEST
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
+
+MOST_EDGES = 1_000_000
+"""In one step, where empty windows come out."""
 
 
 class _UserDefined(Window):
@@ -101,10 +104,13 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         found: set[tuple[int, int]] = set()
         i = 0
         while i < len(last):
-            edge = int(first[i])
+            edge, edges = int(first[i]), 0
             while edge <= last[i]:
                 found.update((end, start) for start, end in self._at(edge))
                 edge = self._next(edge)
+                edges += 1
+                if edges > MOST_EDGES:
+                    raise self._too_many(int(first[i]), int(last[i]))
             i = int(np.searchsorted(last, min(edge, INF)))  # spans before it lie in no other windows
         inside = sorted((end, start) for end, start in found if after < end <= upto)
         ends, starts = np.array(inside, np.int64).reshape(-1, 2).T
@@ -126,6 +132,13 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             return NEG_INF if after < 0 else INF
         # Without a window around `after`, the next one starts at the next edge or later.
         return min((start for start, _ in self._at(after)), default=self._next(after))
+
+    def _too_many(self, first: int, last: int) -> DataError:
+        return DataError(
+            f"{self.describe()}: windows with emit_empty must not be more than {MOST_EDGES:,} at once: got "
+            f"tuples from {first} to {last}. Has one of them a wrong time? If not, advance the watermark "
+            "in smaller steps"
+        )
 
     def _next(self, time: int) -> int:
         edge = guarded(self.describe(), "next_edge", time, lambda: int(self.next_edge(time)))

@@ -1,0 +1,67 @@
+"""Windows that come out without a tuple of their own: how many of them one step may bring.
+
+Empty windows, landmarks and the last N tuples every T follow the watermark. One tuple, or one
+watermark, in a wrong year would make a row for each second until then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.errors import DataError
+from muntin.slicing.live import LiveQuery
+from muntin.timeline import INF, NEG_INF, Micros, format_instant
+from muntin.windows import Landmark, Last
+from muntin.windows.base import ContextFreeWindow
+
+if TYPE_CHECKING:
+    from muntin.slicing.operator import SlicingOperator
+
+MOST = 10_000_000
+"""Windows of one query in one step, or as many as PER_KEY allows with many keys."""
+PER_KEY = 1_000
+
+
+def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
+    """A DataError if too many windows would come out when the watermark goes from `before` to `upto`.
+
+    Costs O(keys) where empty windows are emitted, nothing to speak of otherwise.
+    """
+    slices = operator.slices
+    for query in slices.live.queries:
+        period = query.window.period
+        if period is None:
+            continue
+        if isinstance(query.window, Landmark | Last):
+            number = _endless(operator, query, before, upto) // period * slices.keys
+        elif isinstance(query.window, ContextFreeWindow) and query.window.emit_empty:
+            number = operator.windows.silent_time(query, before, upto) // period
+        else:
+            continue
+        if number > max(MOST, PER_KEY * slices.keys):
+            raise _flood(operator, query, number)
+
+
+def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int) -> int:
+    """For how long its windows come out; to the newest tuple at the end, and where open ones are shown."""
+    slices = operator.slices
+    begin = before
+    if before == NEG_INF:
+        begin = slices.oldest()
+    if isinstance(query.window, Landmark):
+        begin = max(begin, query.window.start)
+    last = slices.newest if upto == INF else upto
+    if slices.newest > NEG_INF and operator.windows.early:
+        last = max(last, slices.newest)
+    return max(last - begin, 0) if begin < INF else 0
+
+
+def _flood(operator: SlicingOperator, query: LiveQuery, number: int) -> DataError:
+    assert operator.binding is not None
+    newest = operator.slices.newest
+    at = newest if operator.binding.time.is_integer else format_instant(Micros(newest))
+    return DataError(
+        f"a step must not bring more than {MOST:,} windows without tuples of their own: "
+        f'"{query.name}" ({query.window.describe()}) would bring {number:,}; the newest tuple is at {at}. '
+        "Has a tuple or a watermark a wrong time? If not, advance the watermark in smaller steps"
+    )

@@ -1,0 +1,295 @@
+"""Watermarks by hand and from the data, streams in order, silence, and the end of the stream."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.connectors.embedded import Operator
+from muntin.errors import DataError, QueryError
+from muntin.timeline import INF, NEG_INF
+from muntin.windows.base import Window
+
+sys.path.insert(0, str(Path(__file__).parent))
+from stepping import brief, feed, query  # beside this file, not installed
+
+# Watermarks from the data. -----------------------------------------------------------------------
+
+
+def test_watermark_lag_follows_the_newest_tuple() -> None:
+    op = query().operator(watermark_lag=3)
+    assert feed(op, 1, 5, 12) == []
+    assert op.watermark == 9
+    assert feed(op, 13) == [("x", 0, 10, 2)]
+    assert op.watermark == 10
+    assert feed(op, 11) == []  # older, and in time: the watermark stays
+    assert op.watermark == 10
+    assert feed(op, 27) == [("x", 10, 20, 3)]
+    assert brief(op.finish()) == [("x", 20, 30, 1)]
+
+
+def test_watermark_lag_of_single_records() -> None:
+    op = query().operator(watermark_lag=0)
+    results = [brief(op.process({"t": t})) for t in (1, 5, 12, 30)]
+    assert results == [[], [], [("x", 0, 10, 2)], [("x", 10, 20, 1)]]
+
+
+def test_watermark_lag_may_be_a_duration() -> None:
+    shape = mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count()).on("ts")
+    op = shape.operator(watermark_lag="10 seconds")
+    second = 1_000_000
+    op.process({"ts": pa.array([59 * second, 69 * second], pa.timestamp("us"))})
+    assert op.watermark == 59 * second
+    assert op.process({"ts": pa.array([70 * second], pa.timestamp("us"))}).num_rows == 1
+
+
+def test_a_watermark_by_hand_may_go_ahead_of_the_lag() -> None:
+    op = query(late="route").operator(watermark_lag=5)
+    feed(op, 12)
+    assert brief(op.advance(20)) == [("x", 10, 20, 1)]
+    assert feed(op, 22) == []
+    assert op.watermark == 20
+
+
+@pytest.mark.parametrize(
+    ("lag", "words"),
+    [
+        (-1, "watermark_lag must not be negative"),
+        ("soon", "watermark_lag"),
+        ("10 seconds", "lengths must be integers on the integer time column"),
+    ],
+)
+def test_a_lag_that_makes_no_sense(lag: object, words: str) -> None:
+    with pytest.raises(QueryError, match=words):
+        feed(query().operator(watermark_lag=lag), 1)
+
+
+def test_watermarks_never_go_back() -> None:
+    op = query().operator()
+    feed(op, 1, 15)
+    assert op.watermark == NEG_INF
+    assert brief(op.advance(12)) == [("x", 0, 10, 1)]
+    for lower in (12, 5, -(2**62)):
+        assert op.advance(lower).num_rows == 0
+        assert op.watermark == 12
+
+
+def test_advance_before_any_tuple() -> None:
+    op = query(late="route").operator()
+    assert op.advance(5).num_rows == 0
+    assert op.advance(20).num_rows == 0
+    assert op.watermark == 20
+    feed(op, 3, 19, 20)
+    assert brief(op.advance(30)) == [("x", 20, 30, 1)]
+    assert op.take_late()["t"].to_pylist() == [3, 19]
+
+
+@pytest.mark.parametrize("wrong", [None, 2.5, "soon", 2**63, -(2**62) - 1, [1], True], ids=repr)
+def test_a_watermark_that_is_no_time(wrong: object) -> None:
+    op = query().operator()
+    feed(op, 1)
+    with pytest.raises(DataError):
+        op.advance(wrong)
+    assert op.watermark == NEG_INF
+
+
+# The end of the stream. --------------------------------------------------------------------------
+
+
+def test_finish_twice_gives_nothing_more() -> None:
+    op = query(
+        windows={"x": w.tumbling(10), "s": w.session(3), "c": w.count(1), "l": w.last(2, every=4)}
+    ).operator()
+    feed(op, 1)
+    assert len(brief(op.finish())) == 4
+    assert op.finish().num_rows == 0
+    assert op.watermark == INF
+
+
+def test_finish_without_any_tuple() -> None:
+    op = query().operator()
+    assert op.finish().num_rows == 0
+    assert op.finish().num_rows == 0
+
+
+AFTER: dict[str, Any] = {
+    "process": lambda op: op.process({"t": [5]}),
+    "a record": lambda op: op.process({"t": 5}),
+    "an empty batch": lambda op: op.process({"t": []}),
+    "advance": lambda op: op.advance(100),
+    "add_query": lambda op: op.add_query(more=w.tumbling(20)),
+}
+
+
+@pytest.mark.parametrize("call", AFTER)
+@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize("options", [{}, {"in_order": True}, {"watermark_lag": 3}], ids=str)
+def test_nothing_comes_after_the_end(call: str, restored: bool, options: Any) -> None:
+    op = query().operator(**options)
+    feed(op, 1)
+    op.finish()
+    if restored:
+        op = Operator.restore(op.snapshot())
+    before = op.snapshot()
+    with pytest.raises(DataError, match=r"the stream has ended with finish\(\).*start a new stream"):
+        AFTER[call](op)
+    assert op.snapshot() == before
+
+
+def test_after_the_end_the_rest_can_still_be_fetched() -> None:
+    op = query(late="route", bad="route", idle_after="1 second").operator(clock=lambda: 0.0)
+    feed(op, 1, None)
+    op.advance(50)
+    feed(op, 2)
+    op.finish()
+    assert op.stats().late == {"x": 1}
+    assert op.take_late()["t"].to_pylist() == [2]
+    assert op.take_bad().num_rows == 1
+    assert op.poll().num_rows == 0
+    assert op.flush().num_rows == 0
+
+
+def test_an_error_leaves_the_stream_open() -> None:
+    op = mt.windows(x=w.tumbling(10)).aggregate(total=a.sum("v")).on("t").operator()
+    op.process({"t": [1, 2], "v": [2**62, 2**62]})
+    with pytest.raises(DataError, match="overflows"):
+        op.finish()
+    op.process({"t": [3], "v": [-(2**62)]})
+    assert op.finish()["total"].to_pylist() == [2**62]
+
+
+# In order. ---------------------------------------------------------------------------------------
+
+
+def test_in_order_each_tuple_is_a_watermark() -> None:
+    op = query(windows={"x": w.tumbling(10), "s": w.session(3), "c": w.count(2)}).operator(in_order=True)
+    assert feed(op, 1) == []
+    assert feed(op, 1, 9) == [("c", 1, 2, 2), ("s", 1, 4, 2)]
+    assert feed(op, 10) == [("x", 0, 10, 3)]
+    assert feed(op, 10) == []
+    assert brief(op.process({"t": 30})) == [("c", 9, 11, 2), ("s", 9, 13, 3), ("x", 10, 20, 2)]
+    assert op.watermark == 30
+
+
+def test_a_tuple_out_of_order_is_an_error_that_changes_nothing() -> None:
+    op = query().by("k").operator(in_order=True)
+    op.process({"t": [1, 5], "k": ["a", "a"]})
+    before = op.snapshot()
+    for times in ([4], [6, 5], [7, 8, 3]):
+        with pytest.raises(
+            DataError, match=r"declared in order.*time \d after \d.*sort the input, or leave in_order"
+        ):
+            op.process({"t": times, "k": ["new"] * len(times)})
+        assert op.snapshot() == before
+    op.process({"t": [5, 12], "k": ["a", "b"]})
+    assert op.finish()["n"].to_pylist() == [1]
+    assert op.stats().keys <= 2
+
+
+def test_a_record_out_of_order_is_left_out() -> None:
+    op = query().operator(in_order=True)
+    op.process({"t": 5})
+    with pytest.raises(DataError, match="time 4 after 5"):
+        op.process({"t": 4})
+    assert brief(op.process({"t": 12})) == [("x", 0, 10, 1)]
+
+
+def test_in_order_and_a_lag_contradict_each_other() -> None:
+    with pytest.raises(QueryError, match="leave watermark_lag out"):
+        query().operator(in_order=True, watermark_lag=1)
+
+
+# Silence. ----------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds that pass only when told."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def idle(**windows: Window) -> tuple[Operator, Clock]:
+    clock = Clock()
+    shape = mt.windows(**windows).aggregate(n=a.count()).on("ts", idle_after="30 seconds", late="route")
+    return shape.operator(clock=clock), clock
+
+
+def seconds(*times: int) -> dict[str, pa.Array]:
+    return {"ts": pa.array([t * 1_000_000 for t in times], pa.timestamp("us"))}
+
+
+def test_an_idle_stream_closes_its_windows() -> None:
+    op, clock = idle(x=w.tumbling("1 minute"), s=w.session("20 seconds"), c=w.session("20 seconds", "1 hour"))
+    op.process(seconds(5, 10))
+    for later in (0, 29.9):
+        clock.now = 1_000 + later
+        assert op.poll().num_rows == 0
+    clock.now = 1_030
+    assert sorted(op.poll()["query"].to_pylist()) == ["c", "s", "x"]
+    assert op.watermark == 60_000_000
+    clock.now = 2_000
+    assert op.poll().num_rows == 0  # nothing new to close
+
+
+def test_every_tuple_puts_the_silence_off() -> None:
+    op, clock = idle(x=w.tumbling("1 minute"))
+    op.process(seconds(5))
+    for _ in range(5):
+        clock.now += 20
+        op.process({"ts": pa.scalar(6_000_000, pa.timestamp("us")).as_py()})
+        assert op.poll().num_rows == 0
+    clock.now += 30
+    assert op.poll()["n"].to_pylist() == [6]
+
+
+def test_a_stream_goes_on_after_a_silence() -> None:
+    op, clock = idle(x=w.tumbling("1 minute"))
+    op.process(seconds(5))
+    clock.now += 30
+    assert op.poll()["n"].to_pylist() == [1]
+    op.process(seconds(59, 61))  # the first comes too late now
+    clock.now += 30
+    assert op.poll()["n"].to_pylist() == [1]
+    assert op.take_late().num_rows == 1
+
+
+def test_endless_windows_stop_at_their_first_edge_after_the_newest_tuple() -> None:
+    op, clock = idle(l=w.landmark("1970-01-01", every="1 minute"), n=w.last(3, every="10 seconds"))
+    op.process(seconds(5, 15))
+    clock.now += 30
+    ends = [row["window"]["end"].second + 60 * row["window"]["end"].minute for row in op.poll().to_pylist()]
+    assert ends == [10, 20, 30, 40, 50, 60, 60]  # up to the landmark's next edge
+
+
+def test_poll_without_idle_after_or_without_tuples_does_nothing() -> None:
+    clock = Clock()
+    op = query().operator(clock=clock)
+    feed(op, 1)
+    clock.now += 10_000
+    assert op.poll().num_rows == 0
+    op, clock = idle(x=w.tumbling("1 minute"))
+    clock.now += 10_000
+    assert op.poll().num_rows == 0
+    assert op.watermark == NEG_INF
+
+
+def test_the_clock_of_an_operator_starts_when_it_is_made_or_restored() -> None:
+    op, clock = idle(x=w.tumbling("1 minute"))
+    op.process(seconds(5))
+    clock.now += 29
+    again = Operator.restore(op.snapshot(), clock=clock)
+    clock.now += 29
+    assert again.poll().num_rows == 0
+    clock.now += 1
+    assert again.poll().num_rows == 1
