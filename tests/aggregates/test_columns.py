@@ -290,15 +290,11 @@ def frequent(values: list[Any]) -> list[dict[str, Any]]:
 
 
 def bit_values(rows: Rows, type_: pa.DataType) -> list[Any]:
-    """What a filter hashes: texts, floats, or 64-bit integers."""
+    """What a filter hashes: values as they are, decimals as they are written, and 64 bits of integers."""
     values = present(rows)
     if pa.types.is_decimal(type_):
         return pa.array(values, type_).cast(pa.string()).to_pylist()
-    if not values or isinstance(values[0], str | bytes | float):
-        return values
-    if pa.types.is_boolean(type_) or pa.types.is_integer(type_):
-        return [value - 2**64 if value >= 2**63 else int(value) for value in values]
-    return pa.array(values, type_).cast(pa.int32() if type_.bit_width == 32 else pa.int64()).to_pylist()
+    return [value - 2**64 if isinstance(value, int) and value >= 2**63 else value for value in values]
 
 
 def extreme(rows: Rows, choose: Callable[..., Any]) -> Any:

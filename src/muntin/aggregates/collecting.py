@@ -13,7 +13,8 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
 from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.lists import Collected
-from muntin.errors import QueryError
+from muntin.aggregates.texts import from_texts, texts
+from muntin.errors import DataError, QueryError
 
 __all__ = ["Collect", "Concat"]
 
@@ -87,12 +88,13 @@ class Concat(_Collection):
             raise refuse(self, self.inputs[0], types[0], "strings")
 
         def lower(states: tuple[State, ...]) -> pa.Array:
-            import pyarrow.compute as pc
+            from muntin.aggregates.partials.text_kernels import join_texts
 
             (items,) = states
-            lists = list_array(self, items.offsets, items.values, pa.list_(type_))
-            joined = pc.binary_join(lists, pa.scalar(self.separator, type_))
-            there = np.diff(items.offsets) > 0
-            return pc.if_else(pa.array(there), joined, pa.scalar(None, type_))
+            separator = np.frombuffer(self.separator.encode(), np.uint8)
+            starts, data = join_texts(items.offsets, *texts(items.values), separator)
+            if t.is_string(type_) and len(data) >= 2**31:
+                raise DataError(f"concat found {len(data)} bytes at once; cast its column to large_string")
+            return from_texts(starts, data, np.diff(items.offsets) > 0, type_)
 
         return Bound(type_, (Collected(self.inputs[0]),), lower)

@@ -72,11 +72,25 @@ def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints)
 
 
 @njit(cache=True, nogil=True)
-def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
-    """Sort the items of a row by (time, seq), in place.
+def _set_late_apart(row: Ints, time: Ints, seq: Ints, buffer: Ints) -> int:
+    """Move items that come behind a later one to the end of the row; how many are in order."""
+    kept = 0
+    late = 0
+    for i in range(row.size):
+        item = row[i]
+        if kept > 0 and _before(time, seq, item, row[kept - 1]):
+            buffer[late] = item
+            late += 1
+        else:
+            row[kept] = item
+            kept += 1
+    row[kept:] = buffer[:late]
+    return kept
 
-    A natural merge sort: joined rows are runs that are sorted already, and one run costs one look.
-    """
+
+@njit(cache=True, nogil=True)
+def _merge_runs(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
+    """Sort a row in place by merging its runs, pair by pair."""
     runs = 0
     for i in range(row.size):
         if i == 0 or _before(time, seq, row[i], row[i - 1]):
@@ -94,6 +108,19 @@ def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> N
         row[:] = buffer[: row.size]
         starts[merged] = row.size
         runs = merged
+
+
+@njit(cache=True, nogil=True)
+def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
+    """Sort the items of a row by (time, seq), in place.
+
+    Most tuples of a stream come in order. So the late ones alone are sorted, and merged with the others.
+    """
+    kept = _set_late_apart(row, time, seq, buffer)
+    if kept < row.size:
+        _merge_runs(row[kept:], time, seq, starts, buffer)
+        _merge(row, buffer, 0, kept, row.size, time, seq)
+        row[:] = buffer[: row.size]
 
 
 @njit(cache=True, nogil=True)
@@ -145,6 +172,45 @@ def join_in_order(
                 buffer = np.empty(longest, np.int64)
             _sort_row(index[joined[j] : joined[j + 1]], time, seq, starts, buffer)
     return joined, index
+
+
+@njit(cache=True, nogil=True)
+def spans(
+    offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
+) -> tuple[bool, Ints, Ints, Ints]:
+    """Whether the rows of each range follow one another in time, and if so the offsets of the joined rows.
+
+    Then also begin and end of the items of all ranges, as few as possible: rows side by side are one.
+    """
+    joined = np.zeros(lo.size + 1, np.int64)
+    pieces = 0
+    for j in range(lo.size):
+        pieces += max(0, hi[j] - lo[j])
+    begin = np.empty(pieces, np.int64)
+    end = np.empty(pieces, np.int64)
+    k = 0
+    for j in range(lo.size):
+        last = -1
+        size = 0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            a, b = offsets[r], offsets[r + 1]
+            if a == b:
+                continue
+            if last >= 0 and _before(time, seq, a, last):
+                return False, joined, begin, end
+            last = b - 1
+            size += b - a
+            if k > 0 and end[k - 1] == a:
+                end[k - 1] = b
+            else:
+                begin[k] = a
+                end[k] = b
+                k += 1
+        joined[j + 1] = joined[j] + size
+    return True, joined, begin[:k], end[:k]
 
 
 @njit(cache=True, nogil=True)

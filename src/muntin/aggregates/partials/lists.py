@@ -11,7 +11,10 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.expressions import Expr
 
-__all__ = ["Collected", "Contents", "Items", "join_rows", "ordered_tuples"]
+__all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples"]
+
+_LONG = 256
+"""Ranges of so many items are copied one by one, faster than their items by an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Collected(Partial):
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Items:
         offsets, index = ordered_tuples(g, (self.expr,))
-        return _at(Items(offsets, g.time, g.seq, g.array(self.expr)), offsets, index)
+        return _at(Items(offsets, g.time, g.seq, g.array(self.expr)), Places(offsets, index))
 
     def reduce(
         self,
@@ -51,7 +54,7 @@ class Collected(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Items:
-        return _at(state, *join_rows(state.offsets, state.time, state.seq, rows, lo, hi))
+        return _at(state, Places.joined(state.offsets, state.time, state.seq, rows, lo, hi))
 
     def window(
         self,
@@ -62,8 +65,8 @@ class Collected(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Contents:
-        offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
-        return Contents(offsets, state.values.take(pa.array(index)))
+        places = Places.joined(state.offsets, state.time, state.seq, rows, lo, hi)
+        return Contents(places.offsets, places.copies(state.values))
 
     @property
     def invertible(self) -> bool:
@@ -73,7 +76,7 @@ class Collected(Partial):
         from muntin.aggregates.partials.list_kernels import subtract
 
         left = subtract(whole.offsets, whole.time, whole.seq, part.offsets, part.time, part.seq)
-        return _at(whole, *left)
+        return _at(whole, Places(*left))
 
     def concat(self, states: list[Items]) -> Items:
         return Items(
@@ -105,9 +108,51 @@ class Collected(Partial):
         return Items(arrays.from_lists(columns["time"]), time, seq, arrays.list_items(columns["values"]))
 
 
-def _at(items: Items, offsets: Ints, index: Ints) -> Items:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the items of new rows are: at `index`, or, where that is None, in the ranges `spans`."""
+
+    offsets: Ints
+    index: Ints | None
+    spans: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def joined(cls, offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> Places:
+        """Of the rows of each range, by (time, seq)."""
+        from muntin.aggregates.partials.list_kernels import spans
+
+        ordered, starts, begin, end = spans(offsets, time, seq, rows, lo, hi)
+        if ordered and len(begin) * _LONG <= starts[-1]:
+            return cls(starts, None, tuple(zip(begin.tolist(), end.tolist(), strict=True)))
+        return cls(*join_rows(offsets, time, seq, rows, lo, hi))
+
+    def numbers(self, column: Ints) -> Ints:
+        """What is there in a column; may be a view of most of it."""
+        if self.index is not None:
+            return column[self.index]
+        parts = [column[begin:end] for begin, end in self.spans]
+        return parts[0] if self._most_of(column) else np.concatenate([column[:0], *parts])
+
+    def values(self, column: pa.Array) -> pa.Array:
+        """The same for a column of any type."""
+        return column[slice(*self.spans[0])] if self._most_of(column) else self.copies(column)
+
+    def copies(self, column: pa.Array) -> pa.Array:
+        """As `values`, in memory of its own: results may be kept long after the slices are gone."""
+        if self.index is not None:
+            return column.take(pa.array(self.index))
+        return pa.concat_arrays([column[:0], *(column[begin:end] for begin, end in self.spans)])
+
+    def _most_of(self, column: Ints | pa.Array) -> bool:
+        """Whether a view wastes less memory than it uses."""
+        return len(self.spans) == 1 and 2 * (self.spans[0][1] - self.spans[0][0]) >= len(column)
+
+
+def _at(items: Items, places: Places) -> Items:
     """Rows of the items at these places."""
-    return Items(offsets, items.time[index], items.seq[index], items.values.take(pa.array(index)))
+    return Items(
+        places.offsets, places.numbers(items.time), places.numbers(items.seq), places.values(items.values)
+    )
 
 
 def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:

@@ -26,6 +26,7 @@ from muntin.aggregates.base import (
     refuse,
 )
 from muntin.aggregates.sketches.items import hash_integers, is_hashed
+from muntin.aggregates.texts import Bytes, texts
 from muntin.errors import DataError, QueryError
 from muntin.expressions import Expr
 
@@ -172,7 +173,7 @@ def might_contain(bloom: bytes, value: Any) -> bool:
     bits = np.frombuffer(bloom, "<u8", count=words, offset=_HEAD.size + _ONES.size)
     array = pa.array([value])
     if _is_text(array.type):
-        data, _ = _texts(array)
+        _, data = _texts(array)
         return bool(len(data) and has_text(bits, data, hashes, np.uint64(seed)))
     return bool(has_word(bits, _numbers(array)[0], hashes, np.uint64(seed)))
 
@@ -197,13 +198,8 @@ def _is_text(type_: pa.DataType) -> bool:
     )
 
 
-def _texts(array: pa.Array) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """The bytes of texts, and where each begins."""
-    plain = array.cast(pa.string()) if arrays.is_decimal(array.type) else array
-    plain = plain.cast(pa.large_binary())
-    _, offsets, data = plain.buffers()
-    found = np.frombuffer(offsets, np.int64, count=plain.offset + len(plain) + 1)[plain.offset :]
-    return np.frombuffer(data or b"", np.uint8), found
+def _texts(array: pa.Array) -> tuple[Ints, Bytes]:
+    return texts(array.cast(pa.string()) if arrays.is_decimal(array.type) else array)
 
 
 def _numbers(array: pa.Array) -> Words:

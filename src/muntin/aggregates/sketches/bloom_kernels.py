@@ -132,8 +132,8 @@ def add_words(
 
 @njit(cache=True, nogil=True)
 def add_texts(
-    data: Bytes,
     offsets: Ints,
+    data: Bytes,
     valid: Bools | None,
     group: Ints,
     hashes: int,
