@@ -197,7 +197,7 @@ def test_expressions_survive_pickling() -> None:
     [
         ("", "must be a text"),
         (3, "must be a text"),
-        ("a +", "position"),
+        ("a +", "it ends too early"),
         ("a.b", "position 1: an attribute"),
         ("b + f(a)", "position 5: there is no function f"),
         ("lowr(a)", 'Did you mean "lower"?'),
@@ -274,11 +274,42 @@ def test_unknown_and_ambiguous_columns() -> None:
         evaluate([as_expr("a")], twice)
 
 
-def test_expressions_that_fail_are_named() -> None:
-    for text in ("a + s", "s < 1", "a // 0", "a * 9223372036854775807"):
-        with pytest.raises(DataError) as error:
-            evaluate([parse("a + 1"), parse(text)], BATCH)
-        assert f'cannot compute "{text}"' in str(error.value)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a + s", '(a is int64, s is string): "+" does not take int64 and string; both sides'),
+        ("s < 1", '(s is string): "<" does not take string and int8; both sides must be of one kind'),
+        ("-s == 'x'", '"-" does not take string; cast the column'),
+        ("s in [1, 2]", '"in" does not find int64 among string; both sides must be of one kind'),
+        ("a // 0", "divide by zero; leave the tuples out where the divisor is 0"),
+        ("a * 9223372036854775807", "overflow; cast the column to float64"),
+    ],
+)
+def test_expressions_that_fail_are_named_with_the_cure(text: str, words: str) -> None:
+    with pytest.raises(DataError) as error:
+        evaluate([parse("a + 1"), parse(text)], BATCH)
+    assert f'cannot compute "{text}"' in str(error.value)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("v >", "it ends too early; write for example"),
+        ("v = 1", "invalid syntax at position 3; write for example"),
+        ("v ** 2", "the operator ** is not part of the expression language; there are"),
+        ("sqrt(v)", "there is no function sqrt; use abs, "),
+    ],
+)
+def test_texts_that_are_no_expression_are_told_with_the_cure(text: str, words: str) -> None:
+    with pytest.raises(QueryError, match="cannot read the expression") as error:
+        parse(text)
+    assert words in str(error.value)
+
+
+def test_an_expression_in_place_of_a_column_is_told() -> None:
+    with pytest.raises(DataError, match=r'no column "a \* 2".*in Python write mt.col\("price"\) \* 2'):
+        evaluate([as_expr("a * 2")], BATCH)
 
 
 def test_expr_shows_its_text() -> None:

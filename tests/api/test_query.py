@@ -215,3 +215,48 @@ def test_window_classes_of_the_user() -> None:
     assert "Wednesday" in repr(query(5))
     with pytest.raises(QueryError, match=r'windows "mine": .*Wednesday'):
         query(5).to_toml()
+
+
+# Names of result columns. ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["query", "window", "kind", "revision"])
+def test_names_of_result_columns_are_taken(name: str) -> None:
+    shape = mt.windows(x=w.tumbling(10))
+    for wrong in (lambda: shape.aggregate(**{name: a.count()}), lambda: shape.by(name)):
+        with pytest.raises(QueryError, match=rf'"{name}" has the name of a result column .* rename it'):
+            wrong()
+
+
+@pytest.mark.parametrize("name", ["start", "end", "ordinal", "start_rank", "reason", "time", "x"])
+def test_all_other_names_are_free(name: str) -> None:
+    """Edges lie inside the column `window`, so no name of a column can collide with them."""
+    windows = mt.windows(x=w.tumbling(10), c=w.count(1), p=w.punctuation("v > 0"))
+    data = {"t": [1], "v": [1], name: ["a"]}
+    named = windows.aggregate(**{name: a.sum("v")}).on("t").run({"t": [1], "v": [1]})
+    assert named[name].to_pylist() == [1, 1, 1]
+    keyed = windows.aggregate(n=a.count()).by(name).on("t").run(data)
+    assert keyed[name].to_pylist() == ["a", "a", "a"]
+
+
+def test_a_measure_named_rank_beside_ranks_is_refused() -> None:
+    by_rank, counted = w.tumbling(10, measure="rank"), w.count(2)
+    with pytest.raises(QueryError, match=r'"m" and "c", whose edges would both be start_rank.*rename'):
+        mt.windows(m=by_rank, c=counted)
+    alone = mt.windows(m=by_rank).aggregate(n=a.count()).on("t")
+    (row,) = alone.run({"t": [1], "rank": [25]}).to_pylist()
+    assert row["window"] == {"start": 1, "end": 2, "start_rank": 20, "end_rank": 30}
+    op = alone.operator()
+    op.process({"t": [1], "rank": [25]})
+    with pytest.raises(QueryError, match="rename the column"):
+        op.add_query(c=counted)
+
+
+@pytest.mark.parametrize("measure", ["km", "start", "start_km", "rank_rank", "ordinal", "a b"])
+def test_measures_of_any_other_name_have_edges_of_their_own(measure: str) -> None:
+    windows = mt.windows(m=w.tumbling(10, measure=measure), c=w.count(1), p=w.punctuation("v > 0"))
+    rows = windows.aggregate(n=a.count()).on("t").run({"t": [1], "v": [1], measure: [25]}).to_pylist()
+    edges = {row["query"]: row["window"] for row in rows}
+    assert (edges["m"][f"start_{measure}"], edges["m"][f"end_{measure}"]) == (20, 30)
+    assert (edges["c"]["start_rank"], edges["c"][f"start_{measure}"]) == (0, None)
+    assert (edges["p"]["ordinal"], edges["m"]["ordinal"]) == (0, None)

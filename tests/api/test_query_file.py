@@ -241,7 +241,7 @@ def edited(old: str, new: str) -> str:
         (edited('["shop"]', "3"), "q.toml, [stream]:"),
         (edited('["shop"]', '["total"]'), "is a key column and an aggregate"),
         (edited('key = ["shop"]', 'emit = "always"'), 'emit must be "on_close"'),
-        (edited('key = ["shop"]', 'early = "often"'), "period must be a duration"),
+        (edited('key = ["shop"]', 'early = "often"'), "early must be"),
         (edited('key = ["shop"]', 'bad = "skp"'), 'Did you mean "skip"?'),
         (edited('"tumbling"', '"tumblin"'), "q.toml, [windows.minute]: type 'tumblin' is not known"),
         (edited('"tumbling"', '"tumblin"'), 'Did you mean "tumbling"?'),
@@ -324,3 +324,34 @@ def test_arrow_expressions_beyond_the_language_stay_in_python() -> None:
     query = mt.windows(minute=w.tumbling("1 minute")).on("ts")
     with pytest.raises(QueryError, match=r'aggregates "n": .*no text form'):
         query.aggregate(n=a.sum(mt.col("x").cast("int8"))).to_toml()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            'alowed_lateness = "1 hour"',
+            'query, [stream]: unknown key "alowed_lateness"; use time, key',
+        ),
+        (
+            'early = "each_btach"',
+            'query, [stream]: early must be "each_batch" or a duration like',
+        ),
+        ('late = "rout"', 'query, [stream]: late must be "drop" or "route": got'),
+    ],
+)
+def test_a_mistake_in_the_stream_is_told_once_with_the_nearest_name(line: str, words: str) -> None:
+    text = f"""
+[stream]
+time = "t"
+{line}
+[windows.x]
+type = "count"
+n = 3
+[aggregates.n]
+function = "count"
+"""
+    with pytest.raises(QueryError) as error:
+        loads(text)
+    assert str(error.value).startswith(words)
+    assert "Did you mean" in str(error.value)

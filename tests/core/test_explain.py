@@ -116,11 +116,11 @@ def test_the_four_characteristics() -> None:
     assert "aggregates: algebraic, distributive, holistic; order matters to words" in text
     assert "measures: time, count, km" in text
     for words in (
-        "minute: tumbling 60 (context free)",
-        "hundred: count 100 (forward context free)",
-        "trip: tumbling 10 on km (forward context free)",
-        "tail: last 5 every 10 (forward context aware)",
-        "visit: session 30 (forward context free)",
+        'window "minute": tumbling 60 (context free)',
+        'window "hundred": count 100 (forward context free)',
+        'window "trip": tumbling 10 on km (forward context free)',
+        'window "tail": last 5 every 10 (forward context aware)',
+        'window "visit": session 30 (forward context free)',
     ):
         assert words in text
     assert "stream order: in order" in str(query(windows).explain(in_order=True))
@@ -202,6 +202,7 @@ def test_it_prints_as_text_and_holds_the_plan() -> None:
     assert explanation.plan.keeps_tuples
     assert not query(TUMBLING).explain().plan.keeps_tuples
     assert [line for line in str(explanation).splitlines() if not line.startswith(" ")] == [
+        "query",
         "workload",
         "decisions",
         "slices",
@@ -249,3 +250,82 @@ def test_tuples_are_kept_exactly_where_the_plan_says_so(
     op = shape.operator(in_order=in_order)
     op.process({"t": list(range(100)), "v": [t % 10 for t in range(100)]})
     assert (op.stats().kept_tuples > 0) == shape.explain(in_order=in_order).plan.keeps_tuples
+
+
+class Weekly(w.ContextFree):
+    """Windows of seven."""
+
+    def next_edge(self, time: int) -> int:
+        return time - time % 7 + 7
+
+    def containing(self, time: int) -> list[tuple[int, int]]:
+        return [(time - time % 7, time - time % 7 + 7)]
+
+
+class WeeklyToo(Weekly):
+    """Also without tuples."""
+
+    emit_empty = True
+
+    def describe(self) -> str:
+        return super().describe().replace("WeeklyToo", "Weekly")
+
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "tumbling offset": (w.tumbling(10), w.tumbling(10, offset=3)),
+    "tumbling empty": (w.tumbling(10), w.tumbling(10, emit_empty=True)),
+    "sliding every": (w.sliding(10, every=5), w.sliding(10, every=4)),
+    "sliding empty": (w.sliding(10, every=5), w.sliding(10, every=5, emit_empty=True)),
+    "cumulate offset": (w.cumulate(20, 10), w.cumulate(20, 10, offset=1)),
+    "cumulate empty": (w.cumulate(20, 10), w.cumulate(20, 10, emit_empty=True)),
+    "session length": (w.session(3), w.session(3, max_length=9)),
+    "session measure": (w.session(3), w.session(3, measure="v")),
+    "count every": (w.count(4), w.count(4, every=2)),
+    "count partial": (w.count(4), w.count(4, emit_partial=True)),
+    "band empty": (w.fixed_band(0, 10), w.fixed_band(0, 10, emit_empty=True)),
+    "landmark empty": (w.landmark(0, 10), w.landmark(0, 10, emit_empty=True)),
+    "calendar zone": (w.calendar("day"), w.calendar("day", tz="Europe/Berlin")),
+    "calendar offset": (w.calendar("day"), w.calendar("day", offset="6 hours")),
+    "calendar empty": (w.calendar("day"), w.calendar("day", emit_empty=True)),
+    "last offset": (w.last(2, every=10), w.last(2, every=10, offset=3)),
+    "slide every": (w.slide_by_tuple(10, every=2), w.slide_by_tuple(10, every=3)),
+    "threshold count": (w.threshold("v > 1"), w.threshold("v > 1", min_count=2)),
+    "punctuation measure": (w.punctuation("v > 1"), w.punctuation("v > 1", measure="v")),
+    "delta by": (w.delta("v", by=1), w.delta("v", by=2)),
+    "boundary measure": (w.boundary("v", step=1), w.boundary("v", step=1, measure="v")),
+    "until limit": (w.until(a.sum("v"), 5), w.until(a.sum("v"), 6)),
+    "own empty": (Weekly(), WeeklyToo()),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_of_a_window_is_told(option: str) -> None:
+    plain, other = (str(query({"x": window}).explain()) for window in OPTIONS[option])
+    assert plain != other
+
+
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        ({}, "allowed lateness: 0\n"),
+        ({"allowed_lateness": 5}, "allowed lateness: 5\n"),
+        ({}, "early results: none\n"),
+        ({"early": mt.each_batch()}, "early results: after each batch\n"),
+        ({"early": mt.every(7)}, "early results: whenever the watermark passes a multiple of 7\n"),
+        ({}, "late tuples: counted and dropped\n"),
+        ({"late": "route"}, "late tuples: counted and routed\n"),
+        ({}, "bad tuples: an error\n"),
+        ({"bad": "skip"}, "bad tuples: counted and skipped\n"),
+        ({"bad": "route"}, "bad tuples: counted and routed\n"),
+        ({}, "a silent stream: stays open\n"),
+        ({"idle_after": "30 seconds"}, "a silent stream: closes its windows after 30 seconds\n"),
+    ],
+)
+def test_every_policy_is_told(policies: dict[str, Any], words: str) -> None:
+    assert words in str(query({"x": w.tumbling(10)}, **policies).explain())
+
+
+def test_time_and_keys_are_told() -> None:
+    shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count())
+    assert "time: t\n  keys: none\n" in str(shape.on("t").explain())
+    assert "time: ts\n  keys: shop, city\n" in str(shape.by("shop", "city").on("ts").explain())

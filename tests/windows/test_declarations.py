@@ -20,12 +20,14 @@ from muntin.windows.base import Context, Window
 EXAMPLES = {
     "tumbling 1 minute": w.tumbling("1 minute"),
     "tumbling 10, offset 3": w.tumbling(10, offset=13),
-    "tumbling 1 hour, offset 45 minutes": w.tumbling("1 hour", offset="-15 minutes", emit_empty=True),
+    "tumbling 1 hour, offset 45 minutes, also empty": w.tumbling(
+        "1 hour", offset="-15 minutes", emit_empty=True
+    ),
     "sliding 10 minutes every 5 seconds": w.sliding("10 minutes", every="5 seconds"),
     "tumbling 1 minute ": w.sliding("1 minute", every=dt.timedelta(minutes=1)),
     "tumbling 0.5 on km": w.tumbling(0.5, measure="km"),
     "sliding 10 every 2, offset 1 on km": w.sliding(10, 2, 1, measure="km"),
-    "cumulate 1 hour by 1 minute, offset 5 seconds": w.cumulate(
+    "cumulate 1 hour by 1 minute, offset 5 seconds, also empty": w.cumulate(
         "1 hour", "1 minute", "5 seconds", emit_empty=True
     ),
     "session 30 seconds": w.session("30 seconds"),
@@ -35,11 +37,11 @@ EXAMPLES = {
     "cumulate 100 by 10 on km": w.cumulate(100, 10, measure="km"),
     "cumulate 0.3 by 0.1, offset 0.05 on km": w.cumulate(0.3, 0.1, 0.05, measure="km"),
     "count 100": w.count(100),
-    "count 100 every 10": w.count(100, every=10, emit_partial=True),
+    "count 100 every 10, also partial": w.count(100, every=10, emit_partial=True),
     "fixed band of 1 day from 2024-01-01T00:00:00+00:00": w.fixed_band("2024-01-01", "1 day"),
-    "fixed band of 10 from -5": w.fixed_band(-5, 10, emit_empty=True),
-    "landmark from 0 every 10": w.landmark(0, 10, emit_empty=True),
-    "calendar day in UTC": w.calendar("day", emit_empty=True),
+    "fixed band of 10 from -5, also empty": w.fixed_band(-5, 10, emit_empty=True),
+    "landmark from 0 every 10, also empty": w.landmark(0, 10, emit_empty=True),
+    "calendar day in UTC, also empty": w.calendar("day", emit_empty=True),
     "landmark from 1970-01-01T00:00:00+00:00 every 1 hour": w.landmark(0, "1 hour"),
     "calendar week in Europe/Berlin, offset 6 hours": w.calendar("week", "Europe/Berlin", "6 hours"),
     "punctuation where kind == 'start'": w.punctuation(pc.field("kind") == "start"),

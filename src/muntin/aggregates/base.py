@@ -294,7 +294,7 @@ def joined(p: Any, q: Any, join: Callable[[Any, Any], Any]) -> Any:
 
 def refuse(aggregate: Aggregate, expr: Expr, type_: pa.DataType, wanted: str) -> DataError:
     """The error for an input whose type makes no sense."""
-    hint = (
-        "; it holds nothing but nulls, cast it to the type that it should have" if type_ == pa.null() else ""
-    )
-    return DataError(f'{aggregate.constructor} needs {wanted}: "{expr}" is {type_}{hint}')
+    cure = "cast the column, or choose another one"
+    if type_ == pa.null():
+        cure = "it holds nothing but nulls, cast it to the type that it should have"
+    return DataError(f'{aggregate.constructor} needs {wanted}: "{expr}" is {type_}; {cure}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -146,6 +147,12 @@ def types(exprs: Sequence[Expr], schema: pa.Schema) -> list[pa.DataType]:
     return [array.type for array in evaluate(exprs, schema.empty_table())]
 
 
+_OPERATORS = re.compile(r"[-+*/%<>=()]")
+_EXPRESSION = (
+    ' If it is an expression: in Python write mt.col("price") * 2, in a query file expression = "price * 2"'
+)
+
+
 def _check_columns(expr: Expr, schema: pa.Schema) -> None:
     for name in expr.columns:
         found = schema.get_all_field_indices(name)
@@ -155,6 +162,7 @@ def _check_columns(expr: Expr, schema: pa.Schema) -> None:
             raise DataError(
                 f'{problem} "{name}"{within}; the columns are {", ".join(schema.names) or "none"}.'
                 + ("" if found else nearest(name, schema.names))
+                + (_EXPRESSION if expr.column and not found and _OPERATORS.search(name) else "")
             )
 
 
@@ -175,7 +183,9 @@ def _project(exprs: list[Expr], batch: pa.RecordBatch | pa.Table) -> list[pa.Arr
     except (pa.ArrowException, TypeError, NotImplementedError) as error:
         if len(exprs) > 1:  # find the one to blame
             return [_project([expr], batch)[0] for expr in exprs]
-        raise DataError(f'cannot compute "{exprs[0].text}": {error}') from error
+        from muntin.expressions.failures import failure
+
+        raise DataError(failure(exprs[0].text, exprs[0].columns, table.schema, error)) from error
     return [_array(column) for column in projected.columns]
 
 

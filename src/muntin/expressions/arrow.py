@@ -20,7 +20,7 @@ from muntin.expressions.syntax import Node, Value, parse_node, render
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-__all__ = ["describe", "from_arrow", "to_arrow"]
+__all__ = ["describe", "from_arrow", "operator_of", "to_arrow"]
 
 # Checked variants only: an overflow is an error, never a wrap.
 _CALLS = {
@@ -33,6 +33,16 @@ _CALLS = {
 _HEADS = {call: head for head, call in _CALLS.items()}
 # Arrow's unchecked variants read as the checked ones.
 _HEADS |= {call.removesuffix("_checked"): head for head, call in _CALLS.items()}
+
+
+def operator_of(call: str) -> str:
+    """The operator or function of the small language that a function of Arrow stands for.
+
+    >>> operator_of("greater"), operator_of("and_kleene"), operator_of("bit_length")
+    ('>', 'and', 'bit_length')
+    """
+    return {"negative": "-"}.get(head := _HEADS.get(call, call), head)
+
 
 _WRAPPING = ("abs", "add", "divide", "multiply", "negate", "power", "shift_left", "subtract")
 """Functions of Arrow that wrap around on overflow; each has a variant with "_checked"."""

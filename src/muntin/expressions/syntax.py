@@ -34,6 +34,10 @@ FUNCTIONS = {
 _MAX_SIZE = 1_000
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
+_OTHER = {
+    ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^",
+    ast.BitAnd: "&",
+}  # fmt: skip
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 # How tightly each head binds, as in Python; calls, columns and literals bind tightest.
@@ -42,6 +46,12 @@ _BINDS = {"or": 1, "and": 2, "not": 3} | dict.fromkeys(
 )
 _BINDS |= {"+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "negative": 7}
 _TIGHTEST = 8
+
+_EXAMPLE = """write for example "price < 10 and side == 'buy'\""""
+_LANGUAGE = (
+    "there are names of columns, numbers, texts, + - * / // %, comparisons, and, or, not, in [...], "
+    f"is None, and the functions {', '.join(FUNCTIONS)}"
+)
 
 Value = bool | int | float | str | None
 
@@ -68,9 +78,10 @@ def parse_node(text: object) -> Node:
         tree = ast.parse(text.strip(), mode="eval")
         return _Reader(text.strip()).read(tree.body)
     except SyntaxError as error:
-        raise QueryError(
-            f'cannot read the expression "{text}": {error.msg} at position {error.offset or 1}'
-        ) from None
+        at = error.offset or 0
+        ends = at == 0 or at > len(text.strip())
+        problem = "it ends too early" if ends else f"{error.msg} at position {at}"
+        raise QueryError(f'cannot read the expression "{text}": {problem}; {_EXAMPLE}') from None
     except (RecursionError, MemoryError, ValueError) as error:
         if isinstance(error, QueryError):
             raise
@@ -152,7 +163,7 @@ class _Reader:
                 return self._fold(tree, "and", parts)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self._call(tree, name, args)
-        raise self._refused(tree, f"{_thing(tree)} is not part of the expression language")
+        raise self._refused(tree, f"{_thing(tree)} is not part of the expression language; {_LANGUAGE}")
 
     def _node(self, tree: ast.expr, head: str, *args: Node) -> Node:
         size = 1 + sum(arg.size for arg in args) + (args[0].size + args[1].size if head == "//" else 0)
@@ -230,4 +241,6 @@ def _thing(tree: ast.expr) -> str:
         ast.Call: "this call", ast.Attribute: "an attribute (a.b)", ast.Subscript: "a subscript (a[b])",
         ast.Lambda: "a lambda", ast.IfExp: "a conditional", ast.JoinedStr: "an f-string",
     }  # fmt: skip
+    if isinstance(tree, ast.BinOp):
+        return f"the operator {_OTHER[type(tree.op)]}"
     return names.get(type(tree), f"this ({type(tree).__name__})")

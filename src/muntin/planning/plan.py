@@ -15,11 +15,18 @@ from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
-from muntin.query import QuerySpec
+from muntin.query import Every, QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows import Session
 
 STORES = ("lazy", "flatfat")
+
+_FATES = {
+    "drop": "counted and dropped",
+    "skip": "counted and skipped",
+    "route": "counted and routed",
+    "fail": "an error",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,9 @@ def explain(
     With the types of the input, user-defined aggregates are compiled to see whether they can be.
     """
     plan = make_plan(query, in_order, store)
-    lines = ["workload"]
+    lines = ["query"]
+    lines += [f"  {name}: {value}" for name, value in settings(query)]
+    lines.append("workload")
     lines += [f"  {name}: {value}" for name, value in plan.workload.characteristics()]
     lines.append("decisions")
     lines += [f"  {decision}" for decision in plan.decisions]
@@ -88,6 +97,32 @@ def explain(
     lines.append("aggregates")
     lines += [f"  {name}: {runs_as(a, types)}" for name, a in plan.workload.aggregates]
     return Explanation(plan, "\n".join(lines))
+
+
+def settings(query: QuerySpec) -> list[tuple[str, str]]:
+    """What the query says about its stream beside windows and aggregates, defaults included."""
+    early = "none"
+    if isinstance(query.early, Every):
+        early = f"whenever the watermark passes a multiple of {_length(query.early.period)}"
+    elif query.early is not None:
+        early = "after each batch"
+    idle = query.idle_after
+    return [
+        ("time", query.time),
+        ("keys", ", ".join(query.keys) or "none"),
+        ("allowed lateness", _length(query.allowed_lateness)),
+        ("early results", early),
+        ("late tuples", {"drop": "counted and dropped", "route": "counted and routed"}[query.late]),
+        (
+            "bad tuples",
+            {"fail": "an error", "skip": "counted and skipped"}.get(query.bad, "counted and routed"),
+        ),
+        ("a silent stream", "stays open" if idle is None else f"closes its windows after {_length(idle)}"),
+    ]
+
+
+def _length(length: int) -> str:
+    return format_span(length) if isinstance(length, Micros) else str(length)
 
 
 def runs_as(aggregate: Aggregate, types: Mapping[str, pa.DataType] | None) -> str:
@@ -114,9 +149,8 @@ def slice_rates(workload: Workload) -> list[str]:
         lines.append(f"{rate:.4g} per {per} of event time and key, where periodic windows {where}")
     gaps = [w.gap for w in windows if isinstance(w, Session)]
     if gaps:
-        gap = min(gaps)
-        shown = format_span(gap) if isinstance(gap, Micros) else gap
-        lines.append(f"one more at each gap longer than {shown}, which serves the sessions of all gaps")
+        longer = _length(min(gaps))
+        lines.append(f"one more at each gap longer than {longer}, which serves the sessions of all gaps")
     if workload.context_aware:
         lines.append(f"one more where a window of {', '.join(workload.context_aware)} begins or ends")
     return lines or ["where windows start and end"]

@@ -75,10 +75,10 @@ class Workload:
         """The characteristics in words."""
         classes = ", ".join(sorted({a.kind for _, a in self.aggregates}))
         order = "" if not self.non_commutative else f"; order matters to {', '.join(self.non_commutative)}"
-        contexts = ", ".join(f"{n}: {w.describe()} ({w.context.value})" for n, w in self.windows)
+        windows = [(f'window "{name}"', f"{w.describe()} ({w.context.value})") for name, w in self.windows]
         return [
             ("stream order", "in order" if self.in_order else "out of order"),
             ("aggregates", classes + order),
             ("measures", ", ".join(self.measures)),
-            ("windows", contexts),
+            *windows,
         ]

@@ -64,11 +64,12 @@ class _Reader:
             name: self._item(table, "function", aggregates_package, f"aggregates.{name}")
             for name, table in self._table(document, "aggregates").items()
         }
+        policies = self._policies(stream)
         query: Q = self._called(
             "stream",
             lambda: (
                 kind(tuple(windows.items()), tuple(aggregates.items()), _keys(stream))
-                .on(**self._policies(stream))
+                .on(**policies)
                 .validated()
             ),
         )
@@ -81,8 +82,18 @@ class _Reader:
         arguments = {name: stream[name] for name in _STREAM if name in stream and name not in ("key", "emit")}
         arguments.setdefault("time", "")
         if "early" in arguments:
-            arguments["early"] = _early(arguments["early"])
+            arguments["early"] = self._early(arguments["early"])
         return arguments
+
+    def _early(self, value: object) -> Every | EachBatch:
+        if value == "each_batch":
+            return each_batch()
+        try:
+            return every(value)
+        except QueryError as error:
+            rule = 'early must be "each_batch" or a duration like "10 seconds"'
+            hint = nearest(str(value), ["each_batch"])
+            raise self._refused("stream", f"{rule}: got {value!r}.{hint}") from error
 
     def _item(self, table: object, kind: str, package: ModuleType, where: str) -> Any:
         if not isinstance(table, dict):
@@ -233,10 +244,6 @@ def _value(value: object) -> str:
 def _keys(stream: Mapping[str, Any]) -> tuple[Any, ...]:
     key = stream.get("key", [])
     return (key,) if isinstance(key, str) else tuple(key)
-
-
-def _early(value: object) -> Every | EachBatch:
-    return each_batch() if value == "each_batch" else every(value)
 
 
 def _constructors(package: ModuleType) -> dict[str, Callable[..., Any]]:

@@ -57,6 +57,7 @@ class QuerySpec:
             _check_item(name, aggregate, Aggregate, "an aggregate", 'a.sum("amount")')
         _check_distinct((name for name, _ in self.windows), "window")
         _check_output([name for name, _ in self.aggregates], self.keys)
+        _check_measures(self.windows)
         _check_policies(self)
         _check_units(self)
 
@@ -167,6 +168,17 @@ def _check_output(aggregates: list[str], keys: tuple[str, ...]) -> None:
     for name in aggregates:
         if name in keys:
             raise QueryError(f'"{name}" is a key column and an aggregate; rename the aggregate')
+
+
+def _check_measures(windows: tuple[tuple[str, Window], ...]) -> None:
+    """Ranks and a column named "rank" would both give start_rank and end_rank in the results."""
+    ranked = [name for name, window in windows if window.on_measure and window.measure is None]
+    named = [name for name, window in windows if window.measure == "rank"]
+    if ranked and named:
+        raise QueryError(
+            f'a measure must not be named "rank" beside windows that count tuples: got "{named[0]}" and '
+            f'"{ranked[0]}", whose edges would both be start_rank and end_rank; rename the column'
+        )
 
 
 def _check_policies(spec: QuerySpec) -> None:

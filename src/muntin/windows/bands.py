@@ -11,7 +11,7 @@ from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import multiples
-from muntin.windows.validation import flag, plain, positive_span, shown, text
+from muntin.windows.validation import flag, plain, positive_span, shown, text, with_empty
 
 __all__ = ["FixedBand", "Landmark", "fixed_band", "landmark"]
 
@@ -42,7 +42,8 @@ class FixedBand(ContextFreeWindow):
         return self.start + self.length
 
     def describe(self) -> str:
-        return f"fixed band of {text(self.length)} from {_point(self.start, self.length)}"
+        words = f"fixed band of {text(self.length)} from {_point(self.start, self.length)}"
+        return words + with_empty(self.emit_empty)
 
     def parameters(self) -> dict[str, object]:
         given = {"start": _point(self.start, self.length), "length": plain(self.length)}
@@ -93,7 +94,8 @@ class Landmark(ContextFreeWindow):
         flag(self.emit_empty, "emit_empty")
 
     def describe(self) -> str:
-        return f"landmark from {_point(self.start, self.every)} every {text(self.every)}"
+        words = f"landmark from {_point(self.start, self.every)} every {text(self.every)}"
+        return words + with_empty(self.emit_empty)
 
     def parameters(self) -> dict[str, object]:
         given = {"start": _point(self.start, self.every), "every": plain(self.every)}

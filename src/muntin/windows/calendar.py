@@ -23,7 +23,7 @@ from muntin.timeline import INF, NEG_INF, Micros
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import integer_ranges, unseen_ranges
-from muntin.windows.validation import fail, flag, plain, shown, text, time_offset
+from muntin.windows.validation import fail, flag, plain, shown, text, time_offset, with_empty
 
 __all__ = ["Calendar", "calendar"]
 
@@ -79,7 +79,7 @@ class Calendar(ContextFreeWindow):
 
     def describe(self) -> str:
         words = f"calendar {self.unit} in {self.tz}"
-        return words + (f", offset {text(self.offset)}" if self.offset else "")
+        return words + (f", offset {text(self.offset)}" if self.offset else "") + with_empty(self.emit_empty)
 
     def parameters(self) -> dict[str, object]:
         given: dict[str, object] = {"unit": self.unit, "tz": self.tz}

@@ -42,7 +42,8 @@ class Count(TupleDriven):
         flag(self.emit_partial, "emit_partial")
 
     def describe(self) -> str:
-        return f"count {self.n}" + (f" every {self.every}" if self.every != self.n else "")
+        words = f"count {self.n}" + (f" every {self.every}" if self.every != self.n else "")
+        return words + (", also partial" if self.emit_partial else "")
 
     def parameters(self) -> dict[str, object]:
         given: dict[str, object] = {"n": self.n}

@@ -21,6 +21,7 @@ from muntin.windows.validation import (
     shown,
     text,
     time_offset,
+    with_empty,
 )
 
 __all__ = ["Cumulate", "cumulate"]
@@ -59,7 +60,7 @@ class Cumulate(ContextFreeWindow):
 
     def describe(self) -> str:
         words = f"cumulate {text(self.length)} by {text(self.step)}"
-        return words + (f", offset {text(self.offset)}" if self.offset else "")
+        return words + (f", offset {text(self.offset)}" if self.offset else "") + with_empty(self.emit_empty)
 
     def parameters(self) -> dict[str, object]:
         given: dict[str, object] = {"length": plain(self.length), "step": plain(self.step)}

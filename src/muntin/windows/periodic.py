@@ -21,6 +21,7 @@ from muntin.windows.validation import (
     shown,
     text,
     time_offset,
+    with_empty,
 )
 
 __all__ = ["Periodic", "sliding", "tumbling"]
@@ -61,7 +62,7 @@ class Periodic(ContextFreeWindow):
     def describe(self) -> str:
         words = f"{self.constructor} {text(self.length)}"
         words += f" every {text(self.slide)}" if self.slide != self.length else ""
-        return words + (f", offset {text(self.offset)}" if self.offset else "")
+        return words + (f", offset {text(self.offset)}" if self.offset else "") + with_empty(self.emit_empty)
 
     def parameters(self) -> dict[str, object]:
         given: dict[str, object] = {"length": plain(self.length)}

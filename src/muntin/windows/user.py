@@ -26,7 +26,7 @@ from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
 from muntin.windows.records import Record, guarded, records_of
-from muntin.windows.validation import LONGEST
+from muntin.windows.validation import LONGEST, with_empty
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
 
@@ -48,7 +48,7 @@ class _UserDefined(Window):
             )
 
     def describe(self) -> str:
-        return type(self).__name__
+        return type(self).__name__ + with_empty(getattr(self, "emit_empty", False))
 
     def parameters(self) -> dict[str, object]:
         raise QueryError(f"{type(self).__name__} is a class of its own, which no constructor makes")

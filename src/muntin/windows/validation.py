@@ -190,6 +190,11 @@ def on(measure: str | None) -> str:
     return "" if measure is None else f" on {measure}"
 
 
+def with_empty(emit_empty: bool) -> str:
+    """The part of a description that says that windows without tuples come out as well."""
+    return ", also empty" if emit_empty else ""
+
+
 def measure_parameter(measure: str | None) -> dict[str, object]:
     """The parameter `measure`, where there is one."""
     return {} if measure is None else {"measure": measure}
