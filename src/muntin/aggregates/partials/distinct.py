@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
+from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
-from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
+from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples, stacked
 from muntin.expressions import Expr
 
-__all__ = ["Distinct", "DistinctItems"]
+__all__ = ["Distinct", "DistinctContents", "DistinctItems"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,15 @@ class DistinctItems:
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctContents:
+    """The same for windows: no more rows will be joined to them, so without their places."""
+
+    offsets: Ints
+    counts: Ints
+    columns: tuple[pa.Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Distinct(Partial):
     """Each combination of values without nulls once, with its first (time, arrival) and how often it occurs.
 
@@ -45,7 +55,7 @@ class Distinct(Partial):
         offsets, index = ordered_tuples(g, self.exprs)
         columns = tuple(g.array(expr) for expr in self.exprs)
         ones = np.ones(len(g.time), dtype=np.int64)
-        return _without_repetition(DistinctItems(offsets, g.time, g.seq, ones, columns), offsets, index)
+        return _without_repetition(DistinctItems(offsets, g.time, g.seq, ones, columns), offsets, index, None)
 
     def reduce(
         self,
@@ -56,10 +66,34 @@ class Distinct(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> DistinctItems:
+        repeating = hi - lo > 1  # a row alone repeats nothing, and most rows of a table are alone
+        if not repeating.any():
+            return _at(state, Places.joined(state.offsets, state.time, state.seq, rows, lo, hi))
         offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
-        if np.all(hi - lo <= 1):  # a row alone repeats nothing, and most rows of a table are alone
-            return _at(state, offsets, index, state.counts[index])
-        return _without_repetition(state, offsets, index)
+        return _without_repetition(state, offsets, index, repeating)
+
+    def window(
+        self,
+        state: DistinctItems,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> DistinctContents:
+        from muntin.aggregates.partials.distinct_kernels import first_in_ranges
+        from muntin.aggregates.partials.list_kernels import spans
+
+        ordered, joined, *_ = spans(state.offsets, state.time, state.seq, rows, lo, hi)
+        if not ordered or joined[-1] < len(state.time):
+            found = self.reduce(state, rows, lo, hi, before, after)
+            return DistinctContents(found.offsets, found.counts, found.columns)
+        # Windows share slices: every item is hashed once.
+        starts, index, counts = first_in_ranges(
+            state.offsets, *codes(state.columns), state.counts, rows, lo, hi
+        )
+        place = pa.array(index)
+        return DistinctContents(starts, counts, tuple(column.take(place) for column in state.columns))
 
     def concat(self, states: list[DistinctItems]) -> DistinctItems:
         columns = zip(*(s.columns for s in states), strict=True)
@@ -97,21 +131,29 @@ class Distinct(Partial):
         return DistinctItems(arrays.from_lists(columns["time"]), time, seq, counts, values)
 
 
-def _without_repetition(items: DistinctItems, offsets: Ints, index: Ints) -> DistinctItems:
-    """The first of equal items of each row `index[offsets[j]:offsets[j + 1]]`, with their counts summed."""
+def _without_repetition(
+    items: DistinctItems, offsets: Ints, index: Ints, repeating: Bools | None
+) -> DistinctItems:
+    """The first of equal items of each row `index[offsets[j]:offsets[j + 1]]`, with their counts summed.
+
+    Where no row is told to be `repeating`, each may be; the items of the others are not looked at.
+    """
     from muntin.aggregates.partials.distinct_kernels import first_of_each
 
-    if len(index) > len(items.time):  # windows share slices: every item is hashed once
-        every, size = codes(items.columns)
-        found = every[index]
-    else:
-        place = pa.array(index)
-        found, size = codes(tuple(column.take(place) for column in items.columns))
-    starts, kept, counts = first_of_each(offsets, found, size, items.counts[index])
-    return _at(items, starts, index[kept], counts)
+    chosen = slice(None) if repeating is None else np.repeat(repeating, np.diff(offsets))
+    place = pa.array(index[chosen])
+    found = np.zeros(len(index), dtype=np.int64)
+    found[chosen], size = codes(tuple(column.take(place) for column in items.columns))
+    starts, kept, counts = first_of_each(offsets, found, size, items.counts[index], repeating)
+    return replace(_at(items, Places(starts, index[kept])), counts=counts)
 
 
-def _at(items: DistinctItems, offsets: Ints, index: Ints, counts: Ints) -> DistinctItems:
-    place = pa.array(index)
-    columns = tuple(column.take(place) for column in items.columns)
-    return DistinctItems(offsets, items.time[index], items.seq[index], counts, columns)
+def _at(items: DistinctItems, places: Places) -> DistinctItems:
+    """Rows of the items at these places."""
+    return DistinctItems(
+        places.offsets,
+        places.numbers(items.time),
+        places.numbers(items.seq),
+        places.numbers(items.counts),
+        tuple(places.values(column) for column in items.columns),
+    )

@@ -5,18 +5,30 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from muntin.aggregates.arrays import Ints
+from muntin.aggregates.arrays import Bools, Ints
 
 
 @njit(cache=True, nogil=True)
-def first_of_each(offsets: Ints, codes: Ints, size: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Offsets, places and summed counts of the first item of each code (0 to size - 1) in each row."""
+def first_of_each(
+    offsets: Ints, codes: Ints, size: int, counts: Ints, repeating: Bools | None
+) -> tuple[Ints, Ints, Ints]:
+    """Offsets, places and summed counts of the first item of each code (0 to size - 1) in each row.
+
+    Rows that are not `repeating` have no equal items.
+    """
     starts = np.zeros(offsets.size, np.int64)
     index = np.empty(codes.size, np.int64)
     summed = np.empty(codes.size, np.int64)
     found = np.full(size, -1, np.int64)  # where the code was last put out; before this row, it counts not
     k = 0
     for j in range(offsets.size - 1):
+        if repeating is not None and not repeating[j]:
+            for i in range(offsets[j], offsets[j + 1]):
+                index[k] = i
+                summed[k] = counts[i]
+                k += 1
+            starts[j + 1] = k
+            continue
         for i in range(offsets[j], offsets[j + 1]):
             place = found[codes[i]]
             if place >= starts[j]:
@@ -28,6 +40,41 @@ def first_of_each(offsets: Ints, codes: Ints, size: int, counts: Ints) -> tuple[
                 k += 1
         starts[j + 1] = k
     return starts, index[:k].copy(), summed[:k].copy()
+
+
+@njit(cache=True, nogil=True)
+def first_in_ranges(
+    offsets: Ints, codes: Ints, size: int, counts: Ints, rows: Ints | None, lo: Ints, hi: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """As `first_of_each` for ranges of rows that follow one another in time, without joining them."""
+    starts = np.zeros(lo.size + 1, np.int64)
+    total = 0
+    for j in range(lo.size):
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            total += offsets[r + 1] - offsets[r]
+    index = np.empty(total, np.int64)
+    summed = np.empty(total, np.int64)
+    found = np.full(size, -1, np.int64)
+    k = 0
+    for j in range(lo.size):
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            for item in range(offsets[r], offsets[r + 1]):
+                place = found[codes[item]]
+                if place >= starts[j]:
+                    summed[place] += counts[item]
+                else:
+                    found[codes[item]] = k
+                    index[k] = item
+                    summed[k] = counts[item]
+                    k += 1
+        starts[j + 1] = k
+    return starts, index[:k], summed[:k]
 
 
 @njit(cache=True, nogil=True)

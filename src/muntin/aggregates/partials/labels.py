@@ -44,10 +44,7 @@ class PerLabel(Partial):
         g = g.complete(self.label, *self.columns)
         labels, group = g.array(self.label), g.ids()
         code, size = codes((labels,))
-        present, number = _numbered(np.where(group < 0, -1, group * size + code), g.n * size)
-        counted = np.flatnonzero(number >= 0)
-        one_of = np.empty(len(present), dtype=np.int64)
-        one_of[number[counted]] = counted
+        present, one_of, number = _numbered(group, code, size, g.n)
         parts = Groups(len(present), number, False, g.time, g.seq, g.values, None, g.chosen)
         states: dict[Partial, State] = {}
         for partial in self.partials:
@@ -125,18 +122,23 @@ class PerLabel(Partial):
         )
 
 
-def _numbered(cells: Ints, size: int) -> tuple[Ints, Ints]:
-    """The cells (0 to size - 1) that occur, in order, and for each entry the number of its own; -1 stays.
+def _numbered(group: Ints, code: Ints, size: int, n: int) -> tuple[Ints, Ints, Ints]:
+    """The pairs of a group (0 to n - 1) and a code (0 to size - 1) that occur, in order.
 
-    >>> _numbered(np.array([5, -1, 2, 5]), 6)
-    (array([2, 5]), array([ 1, -1,  0,  1]))
+    Each pair as `group * size + code`; a tuple of each; and for each tuple the number of its own pair,
+    -1 for one without a group.
+
+    >>> _numbered(np.array([2, -1, 1, 2]), np.array([1, 1, 0, 1]), 2, 3)
+    (array([2, 5]), array([2, 3]), array([ 1, -1,  0,  1]))
     """
-    there = cells >= 0
-    number = np.full(len(cells), -1, dtype=np.int64)
-    if size > _ROOM * len(cells):
-        present, number[there] = np.unique(cells[there], return_inverse=True)
-        return present, number
-    occurs = np.zeros(size, dtype=np.bool_)
-    occurs[cells[there]] = True
-    number[there] = (np.cumsum(occurs) - 1)[cells[there]]
-    return np.flatnonzero(occurs), number
+    if n * size <= _ROOM * len(group):
+        from muntin.aggregates.partials.label_kernels import number_cells
+
+        found: tuple[Ints, Ints, Ints] = number_cells(group, code, size, n)
+        return found
+    there = np.flatnonzero(group >= 0)
+    number = np.full(len(group), -1, dtype=np.int64)
+    present, number[there] = np.unique(group[there] * size + code[there], return_inverse=True)
+    one_of = np.empty(len(present), dtype=np.int64)
+    one_of[number[there]] = there
+    return present, one_of, number

@@ -117,7 +117,7 @@ def distinct_items(g: Groups, expr: Expr, as_items: Callable[[pa.Array], list[An
     offsets, index = arrange(g.ids(), g.valid(expr), g.n)
     values = g.array(expr).take(pa.array(index))
     ones = np.ones(len(index), dtype=np.int64)
-    starts, places, counts = first_of_each(offsets, *codes((values,)), ones)
+    starts, places, counts = first_of_each(offsets, *codes((values,)), ones, None)
     return Items(starts, as_items(values.take(pa.array(places))), counts.tolist())
 
 
