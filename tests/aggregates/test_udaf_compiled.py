@@ -1,15 +1,14 @@
-"""Compiled user functions: the results of the interpreter, bit by bit, or no compilation at all."""
+"""Compiled aggregates of users: the results of the interpreter, bit by bit, or no compilation at all."""
 
 import builtins
-import itertools
 import math
 import operator
 import re
-import struct
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -27,131 +26,8 @@ from muntin.aggregates.compiling.reading import identity
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import InterpretedWarning, QueryError, UserCodeError
 
-# --- single functions -------------------------------------------------------------------------
-
-INTS = [
-    0,
-    1,
-    -1,
-    2,
-    -3,
-    7,
-    63,
-    64,
-    -64,
-    2**31,
-    2**53 - 1,
-    2**53 + 1,
-    -(2**53) - 1,
-    2**62,
-    2**63 - 1,
-    -(2**63),
-]
-FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-300, 3.7, 2.0**53, 2.0**63, -(2.0**63), 1e300]
-FLOATS += [math.inf, -math.inf, math.nan, 9007199254740993.0, 4503599627370497.5]
-ARGUMENTS = {"int64": INTS, "float64": FLOATS, "bool": [False, True]}
-
-LAST_DIGIT = {"pow", "exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
-              "atan", "sinh", "cosh", "tanh", "atan2", "squared"}  # fmt: skip
-"""Functions that the C library and the compiler may round differently in the last digit."""
-
-UNARY: list[Callable[[Any], Any]] = [
-    operator.neg, operator.pos, operator.invert, operator.not_, abs, bool, float, int, round,
-    math.floor, math.ceil, math.trunc, math.sqrt, math.exp, math.expm1, math.log, math.log2, math.log10,
-    math.log1p, math.fabs, math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh,
-    math.cosh, math.tanh, math.isnan, math.isinf, math.isfinite,
-]  # fmt: skip
-BINARY: list[Callable[[Any, Any], Any]] = [
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
-    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
-    operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, pow,
-    max, min, divmod, math.atan2, math.copysign, math.pow,
-]  # fmt: skip
-OPERATOR_POW = operator.pow
-
-
-def compiled(function: Any, kinds: tuple[str, ...]) -> Any:
-    """The function as it runs in compiled code; None where it is not compiled for these kinds."""
-    from muntin.aggregates.compiling.refusal_kernels import COMPILER_ERRORS
-    from muntin.aggregates.compiling.rewriting_kernels import checked_jit
-
-    arguments = tuple(ARGUMENTS[kind][0] for kind in kinds)
-    inner = checked_jit(function, len(kinds))
-    dispatcher = numba.njit((lambda a: inner(a)) if len(kinds) == 1 else lambda a, b: inner(a, b))
-    try:
-        dispatcher(*arguments)
-    except (ArithmeticError, ValueError):
-        pass
-    except COMPILER_ERRORS:
-        return None
-    return dispatcher
-
-
-def bits(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(bits, value))
-    if isinstance(value, float):
-        return "nan" if math.isnan(value) else struct.pack("d", value)
-    return type(value).__name__, value
-
-
-def check(function: Any, kinds: tuple[str, ...]) -> bool:
-    """Compare the compiled function with Python's over all arguments; False if it is not compiled."""
-    fast = compiled(function, kinds)
-    if fast is None:
-        return False
-    agreed = 0
-    for args in itertools.product(*(ARGUMENTS[kind] for kind in kinds)):
-        try:
-            found = fast(*args)
-        except (ArithmeticError, ValueError):
-            continue  # the interpreter is asked
-        want = function(*args)  # which must not raise where compiled code does not
-        if function.__name__ in LAST_DIGIT and isinstance(want, float) and math.isfinite(want):
-            assert math.isclose(found, want, rel_tol=1e-15), (function, args, found, want)
-        else:
-            assert bits(found) == bits(want), (function, args, found, want)
-        agreed += 1
-    assert agreed > 0
-    return True
-
-
-def squared(x: Any) -> Any:
-    return x**2
-
-
-def halved(x: Any) -> Any:
-    return x**0.5
-
-
-@pytest.mark.parametrize(
-    "function", [operator.add, operator.mul, operator.floordiv, operator.lt, round, squared]
-)
-def test_some_operations_are_pythons(function: Any) -> None:
-    arity = 1 if function in (round, squared) else 2
-    assert check(function, ("int64",) * arity)
-    assert check(function, ("float64",) * arity)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("function", [*UNARY, squared, halved], ids=lambda f: f.__name__)
-def test_every_unary_operation_is_pythons(function: Any) -> None:
-    assert sum(check(function, (kind,)) for kind in ARGUMENTS) > 0
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("function", [f for f in BINARY if f is not pow], ids=lambda f: f.__name__)
-def test_every_binary_operation_is_pythons(function: Any) -> None:
-    assert sum(check(function, kinds) for kinds in itertools.product(ARGUMENTS, repeat=2)) > 0
-
-
-@pytest.mark.deep
-def test_powers_of_variables() -> None:
-    assert check(OPERATOR_POW, ("float64", "float64"))
-    assert not check(OPERATOR_POW, ("int64", "int64"))  # an integer or a float, by the sign
-
-
-# --- whole aggregates ----------------------------------------------------------------------------
+sys.path.insert(0, str(Path(__file__).parent))
+from bitwise import bits  # beside this file, not installed
 
 
 def welford(p: Any, q: Any) -> Any:

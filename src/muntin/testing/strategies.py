@@ -26,7 +26,9 @@ from hypothesis.strategies import SearchStrategy
 
 import muntin as mt
 from muntin.testing.scenarios import Action, Scenario
-from muntin.testing.strategy_windows import AGGREGATES, FAMILIES, INTEGERS, STAMPS, Clock, Picks, window
+from muntin.testing.strategy_aggregates import AGGREGATES
+from muntin.testing.strategy_picks import INTEGERS, STAMPS, Clock, Picks
+from muntin.testing.strategy_windows import FAMILIES, window
 
 __all__ = ["queries", "scenarios"]
 

@@ -1,0 +1,63 @@
+"""Random choices out of one drawn number, and the time columns that scenarios have."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+__all__ = ["INTEGERS", "STAMPS", "Clock", "Picks"]
+
+
+class Clock(NamedTuple):
+    """The time column: integers, or timestamps, in which one unit is an hour."""
+
+    type: pa.DataType
+    origin: int | None = None
+
+    def span(self, units: int) -> Any:
+        """A length of time as a user writes it."""
+        return units if self.origin is None else dt.timedelta(hours=units)
+
+    def inside(self, units: int) -> int:
+        """A point in time as it is inside."""
+        return units if self.origin is None else (self.origin + units) * 3_600_000_000
+
+    def value(self, units: int) -> Any:
+        """A point in time as the column holds it."""
+        if self.origin is None:
+            return units
+        moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=self.origin + units)
+        return moment if self.type.tz else moment.replace(tzinfo=None)
+
+
+INTEGERS = Clock(pa.int64())
+"""Integer times around zero."""
+
+# Berlin changes to summer time on 2024-03-31 at 01:00 UTC, 475,441 hours after the epoch.
+STAMPS = tuple(
+    Clock(pa.timestamp(unit, zone), 475_430)
+    for unit, zone in (("us", "UTC"), ("ms", None), ("s", "Europe/Berlin"))
+)
+"""Timestamps of several units and zones around a change to summer time."""
+
+
+class Picks:
+    """Decodes one drawn integer into a series of choices; 0 picks the first of everything.
+
+    One draw instead of many: hypothesis draws an integer as fast as a bool, and
+    shrinks it towards 0, the simplest choices.
+
+    >>> pick = Picks(7)
+    >>> pick("abc"), pick(range(1, 5)), pick([True, False])
+    ('b', 3, True)
+    """
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    def __call__(self, options: Sequence[Any]) -> Any:
+        self._code, index = divmod(self._code, len(options))
+        return options[index]
