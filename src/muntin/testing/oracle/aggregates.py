@@ -11,7 +11,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,8 @@ from muntin.testing.oracle.expressions import evaluate
 __all__ = ["aggregate_value"]
 
 _MICROSECOND = dt.timedelta(microseconds=1)
+_DIGITS = 100
+"""Enough for sums and quotients of decimals; Python rounds to 28."""
 
 
 def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
@@ -66,7 +68,8 @@ def _sum(aggregate: Any, values: list[Any]) -> Any:
         return None
     if isinstance(values[0], float):
         return _float_sum(values)
-    total = functools.reduce(operator.add, values)
+    with localcontext(prec=_DIGITS):
+        total = functools.reduce(operator.add, values)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise DataError(f"the sum overflows 64-bit integers: {total}")
     return total
@@ -85,11 +88,18 @@ def _mean(aggregate: Any, values: list[Any]) -> Any:
     if isinstance(values[0], float):
         return _float_sum(values) / len(values)
     if isinstance(values[0], Decimal):
-        return sum(values) / len(values)
+        return _decimal_mean(values)
     if isinstance(values[0], dt.timedelta):  # to the microsecond, half of one away from zero
         mean = Fraction(sum(value // _MICROSECOND for value in values), len(values))
         return math.floor(abs(mean) + Fraction(1, 2)) * (-1 if mean < 0 else 1) * _MICROSECOND
     return float(Fraction(sum(values), len(values)))
+
+
+def _decimal_mean(values: list[Decimal]) -> Decimal:
+    """With four decimals more than the values have, rounded half away from zero, as in Spark."""
+    decimals = min(38, 4 - int(values[0].as_tuple().exponent))
+    with localcontext(prec=_DIGITS):
+        return (sum(values, Decimal(0)) / len(values)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
 def _min(aggregate: Any, values: list[Any]) -> Any:

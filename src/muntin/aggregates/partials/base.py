@@ -1,0 +1,113 @@
+"""What a partial is: a column of partial aggregates, one row per slice, lifted and reduced as a whole."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from muntin.aggregates.arrays import Ints
+from muntin.aggregates.groups import Groups
+
+__all__ = ["Partial", "State", "with_needs"]
+
+State: TypeAlias = Any
+"""The rows of one partial: an array, or a small dataclass of arrays. Only its partial looks inside."""
+
+
+class Partial(ABC):
+    """A column of partial aggregates; frozen and hashable, so that equal ones are shared.
+
+    Nothing here changes a state in place: every function returns a new one.
+    """
+
+    __slots__ = ()
+
+    @property
+    def needs(self) -> tuple[Partial, ...]:
+        """Other partials whose states `lift` and `reduce` read."""
+        return ()
+
+    @property
+    def invertible(self) -> bool:
+        """Whether `invert` is exact."""
+        return False
+
+    @abstractmethod
+    def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
+        """One row per group of tuples; `needs` are the lifted states of `self.needs`."""
+
+    @abstractmethod
+    def reduce(
+        self,
+        state: State,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> State:
+        """Row j combines the rows `rows[lo[j]:hi[j]]` of `state`; without `rows`, `lo[j]:hi[j]`.
+
+        An empty range gives the identity. `before` are the states of `needs` over the same rows,
+        `after` the reduced ones.
+        """
+
+    def window(
+        self,
+        state: State,
+        rows: Ints | None,
+        lo: Ints,
+        hi: Ints,
+        before: tuple[State, ...],
+        after: tuple[State, ...],
+    ) -> State:
+        """Like `reduce`, for windows: only the `lower` of a bound aggregate reads the result.
+
+        So it may refer to `state` where `reduce` would copy all items of all slices. A partial that
+        others need has to leave it as it is.
+        """
+        return self.reduce(state, rows, lo, hi, before, after)
+
+    def invert(self, whole: State, part: State) -> State:
+        """Row by row what remains of `whole` without `part`; only where `invertible`."""
+        raise NotImplementedError(f"{type(self).__name__} is not invertible")
+
+    @abstractmethod
+    def concat(self, states: list[State]) -> State:
+        """The rows of at least one state, one after the other."""
+
+    @abstractmethod
+    def take(self, state: State, index: Ints) -> State:
+        """The rows at these places; each may occur any number of times."""
+
+    @abstractmethod
+    def size(self, state: State) -> int:
+        """How many rows."""
+
+    @abstractmethod
+    def nbytes(self, state: State) -> int:
+        """Memory that the rows occupy."""
+
+    def weights(self, state: State) -> Ints | None:
+        """Items held by each row, where rows differ in size: to reduce big states in portions."""
+        return None
+
+    @abstractmethod
+    def to_arrow(self, state: State) -> dict[str, pa.Array]:
+        """Columns for a snapshot, each with one entry per row."""
+
+    @abstractmethod
+    def from_arrow(self, columns: dict[str, pa.Array]) -> State:
+        """The state that `to_arrow` wrote."""
+
+
+def with_needs(partials: Iterable[Partial]) -> tuple[Partial, ...]:
+    """These partials and all that they need, each once, after what it needs itself."""
+    ordered: dict[Partial, None] = {}
+    for partial in partials:
+        ordered.update(dict.fromkeys(with_needs(partial.needs)))
+        ordered[partial] = None
+    return tuple(ordered)
