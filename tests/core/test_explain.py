@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import muntin as mt
@@ -24,6 +25,7 @@ def query(windows: dict[str, Window], aggregates: dict[str, Any] | None = None, 
 
 TUMBLING, COUNT, FRAME = {"x": w.tumbling(10)}, {"x": w.count(5)}, {"x": w.punctuation(mt.col("v") == 1)}
 AWARE = {"x": w.last(5, every=10)}
+SLIDING = {"x": w.sliding(1_000, every=1)}
 
 # One row of one table each: (question, number of the row, query, in order, answer, words of the reason).
 ROWS: list[tuple[str, int, Any, bool, str, str]] = [
@@ -62,9 +64,13 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
         "recompute",
         "a late tuple shifts",
     ),
-    ("store?", 0, query({"x": w.sliding(1_000, every=1)}), False, "flatfat", "windows of many slices"),
-    ("store?", 1, query(TUMBLING), False, "lazy", "few slices per window"),
+    ("store?", 0, query(TUMBLING), False, "lazy", "few slices per window"),
+    ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "one query in order, whose combine is costly"),
+    ("store?", 2, query({"x": w.sliding(10_000, every=1)}), False, "fiba", "windows of very many slices"),
+    ("store?", 4, query(SLIDING), False, "flatfat", "over integers and decimals prefix takes its place"),
+    ("store?", 5, query(SLIDING, {"most": a.max("v")}), False, "flatfat", "shared by all windows"),
 ]
+WITH_TYPES = {("store?", 3)}  # needs the types of the input, see below
 
 
 @pytest.mark.parametrize(
@@ -85,7 +91,16 @@ def test_each_decision_comes_with_its_reason(
 
 def test_every_row_of_every_table_is_reachable() -> None:
     shown = {(question, row) for question, row, *_ in ROWS}
-    assert shown == {(question, row) for question, table in TREES for row in range(len(table))}
+    assert shown | WITH_TYPES == {(question, row) for question, table in TREES for row in range(len(table))}
+
+
+def test_what_can_be_subtracted_is_known_with_the_types() -> None:
+    rule = dict(TREES)["store?"][3]
+    assert rule.answer == "prefix"
+    for kind, store in ((pa.int64(), "prefix"), (pa.decimal128(10, 2), "prefix"), (pa.float64(), "flatfat")):
+        plan = query(SLIDING).explain(schema=pa.schema([("t", pa.int64()), ("v", kind)])).plan
+        assert plan.store == store
+        assert (plan.decisions[-1].reason == rule.reason) is (store == "prefix")
 
 
 def test_the_last_row_of_every_table_always_applies() -> None:

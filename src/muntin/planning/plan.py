@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.aggregates.base import Aggregate
+from muntin.aggregates.base import Aggregate, Bound
 from muntin.aggregates.filtering import bind
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import QueryError, nearest
@@ -19,7 +19,7 @@ from muntin.query import Every, QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows import Session
 
-STORES = ("lazy", "flatfat")
+STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
 
 _FATES = {
     "drop": "counted and dropped",
@@ -35,6 +35,8 @@ class Plan:
 
     workload: Workload
     decisions: tuple[Decision, ...]
+    forced: bool = False
+    """Whether the user chose the store."""
 
     @property
     def keeps_tuples(self) -> bool:
@@ -61,17 +63,29 @@ class Explanation:
         return self.text
 
 
-def make_plan(query: QuerySpec, in_order: bool = False, store: str | None = None) -> Plan:
-    """Decide how the query is served."""
+def make_plan(
+    query: QuerySpec,
+    in_order: bool = False,
+    store: str | None = None,
+    bound: tuple[Bound, ...] | None = None,
+) -> Plan:
+    """Decide how the query is served; `bound` are its aggregates once the types of the input are known."""
     if store is not None and store not in STORES:
         raise QueryError(
             f'there is no store "{store}"; choose {" or ".join(STORES)}.{nearest(store, STORES)}'
         )
-    workload = Workload.of(query, in_order)
+    workload = Workload.of(query, in_order, bound)
+    if store == "prefix" and workload.not_invertible:
+        name = workload.not_invertible[0]
+        aggregate = dict(workload.aggregates)[name].describe()
+        raise QueryError(
+            'store="prefix" needs aggregates that can be subtracted without loss, as counts and sums of '
+            f'integers or decimals: got "{name}", {aggregate}; use store="flatfat", or leave store= out'
+        )
     decisions = [decide(question, table, workload) for question, table in TREES]
     if store is not None:
         decisions[-1] = Decision(decisions[-1].question, store, "forced by store=", "your choice")
-    return Plan(workload, tuple(decisions))
+    return Plan(workload, tuple(decisions), store is not None)
 
 
 def explain(
@@ -85,7 +99,9 @@ def explain(
 
     With the types of the input, user-defined aggregates are compiled to see whether they can be.
     """
-    plan = make_plan(query, in_order, store)
+    schema = None if types is None else pa.schema(types)
+    bound = None if schema is None else tuple(_bound(a, schema) for _, a in query.aggregates)
+    plan = make_plan(query, in_order, store, bound)
     lines = ["query"]
     lines += [f"  {name}: {value}" for name, value in settings(query)]
     lines.append("workload")
@@ -128,12 +144,16 @@ def _length(length: int) -> str:
 def runs_as(aggregate: Aggregate, types: Mapping[str, pa.DataType] | None) -> str:
     """How an aggregate is computed."""
     if types is not None:
-        how = bind(aggregate, tuple(types_of(aggregate.reads, pa.schema(types)))).runs(True)
+        how = _bound(aggregate, pa.schema(types)).runs(True)
     elif isinstance(aggregate, UserDefined):
         how = "Python functions; explain(schema=...) tells whether they are compiled"
     else:
         how = "compiled"
     return f"{aggregate.describe()}, {aggregate.kind}, {how}"
+
+
+def _bound(aggregate: Aggregate, schema: pa.Schema) -> Bound:
+    return bind(aggregate, tuple(types_of(aggregate.reads, schema)))
 
 
 def slice_rates(workload: Workload) -> list[str]:

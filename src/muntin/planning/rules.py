@@ -131,18 +131,46 @@ REMOVE_TUPLES = (
 MANY_SLICES = 64
 """From here on a tree over the slices costs less than walking over those of each window."""
 
+VERY_MANY_SLICES = 8192
+"""From here on it is too much to look at all slices at each watermark, even once."""
+
 STORE = (
     Rule(
-        lambda w: w.slices_per_window >= MANY_SLICES,
+        lambda w: w.slices_per_window < MANY_SLICES,
+        "lazy",
+        "few slices per window: they are combined when windows end, in one compiled pass",
+        "scotty §3.4",
+    ),
+    Rule(
+        lambda w: w.in_order and len(w.windows) == 1 and w.user_defined,
+        "two_stacks",
+        "one query in order, whose combine is costly: a queue of slices needs 3 per window",
+        "two-stacks lite",
+    ),
+    Rule(
+        lambda w: w.slices_per_window >= VERY_MANY_SLICES,
+        "fiba",
+        "windows of very many slices: a tree of each key stands between watermarks and follows what changed",
+        "fiba §4",
+    ),
+    Rule(
+        lambda w: w.exact,
+        "prefix",
+        "windows of many slices, and nothing is lost when one sum is subtracted from another",
+        "scotty §5.2",
+    ),
+    Rule(
+        lambda w: w.bound is None and not w.not_invertible and not w.user_defined,
         "flatfat",
-        "windows of many slices: a tree over the slices is built once and shared by all windows",
+        "windows of many slices: a tree over the slices is built once and shared by all windows; "
+        "over integers and decimals prefix takes its place, which explain(schema=...) can tell",
         "reactive §4",
     ),
     Rule(
         lambda w: True,
-        "lazy",
-        "few slices per window: they are combined when windows end, in one compiled pass",
-        "scotty §3.4",
+        "flatfat",
+        "windows of many slices: a tree over the slices is built once and shared by all windows",
+        "reactive §4",
     ),
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from muntin.aggregates.base import Aggregate
+from muntin.aggregates.base import Aggregate, Bound
+from muntin.aggregates.udaf import UserDefined
 from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.query import QuerySpec
 from muntin.windows import Count, Cumulate, Periodic, Session
@@ -19,11 +20,13 @@ class Workload:
     windows: tuple[tuple[str, Window], ...]
     aggregates: tuple[tuple[str, Aggregate], ...]
     lateness: int
+    bound: tuple[Bound, ...] | None = None
+    """The aggregates over the types of the input, if those are known."""
 
     @classmethod
-    def of(cls, query: QuerySpec, in_order: bool) -> Workload:
+    def of(cls, query: QuerySpec, in_order: bool, bound: tuple[Bound, ...] | None = None) -> Workload:
         """The workload of a query over a stream that is in order, or not."""
-        return cls(in_order, query.windows, query.aggregates, int(query.allowed_lateness))
+        return cls(in_order, query.windows, query.aggregates, int(query.allowed_lateness), bound)
 
     @property
     def non_commutative(self) -> tuple[str, ...]:
@@ -36,9 +39,20 @@ class Workload:
         return tuple(name for name, a in self.aggregates if a.kind == "holistic")
 
     @property
-    def invertible(self) -> bool:
-        """Whether every aggregate can take a tuple out again."""
-        return all(a.invertible for _, a in self.aggregates)
+    def not_invertible(self) -> tuple[str, ...]:
+        """Aggregates that cannot take tuples out again without loss, as far as the types are known."""
+        exact = [True] * len(self.aggregates) if self.bound is None else [b.invertible for b in self.bound]
+        return tuple(n for (n, a), e in zip(self.aggregates, exact, strict=True) if not (a.invertible and e))
+
+    @property
+    def user_defined(self) -> tuple[str, ...]:
+        """Aggregates that are combined by the user's functions."""
+        return tuple(name for name, a in self.aggregates if isinstance(a, UserDefined))
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is known that every aggregate is one of ours that is inverted without loss."""
+        return self.bound is not None and not self.not_invertible and not self.user_defined
 
     @property
     def forward_aware(self) -> tuple[str, ...]:

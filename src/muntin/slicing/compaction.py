@@ -101,6 +101,7 @@ def _renumber(operator: SlicingOperator, alive: Column) -> None:
     for registry in windows.registries.values():
         registry.key = ids[registry.key]
     slices.table = slices.table.renumbered(ids)
+    windows.store.reset()
     slices.waiting = [_waiting_with_ids(part, ids) for part in slices.waiting]
     if slices.kept is not None:
         _renumber_kept(slices.kept, alive, ids)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from muntin.slicing.batch import Batch
 from muntin.slicing.blaming import about_rows
 from muntin.slicing.closed import Closed, Past
-from muntin.slicing.combining import combine_ranges
+from muntin.slicing.combining.base import Combiner, View, combine
 from muntin.slicing.extents import Extent
 from muntin.slicing.listing import (
     ALL_ROWS,
@@ -60,7 +60,7 @@ class WindowManager:
     context-free windows are remembered only once they were revised.
     """
 
-    def __init__(self, slices: SliceManager, early: bool, store: str) -> None:
+    def __init__(self, slices: SliceManager, early: bool, store: Combiner) -> None:
         self.slices = slices
         self.early = early
         self.store = store
@@ -71,7 +71,7 @@ class WindowManager:
     def nbytes(self) -> int:
         """Bytes of what is remembered."""
         registries = sum(registry.nbytes for registry in self.registries.values())
-        return registries + sum(extent.nbytes for extent in self.extents.values())
+        return registries + sum(extent.nbytes for extent in self.extents.values()) + self.store.nbytes
 
     def observe(self, batch: Batch) -> None:
         """Note the extent of each key's tuples, where a query emits empty windows."""
@@ -329,9 +329,10 @@ class WindowManager:
         lo = np.concatenate([e.windows.lo + size for e, size in zip(view, sizes[:-1], strict=True)])
         hi = np.concatenate([e.windows.hi + size for e, size in zip(view, sizes[:-1], strict=True)])
         rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
-        keys = np.concatenate([e.windows.key for e in view])
-        with about_rows(lambda j: keys[j]):
-            states, combines = combine_ranges(slices.partials, slices.table.states, rows, lo, hi, self.store)
+        query, key = (np.concatenate([getattr(e.windows, c) for e in view]) for c in ("query", "key"))
+        with about_rows(lambda j: key[j]):
+            windows = View(slices.table, rows, query, key, lo, hi, slices.needed_from)
+            states, combines = combine(self.store, slices.partials, windows)
             values = slices.partials.lower(states)
         slices.metrics.combined(combines)
         at = 0

@@ -17,6 +17,8 @@ from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
+from muntin.slicing.combining.base import Combiner
+from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import Emission, WindowManager
 from muntin.slicing.flood import refuse_flood
@@ -86,16 +88,17 @@ class SlicingOperator:
         lateness = int(self.spec.allowed_lateness)
         self._read_inputs(self.live, binding)
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
-        self.windows = WindowManager(self.slices, self.spec.early is not None, self._store(self.live))
+        store = self._store(self.live, binding)
+        self.windows = WindowManager(self.slices, self.spec.early is not None, store)
         self.slices.watermark = self._watermark
         self.keys = KeyTable(binding.keys)
         self.results = Results(binding, self.live.queries)
         self.binding = binding
 
-    def _store(self, live: LiveSet) -> str:
+    def _store(self, live: LiveSet, binding: Binding) -> Combiner:
         """How slices are combined, as the plan for these queries says."""
         spec = replace(self.spec, windows=tuple((q.name, q.window) for q in live.queries))
-        return make_plan(spec, self.in_order, self.forced_store).store
+        return combiner(make_plan(spec, self.in_order, self.forced_store, binding.partials.bound))
 
     def _read_inputs(self, live: LiveSet, binding: Binding) -> None:
         for query in live.queries:
@@ -392,6 +395,6 @@ class SlicingOperator:
         """Go on with other queries, or with types that are known by now."""
         self._read_inputs(live, binding)
         self.slices.adapt(live, binding.partials, binding.types)
-        self.windows.store = self._store(live)
+        self.windows.store = self._store(live, binding)
         self.results = Results(binding, live.queries)
         self.binding = binding

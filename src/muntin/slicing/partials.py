@@ -76,6 +76,16 @@ class PartialSet:
             after.append(step(partial)(states[position], rows, lo, hi, before, reduced))
         return tuple(after)
 
+    def select(self, which: list[int]) -> PartialSet:
+        """Some of the partials, without aggregates; what they need must be among them."""
+        place = {old: new for new, old in enumerate(which)}
+        needs = tuple(tuple(place[n] for n in self.needs[i]) for i in which)
+        return PartialSet(tuple(self.partials[i] for i in which), needs, (), (), self.inputs)
+
+    def invert(self, whole: States, part: States) -> States:
+        """Row by row what remains of `whole` without `part`."""
+        return tuple(p.invert(w, q) for p, w, q in zip(self.partials, whole, part, strict=True))
+
     def take(self, states: States, index: Index) -> States:
         """The rows at these positions."""
         return tuple(p.take(s, index) for p, s in zip(self.partials, states, strict=True))

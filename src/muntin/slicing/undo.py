@@ -37,6 +37,8 @@ def whole_or_nothing(operator: SlicingOperator, sliced: bool = False) -> Iterato
             name_place(error, operator)
         for part, attributes in saved:
             _put_back(part, attributes)
+        if operator.binding is not None:
+            operator.windows.store.reset()  # it followed slices that are not there any more
         raise
     finally:
         operator.in_step = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import index
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -128,6 +128,13 @@ class Store(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """(time, partial) of each entry, oldest first."""
+
+    def map_partials(self, change: Callable[[Any], Any]) -> None:
+        """Replace every partial that an interpreted store holds: for those that stand for something else."""
+        assert not self.compiled, "columns of numbers hold what they hold"
+        nothing = self.monoid.python.identity
+        cells = self._data[2]
+        cells[:] = [partial if partial is nothing else change(partial) for partial in cells]
 
     @property
     def combines(self) -> int:

@@ -16,7 +16,7 @@ Papers        Tangwongsan, Hirzel, Schneider: Optimal and General Out-of-Order
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import index
 from types import ModuleType
 from typing import Any, ClassVar
@@ -173,6 +173,10 @@ class FiBA(Store):
             rest = (*following, *parents, *merged, self._integers(5))
             self._scratch = (size - 2, (*items, *groups, *found, *rest))
         return self._scratch[1]
+
+    def map_partials(self, change: Callable[[Any], Any]) -> None:
+        super().map_partials(change)
+        self._scratch = (0, None)
 
     def _evict_at(self, t: int) -> int:
         return int(self._k.evict_at(self._data, t))

@@ -91,12 +91,16 @@ class OracleEngine:
 
 
 class EmbeddedEngine:
-    """The embedded operator behind the common face; rows go in as Arrow tables of the schema."""
+    """The embedded operator behind the common face; rows go in as Arrow tables of the schema.
 
-    def __init__(self, query: Any, schema: pa.Schema) -> None:
+    `options` are those of the operator, such as `store="fiba"`.
+    """
+
+    def __init__(self, query: Any, schema: pa.Schema, **options: Any) -> None:
         self._query = query
         self._schema = schema
-        self._operator = query.operator()
+        self._options = options
+        self._operator = query.operator(**options)
 
     def process(self, rows: Sequence[Record]) -> list[Row]:
         import pyarrow as pa
@@ -127,7 +131,7 @@ class EmbeddedEngine:
         return bytes(self._operator.snapshot())
 
     def restored(self, data: bytes) -> EmbeddedEngine:
-        engine = EmbeddedEngine(self._query, self._schema)
+        engine = EmbeddedEngine(self._query, self._schema, **self._options)
         try:
             self._query.to_toml()
         except QueryError:  # it holds code, which is not in a snapshot

@@ -90,12 +90,14 @@ def scenarios(
     live: bool = False,
     snapshots: bool = False,
     items: int = 60,
+    aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> SearchStrategy[Scenario]:
     """A query of these families and a stream for it, disordered, with ties, nulls and several keys.
 
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: queries are added and removed. `snapshots`: the engine is restored here
-    and there. `items`: how long a stream becomes.
+    and there. `items`: how long a stream becomes. `aggregates`: from which to choose, by
+    their names in `muntin.testing.strategy_windows.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
@@ -108,7 +110,7 @@ def scenarios(
         pick = Picks(other)
         ending = pick((True, True, True, False))
         clock = pick(STAMPS) if stamps else INTEGERS
-        query = _query(windows, chosen, pick, families, clock, early, lateness)
+        query = _query(windows, chosen, pick, families, clock, early, lateness, aggregates)
         stream = _Stream(query, clock, families)
         for code in codes:
             stream.item(Picks(code), kinds)
@@ -126,8 +128,9 @@ def _query(
     clock: Clock,
     early: bool,
     lateness: Sequence[int],
+    aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> Any:
-    names = [list(AGGREGATES)[number] for number in chosen]
+    names = dict.fromkeys(aggregates[number % len(aggregates)] for number in chosen)
     query = mt.windows(**{f"w{i}": window(Picks(code), clock, families) for i, code in enumerate(windows)})
     query = query.aggregate(**{name: AGGREGATES[name] for name in names})
     query = query.by(*pick([(), ("k",), ("k",), ("k", "j")]))

@@ -1,0 +1,1 @@
+"""Slices into windows: the stores at work in the operator, all behind `Combiner`."""

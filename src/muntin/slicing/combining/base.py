@@ -1,0 +1,125 @@
+"""What a store does in the operator: one row of partials for each window, from the slices of a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.errors import UserCodeError
+from muntin.slicing.partials import PartialSet, States
+from muntin.slicing.table import SliceTable
+from muntin.timeline import NEG_INF
+
+Column = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Windows over slices: window j combines `rows[lo[j]:hi[j]]` of the table, all of one key.
+
+    Without `rows` the table's own order counts. Slices that begin before `needed` are in no window
+    that comes out later.
+    """
+
+    table: SliceTable
+    rows: Column | None
+    query: Column
+    key: Column
+    lo: Column
+    hi: Column
+    needed: int = NEG_INF
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    @property
+    def walked(self) -> int:
+        """Combines per partial if each window is combined by itself."""
+        return int(np.maximum(self.hi - self.lo - 1, 0).sum())
+
+    def row(self, position: Column) -> Column:
+        """The rows of the table at these positions."""
+        return position if self.rows is None else self.rows[position]
+
+
+class Combiner(ABC):
+    """A store over the slices of an operator.
+
+    It sees partials only through `PartialSet`: columns of numbers and Python objects alike. What it
+    keeps from one watermark to the next is derived from slices and never part of a snapshot.
+    """
+
+    @abstractmethod
+    def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
+        """One row for each window, and how often two partials were combined for that."""
+
+    def reset(self) -> None:  # noqa: B027  # most stores keep nothing
+        """Forget what was kept: the next call builds it anew."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return 0
+
+
+class Lazy(Combiner):
+    """Walks over the slices of each window: best where they are few, as in [scotty §3.4]."""
+
+    def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
+        return partials.window(states, view.rows, view.lo, view.hi), view.walked * len(partials.partials)
+
+
+def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[States, int]:
+    """One row for each window, and how many combines that took.
+
+    Partials that grow with their tuples (collect, quantiles), and what needs them, are walked over
+    whatever the store is: sums of many slices would hold their items again and again.
+    """
+    states = view.table.states
+    growing = _growing(partials, states)
+    if isinstance(combiner, Lazy) or all(growing):
+        return Lazy().reduce(partials, states, view)
+    chosen = [i for i, grows in enumerate(growing) if not grows]
+    try:
+        reduced, combines = combiner.reduce(partials.select(chosen), tuple(states[i] for i in chosen), view)
+    except BaseException as error:
+        combiner.reset()
+        if not isinstance(error, UserCodeError):
+            raise
+        # A store may combine slices that no window joins alone, and the user's combine may refuse
+        # that. Without a store, what fails is what a window needs.
+        return Lazy().reduce(partials, states, view)
+    done = dict(zip(chosen, reduced, strict=True))
+    for i, (partial, needs) in enumerate(zip(partials.partials, partials.needs, strict=True)):
+        if growing[i]:
+            before, after = tuple(states[n] for n in needs), tuple(done[n] for n in needs)
+            done[i] = partial.window(states[i], view.rows, view.lo, view.hi, before, after)
+            combines += view.walked
+    return tuple(done[i] for i in range(len(growing))), combines
+
+
+def _growing(partials: PartialSet, states: States) -> list[bool]:
+    found: list[bool] = []
+    for partial, state, needs in zip(partials.partials, states, partials.needs, strict=True):
+        found.append(partial.weights(state) is not None or any(found[n] for n in needs))
+    return found
+
+
+def assemble(
+    partials: PartialSet, states: States, view: View, served: Column, found: States
+) -> tuple[States, int]:
+    """`found` for the windows `served`; the others are combined by themselves."""
+    if len(served) == len(view):
+        place = np.empty(len(view), dtype=np.int64)
+        place[served] = np.arange(len(view))
+        return partials.take(found, place), 0
+    others = np.setdiff1d(np.arange(len(view)), served)
+    lo, hi = view.lo[others], view.hi[others]
+    rest = partials.reduce(states, view.rows, lo, hi)
+    place = np.empty(len(view), dtype=np.int64)
+    place[np.concatenate([served, others])] = np.arange(len(view))
+    combines = int(np.maximum(hi - lo - 1, 0).sum()) * len(partials.partials)
+    return partials.take(partials.concat([found, rest]), place), combines

@@ -1,0 +1,183 @@
+"""The stores in the operator: what they cost in combines, and when what they keep must not be trusted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.errors import DataError, QueryError
+from muntin.planning.plan import STORES
+from muntin.slicing.combining.fingers import APART, counterparts, places
+
+SLICES = 600  # sliding 60 s by 100 ms
+COUNT = {"n": a.count()}  # a single partial, which every store can serve
+
+
+def sliding(slices: int = SLICES, aggregates: dict[str, Any] | None = None, **on: Any) -> Any:
+    return mt.windows(x=w.sliding(slices, every=1)).aggregate(**(aggregates or COUNT)).on("t", **on)
+
+
+def ticks(start: int, end: int, keys: int = 1) -> pa.Table:
+    time = np.repeat(np.arange(start, end), keys)
+    return pa.table({"t": time, "k": np.tile(np.arange(keys), end - start), "v": (7 * time) % 101})
+
+
+def combines(op: Any) -> int:
+    return int(op._engine.metrics.merge_combines)
+
+
+def at_once(store: str, slices: int) -> float:
+    """Combines per window where one watermark completes 1,500 of them."""
+    op = sliding(slices).operator(store=store)
+    op.process(ticks(0, slices + 1_500))
+    op.advance(slices)
+    before = combines(op)
+    assert op.advance(slices + 1_500).num_rows == 1_500
+    return (combines(op) - before) / 1_500
+
+
+AT_ONCE = {
+    "lazy": lambda n: n,
+    "prefix": lambda n: 4,
+    "two_stacks": lambda n: 6,
+    "daba": lambda n: 8,
+    "flatfat": lambda n: 2 * math.log2(n) + 2,
+    "fiba": lambda n: 6 * math.log2(n),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_combines_per_window_when_many_end_at_once(store: str) -> None:
+    for slices in (64, SLICES):
+        assert at_once(store, slices) <= AT_ONCE[store](slices)
+
+
+def one_by_one(store: str, slices: int, rounds: int) -> list[int]:
+    """Combines at each of many watermarks that complete one window each."""
+    op = sliding(slices).operator(store=store)
+    op.process(ticks(0, slices))
+    op.advance(slices)
+    found = []
+    for t in range(slices, slices + rounds):
+        op.process(ticks(t, t + 1))
+        before = combines(op)
+        op.advance(t + 1)
+        found.append(combines(op) - before)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("store", "average", "most"), [("two_stacks", 6, 2 * 256), ("daba", 4.5, 6), ("fiba", 10, 128)]
+)
+def test_combines_at_frequent_watermarks_do_not_depend_on_the_window(
+    store: str, average: float, most: int
+) -> None:
+    for slices in (64, 256):
+        found = one_by_one(store, slices, 260)  # past the flip of two stacks
+        assert np.mean(found) <= average
+        assert max(found) <= most
+
+
+@pytest.mark.parametrize("store", ["lazy", "prefix", "flatfat"])
+def test_stores_that_keep_nothing_pay_for_all_slices_at_each_watermark(store: str) -> None:
+    assert all(SLICES - 1 <= found <= 3 * SLICES for found in one_by_one(store, SLICES, 10))
+
+
+def test_late_tuples_cost_the_logarithm_in_a_finger_tree() -> None:
+    slices, rng = 4_096, np.random.default_rng(4)
+    query = sliding(slices, {"most": a.max("v")}, allowed_lateness=slices)
+    ops = [query.operator(store=store) for store in ("fiba", "lazy")]
+    costs = []
+    for t in range(0, 2 * slices, slices):
+        for op in ops:
+            op.process(ticks(t, t + slices))
+            op.advance(t + slices)
+    for t in rng.integers(slices // 2, 2 * slices - 2, 20).tolist():
+        late = {"t": [t], "k": [0], "v": [200 + t % 7]}
+        results, before = [], combines(ops[0])
+        for op in ops:
+            op.process(late)
+            results.append(op.advance(2 * slices))
+        assert results[0].equals(results[1])
+        windows = max(1, results[0].num_rows)
+        costs.append((combines(ops[0]) - before) / 2 / windows)  # two partials
+    assert max(costs) <= 14 * math.log2(slices)
+
+
+WORDS = a.aggregate("v", lift=str, combine=lambda p, q: p + q, commutative=False, name="words")
+
+
+@pytest.mark.parametrize("store", [s for s in STORES if s != "prefix"])
+def test_slices_are_combined_in_their_order(store: str) -> None:
+    op = sliding(50, {"words": WORDS}).operator(in_order=True, store=store)
+    rows = [row for n in (1, 170, 29) for row in op.process(ticks(*span(op, n))).to_pylist()]
+    for row in rows:
+        start, end = row["window"]["start"], row["window"]["end"]
+        assert row["words"] == "".join(str(7 * t % 101) for t in range(max(0, start), end))
+    assert len(rows) == 199
+
+
+def span(op: Any, n: int) -> tuple[int, int]:
+    done = op.stats().tuples
+    return done, done + n
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_store_forgets_the_slices_of_a_step_that_was_taken_back(store: str) -> None:
+    op = sliding(10, {"total": a.sum("v")}).operator(in_order=True, store=store)
+    op.process({"t": list(range(20)), "v": [1] * 20})
+    with pytest.raises(DataError, match="overflow"):
+        op.process({"t": [20, 21, 22], "v": [2**63 - 1, 1, 1]})
+    # The same times and as many tuples, so slices that look the same but for what is in them.
+    rows = op.process({"t": [20, 21, 22], "v": [5, 1, 1]}).to_pylist()
+    assert [row["total"] for row in rows] == [10, 14, 14]
+
+
+def test_keys_that_come_and_go() -> None:
+    query = mt.windows(x=w.sliding(5, every=1)).aggregate(most=a.max("v")).by("k").on("t")
+    ops = [query.operator(store=store) for store in ("fiba", "daba", "lazy")]
+    for t in range(0, 60, 3):
+        keys = [f"{t}-{i}" for i in range(200)] + ["stays"]
+        rows = {"t": [t] * len(keys), "k": keys, "v": list(range(len(keys)))}
+        found = []
+        for op in ops:
+            op.process(rows)
+            found.append(sorted(map(str, op.advance(t).to_pylist())))
+        assert found[0] == found[2]
+        assert found[1] == found[2]
+    assert ops[0].stats().keys < 4_000, "the keys were renumbered on the way"
+
+
+def test_a_finger_tree_forgets_what_it_does_not_need() -> None:
+    op = sliding(50, {"most": a.max("v")}).operator(store="fiba")
+    sizes = []
+    for t in range(0, 3_000, 2):
+        op.process(ticks(t, t + 2))
+        op.advance(t + 2)
+        sizes.append(op._engine.windows.store.nbytes)
+    assert max(sizes[750:]) <= 1.2 * max(sizes[:750])
+
+
+def test_prefix_refuses_what_cannot_be_subtracted() -> None:
+    message = r'store="prefix" needs .*without loss.*got "most", max\(v\); use store="flatfat"'
+    with pytest.raises(QueryError, match=message):
+        sliding(aggregates={"n": a.count(), "most": a.max("v")}).operator(store="prefix")
+    op = sliding(aggregates={"total": a.sum("v")}).operator(store="prefix")
+    with pytest.raises(QueryError, match=r'got "total", sum\(v\)'):
+        op.process({"t": [1], "v": [0.1]})
+
+
+def test_new_slices_find_a_place_between_old_ones() -> None:
+    assert counterparts(np.array([1, 2, 2, 5]), np.array([2, 2, 2, 3, 5])).tolist() == [1, 2, -1, -1, 3]
+    found = places(np.array([0, APART, 2 * APART]), np.array([-1, 0, -1, -1, 2, -1]))
+    assert found is not None
+    assert (np.diff(found) > 0).all()
+    assert found[[1, 4]].tolist() == [0, 2 * APART]
+    assert places(np.array([5, 6]), np.array([0, -1, 1])) is None

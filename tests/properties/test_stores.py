@@ -1,0 +1,40 @@
+"""The operator with each store beside the oracle: what a window holds does not depend on the store.
+
+How many scenarios: 360 in the profile "default", 18,000 in "deep".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from muntin.planning.plan import STORES
+from muntin.testing.engines import EmbeddedEngine
+from muntin.testing.scenarios import Scenario, check
+from muntin.testing.strategies import scenarios
+from muntin.testing.strategy_windows import AGGREGATES
+
+EXACT = ("n", "n_f", "sum_i", "mean_i")
+"""Those that prefix sums can serve."""
+
+SOME = settings(
+    max_examples=settings.default.max_examples * 6 // 10,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@pytest.mark.parametrize("store", STORES)
+@SOME
+@given(data=st.data())
+def test_any_store_gives_what_the_oracle_gives(store: str, data: st.DataObject) -> None:
+    aggregates = EXACT if store == "prefix" else tuple(AGGREGATES)
+    early = data.draw(st.booleans())
+    scenario: Scenario = data.draw(
+        scenarios(early=early, live=not early, snapshots=True, aggregates=aggregates)
+    )
+    note(repr(scenario))
+    check(scenario, partial(EmbeddedEngine, store=store))
