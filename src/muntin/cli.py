@@ -102,9 +102,15 @@ def bench_stores(
     baselines: Annotated[
         bool, typer.Option(help="Measure what the stores are compared with as well.")
     ] = True,
+    operator: Annotated[bool, typer.Option(help="In the operator, instead of each by itself.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Throughput of each store by itself over the size of its window."""
+    """Throughput of each store over the size of its window."""
+    if operator:
+        from muntin.bench.stores_in_operator import run_in_operator
+
+        run_in_operator(tuple(size or ()), json, Console())
+        return
     from muntin.bench.stores import run_stores
 
     run_stores(tuple(size or ()), json, Console(), baselines=baselines)

@@ -73,6 +73,9 @@ class _OverSome(Partial):
     def invert(self, whole: State, part: State) -> State:
         return self.partial.invert(whole, part)
 
+    def running(self, state: State) -> State | None:
+        return self.partial.running(state)
+
     def concat(self, states: list[State]) -> State:
         return self.partial.concat(states)
 

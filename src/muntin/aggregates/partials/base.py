@@ -75,6 +75,10 @@ class Partial(ABC):
         """Row by row what remains of `whole` without `part`; only where `invertible`."""
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
 
+    def running(self, state: State) -> State | None:
+        """Row i combines the rows up to i; only where `invertible`, and None where `reduce` has to do it."""
+        return None
+
     @abstractmethod
     def concat(self, states: list[State]) -> State:
         """The rows of at least one state, one after the other."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
@@ -46,6 +48,9 @@ class _Count(NumericPartial):
 
     def invert(self, whole: Ints, part: Ints) -> Ints:
         return whole - part
+
+    def running(self, state: Ints) -> Ints:
+        return np.cumsum(state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,13 @@ class ExactSum(NumericPartial):
         carry(out)
         return out
 
+    def running(self, state: Ints) -> Ints:
+        from muntin.aggregates.partials.limb_kernels import carry
+
+        out = np.cumsum(state, axis=0)  # of 32 bits each, so 2**31 rows may be added up
+        carry(out)
+        return out
+
     def floats(self, state: Ints) -> Floats:
         """The sums as floats."""
         total = state[:, -1].astype(np.float64)

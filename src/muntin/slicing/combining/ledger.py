@@ -7,12 +7,15 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.combining.scanning import scan
+from muntin.slicing.combining.scanning import join, scan
 from muntin.slicing.partials import PartialSet, States
 from muntin.stores import monoid
 
 Column = npt.NDArray[np.int64]
 Numbered: TypeAlias = "tuple[int, Ledger]"
+
+FEW_STEPS = 16
+"""Up to here, steps one after the other are quicker than scans."""
 
 NUMBERS = monoid(lambda p, q: p[1].note(p[0], q[0]), name="ledger")
 """The monoid of a store whose partials lie in a ledger: combining two of them gives the next number."""
@@ -106,7 +109,10 @@ class _Execution:
         self.place = np.empty(len(left), dtype=np.int64)
         self.known = known
         self.left, self.right = left, right
-        self.level, self.chain, self.turned = schedule(left, right, ledger.size)
+        plan = schedule(left, right, ledger.size, False)
+        if plan[0].max() > FEW_STEPS:
+            plan = schedule(left, right, ledger.size, True)
+        self.level, self.chain, self.turned = plan
 
     def run(self) -> tuple[States, int]:
         order = np.lexsort((self.chain, self.level))  # stable, so each chain stays in its order
@@ -117,20 +123,29 @@ class _Execution:
         return self.partials.take(self.rows, self.place), combines
 
     def _step(self, operations: Column) -> int:
-        """Chains of combinations, each x0 * x1 * x2 ... with all its intermediate results."""
-        chain = self.chain[operations]
-        heads = np.flatnonzero(np.diff(chain, prepend=-1))
-        turned = self.turned[chain[heads]]
-        along = np.repeat(turned, np.diff([*heads, len(chain)]))
+        """All combinations of a level."""
         left, right = self._rows(self.left[operations]), self._rows(self.right[operations])
-        sequence = np.insert(np.where(along, left, right), heads, np.where(turned, right[heads], left[heads]))
-        offsets = np.append(heads + np.arange(len(heads)), len(sequence))
-        sums, combines = scan(self.partials, self.partials.take(self.rows, sequence), offsets, turned)
-        results = np.delete(np.arange(len(sequence)), offsets[:-1])
-        self.rows = self.partials.concat([self.rows, self.partials.take(sums, results)])
+        if (self.chain[operations] == operations).all():
+            sums, combines = join(self.partials, self.rows, left, right), len(operations)
+        else:
+            sums, combines = self._chains(self.chain[operations], left, right)
+        self.rows = self.partials.concat([self.rows, sums])
         self.place[operations] = self.used + np.arange(len(operations))
         self.used += len(operations)
         return combines
+
+    def _chains(self, chain: Column, left: Column, right: Column) -> tuple[States, int]:
+        """Chains of combinations, each x0 * x1 * x2 ... with all its intermediate results."""
+        heads = np.flatnonzero(np.diff(chain, prepend=-1))
+        turned = self.turned[chain[heads]]
+        along = np.repeat(turned, np.diff([*heads, len(chain)]))
+        sequence = np.insert(
+            np.where(along, left, right), heads, np.where(turned, right[heads], left[heads])
+        )
+        offsets = np.append(heads + np.arange(len(heads)), len(sequence))
+        sums, combines = scan(self.partials, self.partials.take(self.rows, sequence), offsets, turned)
+        results = np.delete(np.arange(len(sequence)), offsets[:-1])
+        return self.partials.take(sums, results), combines
 
     def _rows(self, numbers: Column) -> Column:
         done = numbers >= self.size

@@ -13,11 +13,11 @@ FREE, FORTH, BACK = 0, 1, 2
 
 
 @njit(cache=True, nogil=True)
-def schedule(left: Ints, right: Ints, base: int) -> tuple[Ints, Ints, Flags]:
+def schedule(left: Ints, right: Ints, base: int, chains: bool) -> tuple[Ints, Ints, Flags]:
     """Level and chain of each combination, and for each chain whether it grows to the left.
 
-    Combination i has number base + i; smaller numbers are there already. One that goes on from the
-    newest of a chain joins it, if its other side is there before the chain's level: a chain is
+    Combination i has number base + i; smaller numbers are there already. With `chains`, one that goes
+    on from the newest of a chain joins it, if its other side is there before the chain's level: a chain is
     scanned as a whole, so a sum of n in a row takes 2 log2(n) steps and not n.
     """
     count = left.shape[0]
@@ -31,10 +31,10 @@ def schedule(left: Ints, right: Ints, base: int) -> tuple[Ints, Ints, Flags]:
         before_a = level[a] if a >= 0 else 0
         before_b = level[b] if b >= 0 else 0
         c = -1
-        if a >= 0 and newest[chain[a]] == a and before_b < before_a and way[chain[a]] != BACK:
+        if chains and a >= 0 and newest[chain[a]] == a and before_b < before_a and way[chain[a]] != BACK:
             c = chain[a]
             way[c] = FORTH
-        elif b >= 0 and newest[chain[b]] == b and before_a < before_b and way[chain[b]] != FORTH:
+        elif chains and b >= 0 and newest[chain[b]] == b and before_a < before_b and way[chain[b]] != FORTH:
             c = chain[b]
             way[c] = BACK
         if c < 0:

@@ -28,7 +28,7 @@ def scan(
     inner_offsets = np.concatenate([[0], np.cumsum(pairs)])
     run = np.repeat(np.arange(len(sizes)), pairs)
     left = offsets[run] + 2 * (np.arange(len(run)) - inner_offsets[run])
-    paired = _joined(partials, states, left, left + 1, turned[run])
+    paired = join(partials, states, left, left + 1, turned[run])
     inner, combines = scan(partials, paired, inner_offsets, backwards)
     run = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(run)) - offsets[run]
@@ -36,16 +36,18 @@ def scan(
     before = len(run) + inner_offsets[run] + (place + 1) // 2 - 1  # the pairs that end by this row
     even = np.flatnonzero((place % 2 == 0) & (place > 0))
     both = partials.concat([states, inner])
-    added = _joined(partials, both, before[even], even, turned[run[even]])
+    added = join(partials, both, before[even], even, turned[run[even]])
     source = np.where(place % 2 == 1, before, index)
     source[even] = len(run) + int(inner_offsets[-1]) + np.arange(len(even))
     return partials.take(partials.concat([both, added]), source), combines + len(left) + len(even)
 
 
-def _joined(partials: PartialSet, states: States, first: Column, second: Column, turned: Mask) -> States:
+def join(
+    partials: PartialSet, states: States, first: Column, second: Column, turned: Mask | None = None
+) -> States:
     """The combination of row `first[j]` with row `second[j]`, the other way round where turned."""
     rows = np.empty(2 * len(first), dtype=np.int64)
-    rows[0::2] = np.where(turned, second, first)
-    rows[1::2] = np.where(turned, first, second)
+    rows[0::2] = first if turned is None else np.where(turned, second, first)
+    rows[1::2] = second if turned is None else np.where(turned, first, second)
     lo = np.arange(len(first), dtype=np.int64) * 2
     return partials.reduce(states, rows, lo, lo + 2)
