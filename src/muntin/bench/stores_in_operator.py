@@ -1,4 +1,4 @@
-"""`muntin bench stores --operator`: what a window costs through each store, with all that an operator does."""
+"""`muntin bench stores --operator`: what a window costs through each store in the operator."""
 
 from __future__ import annotations
 

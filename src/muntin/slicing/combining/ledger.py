@@ -139,9 +139,7 @@ class _Execution:
         heads = np.flatnonzero(np.diff(chain, prepend=-1))
         turned = self.turned[chain[heads]]
         along = np.repeat(turned, np.diff([*heads, len(chain)]))
-        sequence = np.insert(
-            np.where(along, left, right), heads, np.where(turned, right[heads], left[heads])
-        )
+        sequence = np.insert(np.where(along, left, right), heads, np.where(turned, right[heads], left[heads]))
         offsets = np.append(heads + np.arange(len(heads)), len(sequence))
         sums, combines = scan(self.partials, self.partials.take(self.rows, sequence), offsets, turned)
         results = np.delete(np.arange(len(sequence)), offsets[:-1])
