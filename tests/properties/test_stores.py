@@ -15,7 +15,7 @@ from muntin.planning.plan import STORES
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
-from muntin.testing.strategy_windows import AGGREGATES
+from muntin.testing.strategy_aggregates import AGGREGATES
 
 EXACT = ("n", "n_f", "sum_i", "mean_i")
 """Those that prefix sums can serve."""

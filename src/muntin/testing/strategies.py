@@ -97,7 +97,7 @@ def scenarios(
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: queries are added and removed. `snapshots`: the engine is restored here
     and there. `items`: how long a stream becomes. `aggregates`: from which to choose, by
-    their names in `muntin.testing.strategy_windows.AGGREGATES`.
+    their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
