@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -96,3 +97,18 @@ def test_what_holds_no_tuples_is_refused(data: Any) -> None:
     with pytest.raises(DataError):
         op.process(data)
     assert op.stats().tuples == 0
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    twice = pa.table([pa.array([1]), pa.array([2])], names=["t", "t"])
+    shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t")
+    for data in (twice, twice.to_batches()[0], pd.DataFrame([[1, 2]], columns=["t", "t"])):
+        with pytest.raises(DataError, match="names of columns must be unique: got t, t; rename"):
+            shape.run(data)
+
+
+def test_a_list_of_records_without_any_field_is_an_error() -> None:
+    shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t")
+    with pytest.raises(DataError, match=r'there is no column "t" in the input \(no columns\)'):
+        shape.run([{}])
+    assert shape.run([]).num_rows == shape.run({}).num_rows == 0

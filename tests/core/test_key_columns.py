@@ -9,6 +9,7 @@ import uuid
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -17,6 +18,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
+from muntin.errors import DataError
 
 D = decimal.Decimal
 NOONS = [dt.datetime(2024, 5, 1, 12), dt.datetime(2024, 5, 2, 12)]
@@ -122,3 +124,23 @@ def test_many_keys_with_few_tuples_each() -> None:
     shape = mt.windows(x=w.tumbling(10), s=w.session(3), c=w.count(1)).aggregate(n=a.count()).by("k").on("t")
     table = shape.run({"t": np.zeros(2 * n, np.int64), "k": np.tile(np.arange(n), 2)})
     assert table.num_rows == 4 * n
+
+
+def test_categories_of_polars() -> None:
+    """Their values are views, of which Arrow takes no rows."""
+    shape = mt.windows(x=w.tumbling(10)).aggregate(names=a.collect("k"), most=a.mode("k")).by("k").on("t")
+    for kind in (pl.Categorical, pl.Enum(["a", "b"])):
+        frame = pl.DataFrame({"t": [1, 2, 3], "k": ["b", "a", "b"]}, schema_overrides={"k": kind})
+        rows = shape.run(frame).to_pylist()
+        assert [(row["k"], row["names"], row["most"]) for row in rows] == [
+            ("b", ["b", "b"], "b"),
+            ("a", ["a"], "a"),
+        ]
+
+
+def test_a_union_is_refused() -> None:
+    kinds, offsets = pa.array([0, 0], pa.int8()), pa.array([0, 1], pa.int32())
+    union = pa.UnionArray.from_dense(kinds, offsets, [pa.array([1, 2])])
+    shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t")
+    with pytest.raises(DataError, match=r'"k" must not be a union.*cast it'):
+        shape.run(pa.table({"t": [1, 2], "k": union}))

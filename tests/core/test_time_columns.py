@@ -161,3 +161,17 @@ def test_watermarks_may_be_given_in_many_ways(watermark: object) -> None:
     op = mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count()).on("ts").operator()
     op.process({"ts": pa.array(MINUTE, pa.timestamp("us"))})
     assert op.advance(watermark)["n"].to_pylist() == [3]
+
+
+def test_a_bad_time_that_python_cannot_hold_is_told_as_an_integer() -> None:
+    shape = mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count())
+    far = pa.table({"t": pa.array([2**62, 0], pa.timestamp("s"))})
+    with pytest.raises(DataError, match=r"must lie within .*4611686018427387904.* \(1 of 2 tuples are bad\)"):
+        shape.on("t").run(far)
+    assert shape.on("t", bad="skip").run(far)["n"].to_pylist() == [1]
+
+
+def test_a_zone_that_nobody_knows_is_refused() -> None:
+    shape = mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count()).on("t")
+    with pytest.raises(DataError, match=r'zone of the time column must be known: got "Mars/Olympus"; cast'):
+        shape.run(pa.table({"t": pa.array([1], pa.timestamp("us", "Mars/Olympus"))}))

@@ -100,6 +100,7 @@ def to_batch(data: object, expected: Expected = ANYTHING) -> tuple[pa.RecordBatc
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return _from_columns(_pandas_columns(data), expected)
     batch = data if isinstance(data, pa.RecordBatch) else _one_batch(_to_table(data))
+    _check_unique(batch.schema.names)
     if batch.schema.metadata is not None:
         batch = batch.replace_schema_metadata(None)
     given = batch.columns
@@ -138,8 +139,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 def _pandas_columns(frame: Any) -> dict[str, Any]:
     columns = {str(name): frame.iloc[:, i] for i, name in enumerate(frame.columns)}
-    if len(columns) < frame.shape[1]:
-        raise DataError(f"names of columns must be unique: got {', '.join(map(str, frame.columns))}")
+    _check_unique([str(name) for name in frame.columns])
     # An index with a name is a column that the user set aside; one without is a counter.
     if all(name is not None for name in frame.index.names):
         levels = {str(name): frame.index.get_level_values(name) for name in frame.index.names}
@@ -171,6 +171,11 @@ def _from_columns(data: Mapping[Any, Any], expected: Expected) -> tuple[pa.Recor
     return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)), misfits
 
 
+def _check_unique(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise DataError(f"names of columns must be unique: got {', '.join(names)}; rename or drop one")
+
+
 def _check_name(name: object) -> None:
     if not isinstance(name, str):
         raise DataError(f"names of columns must be texts: got {name!r}")
@@ -188,6 +193,8 @@ def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBat
             )
         names.update(dict.fromkeys(record))
     names.update(dict.fromkeys(expected.types if data else ()))
+    if data and not names and expected.time:
+        require((expected.time,), pa.schema([]))
     return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
 
 
@@ -238,6 +245,11 @@ def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expec
 def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
     """A typed column in the type that is expected of it."""
     given, wanted = column.type, expected.types.get(name)
+    if pa.types.is_union(given):
+        raise DataError(
+            f'the column "{name}" must not be a union, which Arrow cannot compute with: got {given}; '
+            "cast it to a struct or a text, or drop it"
+        )
     try:
         return plain(column) if wanted is None or not expected.read(name) else lossless(column, wanted)
     except LossError as loss:

@@ -90,7 +90,7 @@ class Arrivals:
         reasons = pa.concat_arrays([told, *(texts for _, texts in flaws)]).take(pa.array(first))
         texts = [(int(np.searchsorted(rows, m.row)), m.column, str(m.value)) for m in misfits]
         wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
-        shown = wrong.slice(0, SAMPLE).to_pylist()
+        shown = _shown(wrong.slice(0, SAMPLE))
         if self.policy == "fail":
             cure = misfits[first[0]].cure if first[0] < len(misfits) else ""
             others = f" ({len(rows)} of {len(data)} tuples are bad)" if len(data) > 1 else ""
@@ -105,6 +105,18 @@ class Arrivals:
         if self.policy == "route":
             self.routed.append(with_column(wrong, "reason", reasons))
         return rows
+
+
+def _shown(tuples: pa.Table) -> list[dict[str, object]]:
+    """The tuples as Python values; times that Python cannot hold as the integers that they are."""
+    try:
+        rows: list[dict[str, object]] = tuples.to_pylist()
+    except (OverflowError, ValueError):
+        times = [i for i, kind in enumerate(tuples.schema.types) if pa.types.is_timestamp(kind)]
+        for i in times:
+            tuples = tuples.set_column(i, tuples.column_names[i], tuples.column(i).cast(pa.int64()))
+        rows = tuples.to_pylist()
+    return rows
 
 
 def _rule(column: str, rule: str) -> str:

@@ -130,8 +130,8 @@ def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
     for column in columns:
         if column not in schema.names:
             raise DataError(
-                f'there is no column "{column}" in the input ({", ".join(schema.names)});'
-                f"{nearest(column, schema.names) or ' name one of them'}"
+                f'there is no column "{column}" in the input ({", ".join(schema.names) or "no columns"});'
+                f"{nearest(column, schema.names) or ' name one of them, or add it'}"
             )
 
 

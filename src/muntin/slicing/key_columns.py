@@ -15,6 +15,8 @@ from muntin.errors import DataError
 
 Codes = npt.NDArray[np.int64]
 
+_VIEWED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
@@ -74,9 +76,17 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 def plain_array(column: pa.Array) -> pa.Array:
     """The values themselves of a column that may hold them encoded."""
     while t.is_dictionary(column.type) or t.is_run_end_encoded(column.type):
-        encoded = t.is_dictionary(column.type)
-        column = column.dictionary_decode() if encoded else pc.run_end_decode(column)
+        column = _decoded(column) if t.is_dictionary(column.type) else pc.run_end_decode(column)
     return column
+
+
+def _decoded(column: pa.DictionaryArray) -> pa.Array:
+    # Arrow takes no rows from views, which polars has in its categories.
+    kind = _VIEWED.get(column.dictionary.type)
+    if kind is None:
+        return column.dictionary_decode()
+    plain = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))
+    return plain.dictionary_decode().cast(column.dictionary.type)
 
 
 def lookup(known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
@@ -102,10 +112,8 @@ def _storage(kind: pa.DataType) -> pa.DataType | None:
     """The type that values are hashed as; None where Arrow has no kernels for it."""
     if t.is_float16(kind):
         return pa.float32()
-    if t.is_string_view(kind):
-        return pa.large_string()
-    if t.is_binary_view(kind):
-        return pa.large_binary()
+    if kind in _VIEWED:
+        return _VIEWED[kind]
     if t.is_decimal(kind) and kind.bit_width < 128:
         return pa.decimal128(kind.precision, kind.scale)
     try:

@@ -46,6 +46,7 @@ class TimeColumn:
                 f"the time column must be a timestamp or an integer: got {self.type}; "
                 "cast it, for example with pyarrow.compute.cast or strptime"
             )
+        _check_zone(self.type)
         for length in self.spans:
             if length and isinstance(length, Micros) == self.is_integer:
                 self._refuse_span(length)
@@ -189,3 +190,15 @@ def _out_of_range(array: pa.Array, row: int) -> DataError:
         f"times must lie within +-2**62 microseconds (or units of an integer column): "
         f"got {shown} in row {row}; check the unit of the column"
     )
+
+
+def _check_zone(kind: pa.DataType) -> None:
+    """Results have the zone of the column: one that nobody knows would make them unreadable."""
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        try:
+            pa.scalar(0, kind).as_py()
+        except (KeyError, ValueError) as error:
+            raise DataError(
+                f'the zone of the time column must be known: got "{kind.tz}"; '
+                f'cast the column, for example to pa.timestamp("{kind.unit}", "UTC")'
+            ) from error
