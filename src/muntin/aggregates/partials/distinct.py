@@ -82,7 +82,7 @@ class Distinct(Partial):
         after: tuple[State, ...],
     ) -> DistinctContents:
         from muntin.aggregates.partials.distinct_kernels import first_in_ranges
-        from muntin.aggregates.partials.list_kernels import spans
+        from muntin.aggregates.partials.order_kernels import spans
 
         ordered, joined, *_ = spans(state.offsets, state.time, state.seq, rows, lo, hi)
         if not ordered or joined[-1] < len(state.time):

@@ -73,7 +73,7 @@ class Collected(Partial):
         return True
 
     def invert(self, whole: Items, part: Items) -> Items:
-        from muntin.aggregates.partials.list_kernels import subtract
+        from muntin.aggregates.partials.order_kernels import subtract
 
         left = subtract(whole.offsets, whole.time, whole.seq, part.offsets, part.time, part.seq)
         return _at(whole, Places(*left))
@@ -119,7 +119,7 @@ class Places:
     @classmethod
     def joined(cls, offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> Places:
         """Of the rows of each range, by (time, seq)."""
-        from muntin.aggregates.partials.list_kernels import spans
+        from muntin.aggregates.partials.order_kernels import spans
 
         ordered, starts, begin, end = spans(offsets, time, seq, rows, lo, hi)
         if ordered and len(begin) * _LONG <= starts[-1]:
@@ -157,7 +157,8 @@ def _at(items: Items, places: Places) -> Items:
 
 def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:
     """Offsets of the groups, and their tuples without nulls in these columns, by (time, seq)."""
-    from muntin.aggregates.partials.list_kernels import arrange, sort_by_order
+    from muntin.aggregates.partials.list_kernels import arrange
+    from muntin.aggregates.partials.order_kernels import sort_by_order
 
     valid = g.valid_in_all(exprs)
     if g.offsets is not None and valid is None:
@@ -175,7 +176,7 @@ def join_rows(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
     """Offsets of the joined rows, and their items by (time, seq)."""
-    from muntin.aggregates.partials.list_kernels import join_in_order
+    from muntin.aggregates.partials.order_kernels import join_in_order
 
     joined: Ints
     index: Ints

@@ -122,7 +122,7 @@ class OrderedFold(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Folds:
-        from muntin.aggregates.partials.list_kernels import overlap_rows
+        from muntin.aggregates.partials.order_kernels import overlap_rows
 
         overlapping = np.zeros(len(lo), dtype=np.bool_)
         count = np.zeros(len(lo), dtype=np.int64)

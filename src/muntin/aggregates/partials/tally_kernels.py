@@ -37,8 +37,7 @@ def most_frequent_codes(
 ) -> Ints:
     """The place of the key that occurs most often in each range, of several the smallest key; -1: none."""
     out = np.full(lo.size, -1, np.int64)
-    seen = np.full(size, -1, np.int64)
-    counts = np.zeros(size, np.int64)
+    seen = np.full((size, 2), -1, np.int64)  # the last window of each code, and its count there, side by side
     for j in range(lo.size):
         most = 0
         for i in range(lo[j], hi[j]):
@@ -48,12 +47,13 @@ def most_frequent_codes(
             before = 0
             for place in range(offsets[r], offsets[r + 1]):
                 code = codes[place]
-                if seen[code] != j:
-                    seen[code] = j
-                    counts[code] = 0
-                counts[code] += upto[place] - before
+                count = upto[place] - before
+                if seen[code, 0] == j:
+                    count += seen[code, 1]
+                seen[code, 0] = j
+                seen[code, 1] = count
                 before = upto[place]
-                if counts[code] > most or (counts[code] == most and keys[place] < keys[out[j]]):
-                    most = counts[code]
+                if count > most or (count == most and keys[place] < keys[out[j]]):
+                    most = count
                     out[j] = place
     return out

@@ -1,0 +1,217 @@
+"""Compiled work on the event-time order of items, the order of (time, seq)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.partials.list_kernels import gather
+
+
+@njit(cache=True, nogil=True)
+def _before(time: Ints, seq: Ints, p: int, q: int) -> bool:
+    return bool(time[p] < time[q] or (time[p] == time[q] and seq[p] < seq[q]))
+
+
+@njit(cache=True, nogil=True)
+def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints) -> None:
+    """Merge the sorted places a:b and b:c of the row into the same places."""
+    i = a
+    j = b
+    for k in range(a, c):
+        if j == c or (i < b and not _before(time, seq, row[j], row[i])):
+            into[k] = row[i]
+            i += 1
+        else:
+            into[k] = row[j]
+            j += 1
+
+
+@njit(cache=True, nogil=True)
+def _set_late_apart(row: Ints, time: Ints, seq: Ints, buffer: Ints) -> int:
+    """Move items that come behind a later one to the end of the row; how many are in order."""
+    kept = 0
+    late = 0
+    for i in range(row.size):
+        item = row[i]
+        if kept > 0 and _before(time, seq, item, row[kept - 1]):
+            buffer[late] = item
+            late += 1
+        else:
+            row[kept] = item
+            kept += 1
+    row[kept:] = buffer[:late]
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _merge_runs(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
+    """Sort a row in place by merging its runs, pair by pair."""
+    runs = 0
+    for i in range(row.size):
+        if i == 0 or _before(time, seq, row[i], row[i - 1]):
+            starts[runs] = i
+            runs += 1
+    starts[runs] = row.size
+    while runs > 1:
+        merged = 0
+        for r in range(0, runs, 2):
+            middle = starts[r + 1]
+            last = starts[min(r + 2, runs)]
+            _merge(row, buffer, starts[r], middle, last, time, seq)
+            starts[merged] = starts[r]
+            merged += 1
+        row[:] = buffer[: row.size]
+        starts[merged] = row.size
+        runs = merged
+
+
+@njit(cache=True, nogil=True)
+def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
+    """Sort the items of a row by (time, seq), in place.
+
+    Most tuples of a stream come in order. So the late ones alone are sorted, and merged with the others.
+    """
+    kept = _set_late_apart(row, time, seq, buffer)
+    if kept < row.size:
+        _merge_runs(row[kept:], time, seq, starts, buffer)
+        _merge(row, buffer, 0, kept, row.size, time, seq)
+        row[:] = buffer[: row.size]
+
+
+@njit(cache=True, nogil=True)
+def _longest(offsets: Ints) -> int:
+    longest = 0
+    for j in range(offsets.size - 1):
+        longest = max(longest, offsets[j + 1] - offsets[j])
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
+    """Sort the items of each row by (time, seq), in place."""
+    longest = _longest(offsets)
+    starts = np.empty(longest + 1, np.int64)
+    buffer = np.empty(longest, np.int64)
+    for j in range(offsets.size - 1):
+        _sort_row(index[offsets[j] : offsets[j + 1]], time, seq, starts, buffer)
+
+
+@njit(cache=True, nogil=True)
+def join_in_order(
+    offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
+) -> tuple[Ints, Ints]:
+    """As `gather`, for rows sorted by (time, seq): so are the joined ones.
+
+    Rows mostly follow each other in time. Whether they do shows at their ends alone.
+    """
+    joined, index = gather(offsets, rows, lo, hi)
+    longest = 0
+    starts = np.empty(1, np.int64)
+    buffer = np.empty(0, np.int64)
+    for j in range(lo.size):
+        last = -1
+        ordered = True
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            if offsets[r] < offsets[r + 1]:
+                if last >= 0 and _before(time, seq, offsets[r], last):
+                    ordered = False
+                    break
+                last = offsets[r + 1] - 1
+        if not ordered:
+            if longest == 0:
+                longest = _longest(joined)
+                starts = np.empty(longest + 1, np.int64)
+                buffer = np.empty(longest, np.int64)
+            _sort_row(index[joined[j] : joined[j + 1]], time, seq, starts, buffer)
+    return joined, index
+
+
+@njit(cache=True, nogil=True)
+def spans(
+    offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
+) -> tuple[bool, Ints, Ints, Ints]:
+    """Whether the rows of each range follow one another in time, and if so the offsets of the joined rows.
+
+    Then also begin and end of the items of all ranges, as few as possible: rows side by side are one.
+    """
+    joined = np.zeros(lo.size + 1, np.int64)
+    pieces = 0
+    for j in range(lo.size):
+        pieces += max(0, hi[j] - lo[j])
+    begin = np.empty(pieces, np.int64)
+    end = np.empty(pieces, np.int64)
+    k = 0
+    for j in range(lo.size):
+        last = -1
+        size = 0
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            a, b = offsets[r], offsets[r + 1]
+            if a == b:
+                continue
+            if last >= 0 and _before(time, seq, a, last):
+                return False, joined, begin, end
+            last = b - 1
+            size += b - a
+            if k > 0 and end[k - 1] == a:
+                end[k - 1] = b
+            else:
+                begin[k] = a
+                end[k] = b
+                k += 1
+        joined[j + 1] = joined[j] + size
+    return True, joined, begin[:k], end[:k]
+
+
+@njit(cache=True, nogil=True)
+def subtract(
+    offsets: Ints, time: Ints, seq: Ints, part_offsets: Ints, part_time: Ints, part_seq: Ints
+) -> tuple[Ints, Ints]:
+    """Offsets, and the places of the items of each row without those at the (time, seq) of the part's row."""
+    left = np.zeros(offsets.size, np.int64)
+    index = np.empty(time.size, np.int64)
+    k = 0
+    for j in range(offsets.size - 1):
+        p = part_offsets[j]
+        for i in range(offsets[j], offsets[j + 1]):
+            if p < part_offsets[j + 1] and time[i] == part_time[p] and seq[i] == part_seq[p]:
+                p += 1
+            else:
+                index[k] = i
+                k += 1
+        left[j + 1] = k
+    return left, index[:k].copy()
+
+
+@njit(cache=True, nogil=True)
+def overlap_rows(
+    extent: Ints, count: Ints, rows: Ints | None, lo: Ints, hi: Ints, counts: Ints, overlapping: Bools
+) -> None:
+    """The number of items of each range of rows, and whether its rows do not follow one another.
+
+    A column of `extent` is (time, seq) of the first item, then of the last; rows that count 0 have none.
+    """
+    for j in range(lo.size):
+        before = -1
+        for i in range(lo[j], hi[j]):
+            r = i
+            if rows is not None:
+                r = rows[i]
+            if count[r] == 0:
+                continue
+            if before >= 0 and not _earlier(extent[2:, before], extent[:2, r]):
+                overlapping[j] = True
+            before = r
+            counts[j] += count[r]
+
+
+@njit(cache=True, nogil=True)
+def _earlier(place: Ints, than: Ints) -> bool:
+    return bool(place[0] < than[0] or (place[0] == than[0] and place[1] < than[1]))
