@@ -118,6 +118,29 @@ def test_many_keys_with_a_few_empty_windows_each_are_no_flood(monkeypatch: pytes
         shape.run({"t": [0] * 50 + [30] * 50, "k": keys + keys})
 
 
+@pytest.mark.parametrize("name", sorted(set(FILLING) - {"own"}))
+@pytest.mark.parametrize("before", [None, -FAR, 0])
+def test_a_watermark_long_before_the_first_tuple_floods_nothing(name: str, before: int | None) -> None:
+    op = query(FILLING[name]).operator()
+    if before is not None:
+        op.advance(before)
+    op.process({"t": [FAR, FAR + 100]})
+    if before is not None:
+        op.advance(before + 1)
+    assert 0 < op.advance(FAR + 50).num_rows <= 500
+    assert op.finish().num_rows <= 500
+
+
+def test_keys_that_came_late_count_from_their_first_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flood, "MOST", 1_000)
+    monkeypatch.setattr(flood, "PER_KEY", 1)
+    for window in (w.landmark(0, every=1), w.last(2, every=1)):
+        shape = mt.windows(x=window).aggregate(n=a.count()).by("k").on("t")
+        op = shape.operator()
+        op.process({"t": [1, *[495] * 50], "k": range(51)})
+        assert op.advance(500).num_rows == 499 + 50 * 5
+
+
 class Held(Tens):
     """Only with tuples."""
 

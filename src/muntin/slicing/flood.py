@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from muntin.errors import DataError
 from muntin.slicing.live import LiveQuery
-from muntin.timeline import INF, NEG_INF, Micros, format_instant
+from muntin.timeline import INF, Micros, format_instant
 from muntin.windows import Landmark, Last
 from muntin.windows.base import ContextFreeWindow
 
@@ -25,7 +27,7 @@ PER_KEY = 1_000
 def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
     """A DataError if too many windows would come out when the watermark goes from `before` to `upto`.
 
-    Costs O(keys) where empty windows are emitted, nothing to speak of otherwise.
+    Costs O(keys) where empty windows are emitted, and O(slices) where it may be a flood.
     """
     slices = operator.slices
     for query in slices.live.queries:
@@ -33,7 +35,7 @@ def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
         if period is None:
             continue
         if isinstance(query.window, Landmark | Last):
-            number = _endless(operator, query, before, upto) // period * slices.keys
+            number = _endless(operator, query, before, upto) // period
         elif isinstance(query.window, ContextFreeWindow) and query.window.emit_empty:
             number = operator.windows.silent_time(query, before, upto) // period
         else:
@@ -43,17 +45,20 @@ def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
 
 
 def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int) -> int:
-    """For how long its windows come out; to the newest tuple at the end, and where open ones are shown."""
+    """Over all keys, the time whose windows come out.
+
+    It ends with the newest tuple at the end of the stream, and where open windows are shown.
+    """
     slices = operator.slices
-    begin = before
-    if before == NEG_INF:
-        begin = slices.oldest()
-    if isinstance(query.window, Landmark):
-        begin = max(begin, query.window.start)
     last = slices.newest if upto == INF else upto
-    if slices.newest > NEG_INF and operator.windows.early:
+    if operator.windows.early:
         last = max(last, slices.newest)
-    return max(last - begin, 0) if begin < INF else 0
+    begin = max(before, query.window.start) if isinstance(query.window, Landmark) else before
+    assert query.window.period is not None
+    if (last - begin) // query.window.period * slices.keys <= MOST:  # as it is nearly always
+        return 0
+    begins = np.maximum(slices.oldest(), begin)  # of each key
+    return int(np.maximum(last - begins.astype(np.float64), 0.0).sum())
 
 
 def _flood(operator: SlicingOperator, query: LiveQuery, number: int) -> DataError:

@@ -89,10 +89,15 @@ class SliceManager:
         """Tuples that wait to be judged."""
         return sum(int(w.rows.n.sum()) for w in self.waiting)
 
-    def oldest(self) -> int:
-        """The time of the oldest tuple in slices or kept; INF if there is none."""
-        times = [self.table.first] if self.kept is None else [self.table.first, *self.kept.tuples.times()]
-        return min((int(part.min()) for part in times if len(part)), default=INF)
+    def oldest(self) -> Column:
+        """Per key the time of its oldest tuple in slices or kept; INF if there is none."""
+        parts = [(self.table.key, self.table.first)]
+        if self.kept is not None:
+            parts += [(batch.key, batch.time) for batch in self.kept.tuples.batches()]
+        oldest = np.full(self.keys, INF, dtype=np.int64)
+        for key, time in parts:
+            np.minimum.at(oldest, key, time)
+        return oldest
 
     @property
     def nbytes(self) -> int:

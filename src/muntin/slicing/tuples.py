@@ -111,9 +111,9 @@ class KeptTuples:
         for progress in (self.committed, self.sliced):
             progress.grow(keys, live.driven)
 
-    def times(self) -> list[Column]:
-        """The times of all kept tuples, in parts."""
-        return [batch.time for batch in (*self.arrived, *([] if self.batch is None else [self.batch]))]
+    def batches(self) -> list[Batch]:
+        """All kept tuples, in parts."""
+        return self.arrived if self.batch is None else [*self.arrived, self.batch]
 
     def settle(self, keys: int, reached: int) -> Column:
         """Sort the new arrivals in; returns the keys whose sliced part they reach into.
