@@ -14,7 +14,7 @@ from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats, Ints
 from muntin.expressions import Expr
 
-__all__ = ["Groups"]
+__all__ = ["Groups", "in_turn"]
 
 _T = TypeVar("_T")
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
@@ -45,19 +45,27 @@ class Groups:
     ordered: bool
     """Whether the tuples are sorted by group, then by (time, seq)."""
     time: Ints
-    seq: Ints
+    arrival: Ints | int
+    """The number of each tuple in order of arrival, or that of the first where they follow one by one."""
     values: dict[Expr, pa.Array]
     offsets: Ints | None = None
     chosen: pa.Array | None = None
     """Which entries of `values` are the tuples; None where all are, in that order."""
+    counts: Ints | None = None
+    """How many tuples each group has, where that is known."""
     _views: dict[_View, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Numba compiles once for read-only and once for writable arrays. Columns that are views of
         # Arrow's memory are read-only, so here everything is.
-        self.time, self.seq = _frozen(self.time), _frozen(self.seq)
+        self.time = _frozen(self.time)
         if self.group is not None:
             self.group = _frozen(self.group)
+
+    @property
+    def seq(self) -> Ints:
+        """The number of each tuple in order of arrival."""
+        return self._view("seq", None, lambda: _frozen(in_turn(self.arrival, len(self.time))))
 
     def array(self, expr: Expr) -> pa.Array:
         """The values as a plain Arrow array: dictionaries and views are resolved."""
@@ -158,8 +166,10 @@ class Groups:
         return _frozen(ids)
 
     def _sizes(self) -> Ints:
+        if self.counts is not None:
+            return self.counts
         if self.offsets is not None:
-            return np.diff(self.offsets)
+            return self.offsets[1:] - self.offsets[:-1]
         if self.ordered:
             begin, end, group = self.runs()
             sizes = np.zeros(self.n, dtype=np.int64)
@@ -168,6 +178,11 @@ class Groups:
         from muntin.aggregates.array_kernels import group_sizes
 
         return group_sizes(self.ids(), self.n)
+
+
+def in_turn(arrival: Ints | int, size: int) -> Ints:
+    """The numbers of tuples in order of arrival; from the first one on if that is all that is given."""
+    return np.arange(arrival, arrival + size, dtype=np.int64) if isinstance(arrival, int) else arrival
 
 
 def _frozen(array: _Array) -> _Array:

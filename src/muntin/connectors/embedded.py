@@ -63,6 +63,7 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
         self._waiting = Waiting(self._engine)
+        self._expectation: tuple[tuple[object, object], Expected] | None = None
         self._engine.declared = declared(schema)
         columns = columns_read(query, (window for _, window in query.windows))
         if columns is not None and columns <= self._engine.declared.keys():
@@ -115,6 +116,15 @@ class Operator:
                 done, size = done + size, len(batch) - done - size
 
     def _expected(self) -> Expected:
+        engine = self._engine
+        known = (engine.binding, engine.live)
+        if self._expectation is None or any(
+            one is not other for one, other in zip(self._expectation[0], known, strict=True)
+        ):
+            self._expectation = (known, self._expect())
+        return self._expectation[1]
+
+    def _expect(self) -> Expected:
         engine = self._engine
         time, windows = engine.spec.time, tuple(q.window for q in engine.live.queries)
         kind = kind_of_time(engine.spec, windows, self._lag)

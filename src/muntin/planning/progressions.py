@@ -36,11 +36,14 @@ def fuse(found: Iterable[Progression]) -> list[Progression]:
     >>> fuse([(0, 2), (0, 6), (1, 6)])
     [(0, 2), (1, 6)]
     """
-    kept: list[Progression] = []
-    for offset, period in sorted({(o % p, p) for o, p in found}, key=lambda x: (x[1], x[0])):
-        if not any(period % p == 0 and (offset - o) % p == 0 for o, p in kept):
-            kept.append((offset, period))
-    return kept
+    distinct = sorted({(o % p, p) for o, p in found}, key=lambda x: (x[1], x[0]))
+    offsets, periods = np.array(distinct, dtype=np.int64).reshape(-1, 2).T
+    kept = np.ones(len(distinct), dtype=np.bool_)
+    for i, (offset, period) in enumerate(distinct):
+        if kept[i]:
+            covered = (periods % period == 0) & ((offsets - offset) % period == 0)
+            kept[i + 1 :] &= ~covered[i + 1 :]
+    return [pair for pair, keep in zip(distinct, kept.tolist(), strict=True) if keep]
 
 
 def edges_per_unit(found: list[Progression]) -> float:
@@ -56,7 +59,8 @@ def edges_per_unit(found: list[Progression]) -> float:
     if len(fused) < 2:
         return float(density)
     whole = lcm(*(period for _, period in fused))
-    stretch = whole if whole * density <= MANY else int(MANY / density)
+    most = int(MANY / density)  # the common multiple of many periods is beyond any float
+    stretch = min(whole, most)
     edges = [np.arange(offset, stretch, period) for offset, period in fused if period <= stretch]
     merged = np.sort(np.concatenate(edges))
     distinct = 1 + np.count_nonzero(merged[1:] != merged[:-1])

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates.groups import in_turn
 from muntin.expressions import Expr
 
 Column = npt.NDArray[np.int64]
@@ -27,34 +28,48 @@ class Extent(NamedTuple):
 
 @dataclass
 class Batch:
-    """Tuples in order of arrival, or sorted by (key, time, arrival) where a function says so."""
+    """Tuples in order of arrival, or sorted by (key, time, arrival) where a function says so.
 
-    key: Column
+    Without `ids`, all have the key 0. Where `arrival` is a number, it is that of the first tuple,
+    and the others follow one by one. The columns that these stand for are made when they are read.
+    """
+
+    ids: Column | None
     time: Column
-    seq: Column
+    arrival: Column | int
     values: dict[Expr, pa.Array]
 
     def __len__(self) -> int:
         return len(self.time)
 
     @cached_property
+    def key(self) -> Column:
+        """The id of each tuple's key."""
+        return np.zeros(len(self), dtype=np.int64) if self.ids is None else self.ids
+
+    @cached_property
+    def seq(self) -> Column:
+        """The number of each tuple in order of arrival."""
+        return in_turn(self.arrival, len(self))
+
+    @cached_property
     def extent(self) -> Extent:
         """What one look at a batch of at least one tuple tells."""
-        from muntin.slicing.cutting_kernels import extent
+        from muntin.slicing.cutting_kernels import all_equal, extent
 
-        return Extent(*extent(self.key, self.time))
+        return Extent(*extent(self.time), self.ids is None or all_equal(self.ids))
 
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
-        own = self.key.nbytes + self.time.nbytes + self.seq.nbytes
+        own = 3 * self.time.nbytes
         return own + sum(int(v.nbytes) for v in self.values.values())
 
     def take(self, index: Column) -> Batch:
         """The tuples at these positions."""
         where = pa.array(index)
         return Batch(
-            self.key[index],
+            None if self.ids is None else self.ids[index],
             self.time[index],
             self.seq[index],
             {e: v.take(where) for e, v in self.values.items()},
@@ -67,7 +82,7 @@ class Batch:
         """
         values = {e: pa.nulls(len(self), kind) for e, kind in types.items()}
         values |= {e: v for e, v in self.values.items() if e in types and v.type == types[e]}
-        return Batch(self.key, self.time, self.seq, values)
+        return Batch(self.ids, self.time, self.arrival, values)
 
     def order(self) -> Column:
         """Positions that sort the tuples by (key, time, arrival)."""

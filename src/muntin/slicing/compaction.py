@@ -127,7 +127,7 @@ def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
 
 
 def _with_ids(batch: Batch, ids: Column) -> Batch:
-    return Batch(ids[batch.key], batch.time, batch.seq, batch.values)
+    return Batch(ids[batch.key], batch.time, batch.arrival, batch.values)
 
 
 def _waiting_with_ids(part: Waiting, ids: Column) -> Waiting:

@@ -6,27 +6,36 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from muntin.slicing.sorting_kernels import gallop
+
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
+MOST = np.int64(2**63 - 1)
 
 
 @njit(cache=True, nogil=True)
-def extent(key: Ints, time: Ints) -> tuple[int, int, bool, bool]:
-    """Smallest and largest time, whether the times never go back, and whether there is one key only."""
-    low = high = previous = time[0]
+def extent(time: Ints) -> tuple[int, int, bool]:
+    """Smallest and largest time, and whether the times never go back."""
+    low = high = time[0]
     ordered = True
-    for t in time:
-        ordered &= t >= previous
+    for i in range(1, time.shape[0]):
+        t = time[i]
+        ordered &= t >= time[i - 1]
         low = min(low, t)
         high = max(high, t)
-        previous = t
-    first = key[0]
-    one_key = True
-    for k in key:
-        one_key &= k == first
-    return low, high, ordered, one_key
+    return low, high, ordered
+
+
+@njit(cache=True, nogil=True)
+def all_equal(ids: Ints) -> bool:
+    """Whether all keys are the same."""
+    first = ids[0]
+    for k in ids:
+        if k != first:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -43,42 +52,37 @@ def lookup_table(edges: Ints, low: int, shift: int, size: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def assign(time: Ints, edges: Ints, table: Ints, low: int, shift: int, cell: Ints) -> None:
-    """Cell of each tuple: the number of edges at or before it.
+def assign(
+    time: Ints,
+    ids: Ints | None,
+    edges: Ints,
+    table: Ints,
+    low: int,
+    shift: int,
+    group: Ints,
+    first: Ints,
+    last: Ints,
+    n: Ints,
+) -> None:
+    """The group of each tuple, (key, cell) as one number, and each group's extent and size.
 
-    One look-up, then rarely a step, as with the cached next edge of [scotty §7.3.3].
+    The cell is the number of edges at or before the tuple: one look-up, then rarely a step, as with
+    the cached next edge of [scotty §7.3.3]. Nothing else here branches: on tuples out of order, no
+    guess about them would hold.
     """
-    n = edges.shape[0]
+    cells = edges.shape[0]
+    for g in range(n.shape[0]):
+        first[g], last[g], n[g] = MOST, -MOST, 0
     for i in range(time.shape[0]):
         t = time[i]
-        c = table[(t - low) >> shift]
-        while c < n and edges[c] <= t:
-            c += 1
-        cell[i] = c
-
-
-@njit(cache=True, nogil=True)
-def spread(group: Ints, key_rank: Ints, cells: int) -> None:
-    """Turn cells into groups of (key, cell), in place."""
-    for i in range(group.shape[0]):
-        group[i] += key_rank[i] * cells
-
-
-@njit(cache=True, nogil=True)
-def describe(group: Ints, time: Ints, first: Ints, last: Ints, n: Ints) -> None:
-    """First and last time and number of tuples of each group."""
-    for g in range(n.shape[0]):
-        n[g] = 0
-    for i in range(group.shape[0]):
-        g = group[i]
-        t = time[i]
-        if n[g] == 0:
-            first[g] = t
-            last[g] = t
-        elif t < first[g]:
-            first[g] = t
-        elif t > last[g]:
-            last[g] = t
+        g = table[(t - low) >> shift]
+        while g < cells and edges[g] <= t:
+            g += 1
+        if ids is not None:
+            g += ids[i] * (cells + 1)
+        group[i] = g
+        first[g] = min(first[g], t)
+        last[g] = max(last[g], t)
         n[g] += 1
 
 
@@ -106,9 +110,9 @@ def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
         count += 1
         if e >= edges.shape[0]:
             break
-        i += np.searchsorted(time[i:], edges[e])
+        i = gallop(time, i, n, edges[e])
         if i < n:
-            e += np.searchsorted(edges[e:], time[i], side="right")
+            e = gallop(edges, e, edges.shape[0], time[i] + 1)
     return count
 
 
@@ -141,14 +145,28 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begi
 
 
 @njit(cache=True, nogil=True)
-def progression_edges(offset: Ints, period: Ints, low: int, high: int, out: Ints) -> int:
-    """All members of the arithmetic progressions in [low, high]; returns how many, as in [scotty Alg. 2]."""
+def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int) -> Ints:
+    """All members of the arithmetic progressions in [low, high] and one beyond on each side, sorted.
+
+    Each is listed once, also where progressions meet. [scotty Alg. 2] `most` bounds their number
+    inside.
+    """
+    edges = np.empty(most + 2 * offset.shape[0], np.int64)
     count = 0
     for p in range(offset.shape[0]):
-        k = -((offset[p] - low) // period[p])
-        at = offset[p] + k * period[p]
+        at = low - (low - offset[p]) % period[p]
         while at <= high:
-            out[count] = at
+            edges[count] = at
             count += 1
             at += period[p]
-    return count
+        edges[count] = at
+        count += 1
+    if offset.shape[0] == 1:
+        return edges[:count]
+    ordered = np.sort(edges[:count])
+    kept = 1
+    for i in range(1, count):
+        if ordered[i] != ordered[kept - 1]:
+            ordered[kept] = ordered[i]
+            kept += 1
+    return ordered[:kept]

@@ -51,12 +51,15 @@ class EdgeSet:
         """Edges per unit of time that the fused progressions make (coinciding ones counted each)."""
         return float(np.sum(1.0 / self.periods)) if len(self.periods) else 0.0
 
-    def around(self, low: int, high: int, times: Times, oldest: int, newest: int) -> Times:
+    def around(self, low: int, high: int, times: Times, first: Times, last: Times) -> Times:
         """Sorted edges that separate times in [low, high], with one beyond on each side.
 
         `times` are the tuples' own, used where edges would be far more than tuples. Slices of
-        existing rows in [oldest, newest] are told apart from new tuples by the edges beyond.
+        existing rows, from `first` to `last`, are told apart from new tuples by the edges beyond.
         """
+        if not self.others and not len(self.points):
+            return self._periodic(low, high, times)
+        oldest, newest = (int(first.min()), int(last.max())) if len(first) else (low, high)
         parts = [self._periodic(low, high, times)]
         for window in self.others:
             parts += [
@@ -80,8 +83,6 @@ class EdgeSet:
     def _periodic(self, low: int, high: int, times: Times) -> Times:
         if not len(self.periods):
             return NO_TIMES
-        floor = low - (low - self.offsets) % self.periods
-        beyond = high - (high - self.offsets) % self.periods + self.periods
         expected = (high - low) * self.per_unit + 2 * len(self.periods)
         if expected > 8 * len(times) + 100_000:
             # A few tuples far apart: only the edges next to tuples can matter.
@@ -89,11 +90,7 @@ class EdgeSet:
             return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
         from muntin.slicing.cutting_kernels import progression_edges
 
-        out = np.empty(ceil(expected) + 2 * len(self.periods), dtype=np.int64)
-        count = progression_edges(self.offsets, self.periods, low, high, out)
-        if len(self.periods) == 1:
-            return np.concatenate([floor[floor < low], out[:count], beyond])
-        return np.unique(np.concatenate([floor, out[:count], beyond]))
+        return progression_edges(self.offsets, self.periods, low, high, ceil(expected))
 
 
 def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -> list[Times]:

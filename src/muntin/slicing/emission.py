@@ -21,7 +21,7 @@ from muntin.slicing.listing import (
     list_sessions,
     list_spanned,
 )
-from muntin.slicing.live import LiveQuery
+from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.registry import (
     EARLY_ROW,
@@ -33,7 +33,6 @@ from muntin.slicing.registry import (
 )
 from muntin.timeline import INF, NEG_INF
 from muntin.windows import Landmark
-from muntin.windows.base import ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
 
@@ -42,13 +41,15 @@ Column = npt.NDArray[np.int64]
 class Emission:
     """Result rows: the windows, how they are emitted, and the aggregates' values (filled in last).
 
-    `entry` is what to remember of them, and in which registry.
+    `ordered` tells that they are sorted as results are; `entry` is what to remember of them, and in
+    which registry.
     """
 
     windows: Listing
     kind: Column
     revision: Column
     values: list[pa.Array] = field(default_factory=list)
+    ordered: bool = False
     entry: tuple[Registry, Candidates] | None = None
 
 
@@ -66,6 +67,7 @@ class WindowManager:
         self.store = store
         self.registries: dict[str, Registry] = {}
         self.extents: dict[str, Extent] = {}
+        self._plain: tuple[LiveSet | None, npt.NDArray[np.bool_]] = (None, np.zeros(0, dtype=np.bool_))
 
     @property
     def nbytes(self) -> int:
@@ -75,9 +77,8 @@ class WindowManager:
 
     def observe(self, batch: Batch) -> None:
         """Note the extent of each key's tuples, where a query emits empty windows."""
-        for query in self.slices.live.free:
-            if _emits_empty(query):
-                self._extent(query).note(query, batch, self.slices.final)
+        for query in self.slices.live.spanned:
+            self._extent(query).note(query, batch, self.slices.final)
 
     def silent_time(self, query: LiveQuery, before: int, upto: int) -> int:
         """Over all keys, the time whose windows, empty or not, come out when the watermark gets to `upto`."""
@@ -112,11 +113,10 @@ class WindowManager:
                 for number, mine in listing.by_query():
                     query = slices.live.queries[number]
                     # Of a query that emits empty windows the complete ones come below, with those.
-                    if upto == INF or not _emits_empty(query):
+                    if upto == INF or query not in slices.live.spanned:
                         result += self._reconcile(query, mine, None, early=True)
-        for query in slices.live.free:
-            if _emits_empty(query):
-                result += self._emit_spanned(query, slices.watermark)
+        for query in slices.live.spanned:
+            result += self._emit_spanned(query, slices.watermark)
         for query in slices.live.sessions:
             result += self._reconcile(query, self._sessions(query), slices.final, early=True)
         for query in slices.live.driven:
@@ -127,7 +127,7 @@ class WindowManager:
     def _emit_free(self, before: int) -> list[Emission]:
         slices = self.slices
         result: list[Emission] = []
-        plain = np.array([self._is_plain(q) for q in slices.live.queries])
+        plain = self._plain_queries()
         for listing in self._free(before, slices.watermark):
             is_plain = plain[listing.query]
             if is_plain.all():
@@ -136,11 +136,10 @@ class WindowManager:
             result += _first_time(listing.take(is_plain))
             for number, mine in listing.take(~is_plain).by_query():
                 query = slices.live.queries[number]
-                if not _emits_empty(query):
+                if query not in slices.live.spanned:
                     result += self._reconcile(query, mine, None)
-        for query in slices.live.free:
-            if _emits_empty(query):
-                result += self._emit_spanned(query, before)
+        for query in slices.live.spanned:
+            result += self._emit_spanned(query, before)
         if slices.lateness and slices.touched and before > NEG_INF:
             result += self._revise_free(before)
         return result
@@ -158,7 +157,7 @@ class WindowManager:
                 query = slices.live.queries[number]
                 if self._is_plain(query):
                     result.append(self._revise(query, mine))
-                elif not _emits_empty(query):
+                elif query not in slices.live.spanned:
                     result += self._reconcile(query, mine, None)
         return result
 
@@ -225,7 +224,8 @@ class WindowManager:
         # Windows with the same edges in the order of their tuples, as they were emitted.
         gone = gone[np.lexsort([getattr(registry, c)[gone] for c in ("ordinal", "b", "a", "key")])]
         values = registry.values.take(pa.array(gone))
-        start, end = (values.column(c).to_numpy() for c in ("start", "end"))
+        # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
+        start, end = (values.column(c).to_numpy().copy() for c in ("start", "end"))
         on_measure = query.window.on_measure
         low, high = (registry.a[gone], registry.b[gone]) if on_measure else (None, None)
         none = np.zeros(len(gone), dtype=np.int64)
@@ -268,10 +268,17 @@ class WindowManager:
         if self.early:
             return True
         driven = query not in self.slices.live.free
-        return self.slices.lateness > 0 and (driven or _emits_empty(query))
+        return self.slices.lateness > 0 and (driven or query in self.slices.live.spanned)
 
     def _is_plain(self, query: LiveQuery) -> bool:
-        return not self._remembers(query) and not _emits_empty(query)
+        return not self._remembers(query) and query not in self.slices.live.spanned
+
+    def _plain_queries(self) -> npt.NDArray[np.bool_]:
+        """Which queries, by number, are plain; looked up once for a set of queries."""
+        live = self.slices.live
+        if self._plain[0] is not live:
+            self._plain = (live, np.array([self._is_plain(q) for q in live.queries], dtype=np.bool_))
+        return self._plain[1]
 
     def _sessions(self, query: LiveQuery) -> Listing:
         live = self.slices.live
@@ -325,13 +332,8 @@ class WindowManager:
 
     def _fill_view(self, view: list[Emission]) -> None:
         slices = self.slices
-        sizes = np.cumsum([0, *(len(e.windows.rows) for e in view)])
-        lo = np.concatenate([e.windows.lo + size for e, size in zip(view, sizes[:-1], strict=True)])
-        hi = np.concatenate([e.windows.hi + size for e, size in zip(view, sizes[:-1], strict=True)])
-        rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
-        query, key = (np.concatenate([getattr(e.windows, c) for e in view]) for c in ("query", "key"))
-        with about_rows(lambda j: key[j]):
-            windows = View(slices.table, rows, query, key, lo, hi, slices.needed_from)
+        windows = _over_slices(view, slices)
+        with about_rows(lambda j: windows.key[j]):
             states, combines = combine(self.store, slices.partials, windows)
             values = slices.partials.lower(states)
         slices.metrics.combined(combines)
@@ -342,15 +344,32 @@ class WindowManager:
             slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
 
 
-def _emits_empty(query: LiveQuery) -> bool:
-    return isinstance(query.window, ContextFreeWindow) and query.window.emit_empty
-
-
 def _first_time(listing: Listing) -> list[Emission]:
     if not len(listing):
         return []
+    from muntin.slicing.sorting_kernels import sort_windows
+
+    # In the order of results, so that no column has to be sorted again.
+    listing = listing.take(sort_windows(listing.end, listing.start, listing.query, listing.key))
     none = np.zeros(len(listing), dtype=np.int64)
-    return [Emission(listing, none + FINAL_ROW, none)]
+    return [Emission(listing, none, none, ordered=True)]
+
+
+def _over_slices(view: list[Emission], slices: SliceManager) -> View:
+    """All these windows over the slices that there are."""
+    if len(view) == 1:
+        listing = view[0].windows
+        rows = listing.rows if len(listing.rows) else None
+        query, key, lo, hi = listing.query, listing.key, listing.lo, listing.hi
+    else:
+        sizes = np.cumsum([0, *(len(e.windows.rows) for e in view)])
+        rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
+        query, key = (np.concatenate([getattr(e.windows, c) for e in view]) for c in ("query", "key"))
+        lo, hi = (
+            np.concatenate([getattr(e.windows, c) + size for e, size in zip(view, sizes[:-1], strict=True)])
+            for c in ("lo", "hi")
+        )
+    return View(slices.table, rows, query, key, lo, hi, slices.needed_from)
 
 
 def _repeatable(emission: Emission) -> pa.Table:

@@ -113,7 +113,7 @@ class KeptSlicer:
         """Nothing needs the order of tuples any more: all of them become plain slices."""
         self.slice(INF)
         table = self.manager.table
-        table.rank = np.full(len(table), -1, dtype=np.int64)
+        self.manager.table = table.changed(rank=np.full(len(table), -1, dtype=np.int64))
 
     def _remember(self, query: LiveQuery, new: Closed) -> None:
         old = self.closed.get(query.name)

@@ -54,11 +54,12 @@ class Listing:
         return Listing(rows=self.rows, **cut)
 
     def by_query(self) -> list[tuple[int, Listing]]:
-        """The windows of each query by themselves; they are sorted by query."""
-        numbers = np.unique(self.query)
-        bounds = np.searchsorted(self.query, [*numbers, INF])
+        """The windows of each query by themselves."""
+        ordered = self.take(np.argsort(self.query, kind="stable"))
+        numbers = np.unique(ordered.query)
+        bounds = np.searchsorted(ordered.query, [*numbers, INF])
         return [
-            (int(number), self.take(slice(low, high)))
+            (int(number), ordered.take(slice(low, high)))
             for number, low, high in zip(numbers, bounds[:-1], bounds[1:], strict=True)
         ]
 
@@ -106,11 +107,12 @@ def _periodic(
         min(upto, FAR),
         grid.since,
     )
-    out = np.empty((6, 4096), dtype=np.int64)
+    out = np.empty((6, grid.room[0]), dtype=np.int64)
     count = periodic_windows(*arguments, out)
     if count > out.shape[1]:
         out = np.empty((6, count), dtype=np.int64)
         periodic_windows(*arguments, out)
+    grid.room[0] = max(1024, count + count // 4)
     which, key, start, end, lo, hi = out[:, :count]
     return Listing(grid.number[which], key, start, end, end, lo, hi, ALL_ROWS)
 

@@ -6,27 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from muntin.slicing.sorting_kernels import gallop
+
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-
-@njit(cache=True, nogil=True)
-def gallop(values: Ints, at: int, end: int, bound: int) -> int:
-    """First position from `at` on whose value is >= bound, found in steps that double."""
-    step = 1
-    low = at
-    while at < end and values[at] < bound:
-        low = at + 1
-        at += step
-        step *= 2
-    high = min(at, end)
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @njit(cache=True, nogil=True)
@@ -85,7 +68,8 @@ def periodic_windows(
                     break
                 while k <= k_max:
                     start = k * step + base
-                    lo = gallop(first, lo, end, start)
+                    # Where windows do not overlap, the next one begins where the last one ended.
+                    lo = gallop(first, hi if span <= step else lo, end, start)
                     hi = gallop(first, max(hi, lo), end, start + span)
                     if count < out.shape[1]:
                         put_window(out, count, q, key, start, start + span, lo, hi)
@@ -96,6 +80,26 @@ def periodic_windows(
                 if not drivers and i < end and first[i] < (done + 1) * step + base:
                     i = gallop(first, i, end, (done + 1) * step + base)
     return count
+
+
+@njit(cache=True, nogil=True)
+def starts_before(length: Ints, slide: Ints, offset: Ints, oldest: int, final: int) -> Ints:
+    """The starts in [oldest, final] of periodic windows that end after `final`."""
+    low = np.empty(length.shape[0], np.int64)
+    most = 0
+    for q in range(length.shape[0]):
+        ending = (final - length[q] - offset[q]) // slide[q] + 1
+        low[q] = max(ending, -((offset[q] - oldest) // slide[q]))
+        most += max(0, (final - offset[q]) // slide[q] - low[q] + 1)
+    starts = np.empty(most, np.int64)
+    count = 0
+    for q in range(length.shape[0]):
+        at = low[q] * slide[q] + offset[q]
+        while at <= final:
+            starts[count] = at
+            count += 1
+            at += slide[q]
+    return starts
 
 
 @njit(cache=True, nogil=True)

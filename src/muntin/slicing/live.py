@@ -33,7 +33,11 @@ class LiveQuery:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The periodic queries as columns, for compiled code; `number` is a query's place among all."""
+    """The periodic queries as columns, for compiled code; `number` is a query's place among all.
+
+    Longer windows come first: then those that end together are listed in the order of results, by
+    start and then by number. `room` is for how many windows there was room the last time.
+    """
 
     number: npt.NDArray[np.int64]
     length: npt.NDArray[np.int64]
@@ -41,6 +45,7 @@ class Grid:
     offset: npt.NDArray[np.int64]
     since: npt.NDArray[np.int64]
     after: npt.NDArray[np.int64]
+    room: list[int] = field(default_factory=lambda: [1024])
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,17 @@ class LiveSet:
     def grid(self) -> Grid:
         """The periodic queries as columns."""
         rows = [
-            (self.number(q), q.window.length, q.window.slide, q.window.offset, q.since, max(q.after, -LIMIT))
-            for q in self.periodic
+            (number, q.window.length, q.window.slide, q.window.offset, q.since, max(q.after, -LIMIT))
+            for number, q in enumerate(self.queries)
             if isinstance(q.window, Periodic)
         ]
+        rows.sort(key=lambda row: -row[1])
         return Grid(*np.ascontiguousarray(np.array(rows, dtype=np.int64).T))
+
+    @cached_property
+    def spanned(self) -> tuple[LiveQuery, ...]:
+        """Those that emit empty windows."""
+        return tuple(q for q in self.free if isinstance(q.window, ContextFreeWindow) and q.window.emit_empty)
 
     def first_start(self, after: int) -> int:
         """The smallest start of any context-free window that ends after `after`."""

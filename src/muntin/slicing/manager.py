@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from muntin.slicing.routed import one_table
 from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
 from muntin.timeline import INF, LIMIT, NEG_INF
+from muntin.windows import Periodic
 from muntin.windows.base import ContextFreeWindow, Window
 
 Column = npt.NDArray[np.int64]
@@ -75,6 +76,7 @@ class SliceManager:
         self.retained_from = NEG_INF
         self.touched = False
         self.waiting: list[Waiting] = []
+        self._crowded = 0
         self._folded_at = 64
 
     @property
@@ -157,9 +159,7 @@ class SliceManager:
 
     def edges_around(self, low: int, high: int, times: Column) -> Column:
         """The fixed edges that separate these times from each other and from the rows of the table."""
-        oldest = int(self.table.first.min()) if len(self.table) else low
-        newest = int(self.table.last.max()) if len(self.table) else high
-        return self.live.edges.around(low, high, times, oldest, newest)
+        return self.live.edges.around(low, high, times, self.table.first, self.table.last)
 
     def _merge(self, rows: SliceTable, edges: Column) -> None:
         self.table, combines = merge(self.table, rows, edges, self.live.gap, self.partials)
@@ -200,7 +200,7 @@ class SliceManager:
         if self.kept is not None:
             self.kept.slice(self.watermark)
         rows = self._together([part.rows for part in self.waiting])
-        return replace(rows, level=self._levels(rows))  # those that wait stay as they are
+        return rows.changed(level=self._levels(rows))  # those that wait stay as they are
 
     def _together(self, parts: list[SliceTable]) -> SliceTable:
         """The slices of these rows, as if their tuples had come at once."""
@@ -282,11 +282,16 @@ class SliceManager:
         return self.live.first_start(self.final)
 
     def evict(self, force: bool = False) -> None:
-        """Drop the slices that lie in no window that could still be emitted, and fold what is left."""
+        """Drop the slices that lie in no window that could still be emitted, and fold what is left.
+
+        Not at every watermark, but when there are enough of them: looking costs, too.
+        """
         if not len(self.table):
             return
         if self.kept is not None:
             self.kept.commit()
+        elif len(self.table) <= self._crowded and not force:
+            return
         needed = self.table.level < len(self.live.gaps)
         if self.live.free:
             needed |= self.table.first >= self.live.first_start(self.final)
@@ -299,6 +304,7 @@ class SliceManager:
             self.table = self.table.take(np.flatnonzero(needed), self.partials)
         if len(self.table) and (force or len(self.table) > 2 * self._folded_at):
             self._fold()
+        self._crowded = max(64, 2 * len(self.table))
 
     def _fold(self) -> None:
         """Join neighbouring slices where no window that is still alive begins or ends between them."""
@@ -325,12 +331,18 @@ class SliceManager:
     def _needed_starts(self, final: int) -> Column:
         """Starts, up to `final`, of windows that end after it: the only old edges still needed."""
         parts = [self.live.edges.points]
+        oldest = int(self.table.first.min())
+        if self.live.periodic and oldest <= final < INF:
+            from muntin.slicing.listing_kernels import starts_before
+
+            grid = self.live.grid
+            parts.append(starts_before(grid.length, grid.slide, grid.offset, oldest, final))
         for query in self.live.free:
             window = query.window
-            assert isinstance(window, ContextFreeWindow)
-            low = max(window.first_start(final), int(self.table.first.min()))
-            if low <= final < INF:
-                parts.append(window.starts(low, final))
+            if isinstance(window, ContextFreeWindow) and not isinstance(window, Periodic):
+                low = max(window.first_start(final), oldest)
+                if low <= final < INF:
+                    parts.append(window.starts(low, final))
         return np.unique(np.concatenate([p for p in parts if len(p)] or [NO_TIMES]))
 
     # Queries that come and go. ---------------------------------------------------------------------
@@ -339,6 +351,7 @@ class SliceManager:
         """The first time from which a new query finds all tuples, in slices that its edges do not cut."""
         if self.newest == NEG_INF and not self.waiting:
             return NEG_INF
+        self.evict(force=True)
         if not isinstance(window, ContextFreeWindow):
             return max(self.newest, self._newest_pending()) + 1
         low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)))

@@ -167,18 +167,18 @@ class SlicingOperator:
         ids = self.keys.encode(keys)[rows.key] if self.spec.keys else rows.key
         self.slices.keys = len(self.keys)
         order = np.lexsort((rows.first, ids))
-        self.slices.add_slices(replace(rows.take(order, self.slices.partials), key=ids[order]))
+        self.slices.add_slices(rows.take(order, self.slices.partials).changed(key=ids[order]))
         self.metrics.tuples += int(rows.n.sum())
 
-    def _arrival(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def _arrival(self, data: pa.RecordBatch) -> npt.NDArray[np.int64] | int:
         if ARRIVAL in data.schema.names:
             given: npt.NDArray[np.int64] = data.column(ARRIVAL).to_numpy()
             return given
-        return np.arange(self._seq, self._seq + len(data), dtype=np.int64)
+        return self._seq
 
-    def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
         if not self.spec.keys:
-            return np.zeros(len(data), dtype=np.int64)
+            return None
         return self.keys.encode([data.column(k) for k in self.spec.keys])
 
     def _out_of_order(self, time: npt.NDArray[np.int64]) -> DataError:

@@ -90,6 +90,10 @@ class PartialSet:
         """The rows at these positions."""
         return tuple(p.take(s, index) for p, s in zip(self.partials, states, strict=True))
 
+    def cut(self, states: States, low: int, high: int) -> States:
+        """The rows from `low` to `high`."""
+        return tuple(p.cut(s, low, high) for p, s in zip(self.partials, states, strict=True))
+
     def concat(self, parts: list[States]) -> States:
         """The rows of several states one after the other."""
         return tuple(p.concat([part[i] for part in parts]) for i, p in enumerate(self.partials))

@@ -32,12 +32,7 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     keys = 1 if extent.one_key else int(batch.key.max()) + 1
     if cells is None or keys * width > 8 * len(batch) + 65_536:
         return slice_sorted(batch.take(batch.order()), edges, gap, partials)
-    group = _cells_of(batch, cells)
-    if not extent.one_key:
-        from muntin.slicing.cutting_kernels import spread
-
-        spread(group, batch.key, width)
-    return _lift_scattered(batch, group, keys, width, partials)
+    return _lift_scattered(batch, cells, keys, partials)
 
 
 def slice_sorted(
@@ -64,12 +59,13 @@ def slice_sorted(
     begins = begins[: count + 1].copy()
     begins[count] = len(batch)
     first, end = begins[:-1], begins[1:]
-    groups = Groups(count, None, True, batch.time, batch.seq, batch.values, begins)
+    groups = Groups(count, None, True, batch.time, batch.arrival, batch.values, begins)
     with about_tuples(batch):
         states = partials.lift(groups)
-    table = _rows(batch.key[first], batch.time[first], batch.time[end - 1], end - first, states)
+    key = np.zeros(count, dtype=np.int64) if batch.ids is None else batch.ids[first]
+    table = _rows(key, batch.time[first], batch.time[end - 1], end - first, states)
     if rank is not None:
-        table.rank = rank[first]
+        table.rank[:] = rank[first]
         content_marks(batch.seq, begins, table.mark)
     return table
 
@@ -90,43 +86,30 @@ def _with_gap_grid(edges: Column, gap: int, low: int, high: int, most: int) -> C
     return np.union1d(inside, grid)
 
 
-def _cells_of(batch: Batch, cells: Column) -> Column:
-    """The cell of each tuple."""
+def _lift_scattered(batch: Batch, cells: Column, keys: int, partials: PartialSet) -> SliceTable:
+    """Aggregate the tuples of each (key, cell); those without tuples give no row."""
     from muntin.slicing.cutting_kernels import assign, lookup_table
 
     low, high = batch.extent.low, batch.extent.high
-    group = np.empty(len(batch), dtype=np.int64)
+    width = len(cells) + 1
     shift = max(0, (high - low).bit_length() - (4 * len(cells) + 4).bit_length())
     table = lookup_table(cells, low, shift, ((high - low) >> shift) + 1)
-    assign(batch.time, cells, table, low, shift, group)
-    return group
-
-
-def _lift_scattered(batch: Batch, group: Column, keys: int, width: int, partials: PartialSet) -> SliceTable:
-    """Aggregate the tuples of each (key, cell); those without tuples give no row."""
-    from muntin.slicing.cutting_kernels import describe
-
-    first, last, n = (np.empty(keys * width, dtype=np.int64) for _ in range(3))
-    describe(group, batch.time, first, last, n)
+    group = np.empty(len(batch), dtype=np.int64)
+    first, last, n = np.empty((3, keys * width), dtype=np.int64)
+    ids = None if batch.extent.one_key else batch.ids
+    assign(batch.time, ids, cells, table, low, shift, group, first, last, n)
+    groups = Groups(keys * width, group, False, batch.time, batch.arrival, batch.values, counts=n)
     with about_tuples(batch):
-        states = partials.lift(Groups(keys * width, group, False, batch.time, batch.seq, batch.values))
+        states = partials.lift(groups)
     full = np.flatnonzero(n)
     if len(full) < len(n):
         first, last, n = first[full], last[full], n[full]
         states = partials.take(states, full)
-    key = np.full(len(full), batch.key[0]) if keys == 1 else full // width
+    only = 0 if batch.ids is None else batch.ids[0]
+    key = np.full(len(full), only, dtype=np.int64) if keys == 1 else full // width
     return _rows(key, first, last, n, states)
 
 
 def _rows(key: Column, first: Column, last: Column, n: Column, states: States) -> SliceTable:
-    return SliceTable(
-        key=key,
-        first=first,
-        last=last,
-        n=n,
-        fresh=n.copy(),
-        mark=np.zeros(len(n), dtype=np.int64),
-        rank=np.full(len(n), -1, dtype=np.int64),
-        level=np.zeros(len(n), dtype=np.int64),
-        states=states,
-    )
+    none = np.zeros(len(n), dtype=np.int64)
+    return SliceTable(np.stack((key, first, last, n, none, none - 1)), n, none, states)

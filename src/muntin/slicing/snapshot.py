@@ -22,9 +22,9 @@ from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import Late, Raw, SliceManager, Waiting
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.partials import PartialSet, States
+from muntin.slicing.partials import PartialSet
 from muntin.slicing.registry import Registry
-from muntin.slicing.table import META, SliceTable
+from muntin.slicing.table import COLUMNS, SliceTable
 from muntin.slicing.tuples import KeptTuples, Progress
 from muntin.timeline import Micros
 
@@ -217,9 +217,8 @@ def load_slices(table: pa.Table, partials: PartialSet) -> SliceTable:
             if name.startswith(prefix)
         }
         states.append(partial.from_arrow(own))
-    meta = {name: table.column(name).to_numpy().copy() for name in META}
-    loaded: States = tuple(states)
-    return SliceTable(**meta, states=loaded)
+    columns = {name: table.column(name).to_numpy().copy() for name in COLUMNS}
+    return SliceTable.of(columns, tuple(states))
 
 
 def _save_batch(batch: Batch, inputs: tuple[Expr, ...]) -> pa.Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ from muntin.slicing.blaming import about_rows
 from muntin.slicing.partials import PartialSet, States
 
 Column = npt.NDArray[np.int64]
-META = ("key", "first", "last", "n", "fresh", "mark", "rank", "level")
+FIXED = ("key", "first", "last", "n", "mark", "rank")
+COLUMNS = (*FIXED, "fresh", "level")
 
 
 @dataclass(slots=True)
@@ -22,36 +24,51 @@ class SliceTable:
     them came since the last emission. mark: a sum of hashes of its tuples, equal for equal
     contents. rank: number of ranked tuples of the key before it, or -1 where tuples came too late
     to be ranked. level: how many session classes, smallest gap first, it takes no part in.
+
+    Most columns are the rows of one matrix, `fixed`: taking or joining them is then one operation.
+    Those two that are replaced while the slices stay the same stand apart.
     """
 
-    key: Column
-    first: Column
-    last: Column
-    n: Column
+    fixed: Column
     fresh: Column
-    mark: Column
-    rank: Column
     level: Column
     states: States
-    _offsets: Column | None = field(default=None, repr=False)
+    key: Column = field(init=False)
+    first: Column = field(init=False)
+    last: Column = field(init=False)
+    n: Column = field(init=False)
+    mark: Column = field(init=False)
+    rank: Column = field(init=False)
+    _offsets: Column | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.key, self.first, self.last, self.n, self.mark, self.rank = self.fixed
 
     @classmethod
     def empty(cls, partials: PartialSet) -> SliceTable:
         """A table without rows."""
-        return cls(**{name: np.zeros(0, dtype=np.int64) for name in META}, states=partials.empty())
+        return cls.of({name: np.zeros(0, dtype=np.int64) for name in COLUMNS}, partials.empty())
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Column], states: States) -> SliceTable:
+        """A table of these columns."""
+        fixed = np.empty((len(FIXED), len(columns["key"])), dtype=np.int64)
+        for row, name in enumerate(FIXED):
+            fixed[row] = columns[name]
+        return cls(fixed, columns["fresh"], columns["level"], states)
 
     def __len__(self) -> int:
-        return len(self.key)
+        return len(self.fresh)
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The metadata columns by name."""
-        return {name: getattr(self, name) for name in META}
+        """All columns but the partials by name."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the metadata columns."""
-        return sum(int(c.nbytes) for c in self.columns.values())
+        """Bytes of all columns but the partials."""
+        return int(self.fixed.nbytes + self.fresh.nbytes + self.level.nbytes)
 
     def offsets(self, keys: int) -> Column:
         """Rows of key k are offsets[k]:offsets[k+1]."""
@@ -63,8 +80,16 @@ class SliceTable:
 
     def take(self, index: Column, partials: PartialSet) -> SliceTable:
         """The rows at these positions."""
-        meta = {name: column[index] for name, column in self.columns.items()}
-        return SliceTable(**meta, states=partials.take(self.states, index))
+        return SliceTable(
+            self.fixed.take(index, axis=1),
+            self.fresh[index],
+            self.level[index],
+            partials.take(self.states, index),
+        )
+
+    def changed(self, **columns: Column) -> SliceTable:
+        """The same rows with other values in some columns."""
+        return SliceTable.of(self.columns | columns, self.states)
 
     def holding(self, key: Column, time: Column) -> Column:
         """For each tuple the row that holds it; each lies in one."""
@@ -83,31 +108,19 @@ class SliceTable:
 
     def renumbered(self, new_ids: Column) -> SliceTable:
         """The same rows after the keys got new ids (in the same order)."""
-        return replace(self, key=new_ids[self.key], _offsets=None)
-
-
-def concat(tables: list[SliceTable], partials: PartialSet) -> SliceTable:
-    """The rows of several tables one after the other."""
-    meta = {name: np.concatenate([getattr(t, name) for t in tables]) for name in META}
-    return SliceTable(**meta, states=partials.concat([t.states for t in tables]))
+        return self.changed(key=new_ids[self.key])
 
 
 def combine_runs(table: SliceTable, rows: Column, lo: Column, hi: Column, partials: PartialSet) -> SliceTable:
     """One row for each run `rows[lo:hi]`, none of them empty."""
     from muntin.slicing.table_kernels import reduce_rows
 
-    head = rows[lo]
-    with about_rows(lambda j: table.key[head[j]]):
+    with about_rows(lambda j: table.key[rows[lo[j]]]):
         states = partials.reduce(table.states, rows, lo, hi)
-    out = {name: np.empty(len(lo), dtype=np.int64) for name in ("first", "last", "n", "fresh", "mark")}
-    reduce_rows(rows, lo, hi, table.first, table.last, table.n, table.fresh, table.mark, *out.values())
-    return SliceTable(
-        key=table.key[head],
-        rank=table.rank[head],
-        level=table.level[head],
-        states=states,
-        **out,
-    )
+    fixed = np.empty((len(FIXED), len(lo)), dtype=np.int64)
+    fresh, level = np.empty((2, len(lo)), dtype=np.int64)
+    reduce_rows(rows, lo, hi, table.fixed, table.fresh, table.level, fixed, fresh, level)
+    return SliceTable(fixed, fresh, level, states)
 
 
 def merge(
@@ -118,38 +131,34 @@ def merge(
     Rows of one slice combine (update), rows whose session gap closed fuse (merge), and a row in a
     gap stays a row of its own: the paper's split, without recomputing anything. [scotty §6.2]
     """
-    from muntin.slicing.table_kernels import fuse_runs, merge_order
+    from muntin.slicing.table_kernels import fuse_runs, merge_order, untouched
 
     if not len(new):
         return table, 0
     if not len(table) and len(new) == 1:
         return new, 0
-    keep = _untouched(table, new)
-    head, tail = _split(table, keep, partials)
-    both = concat([tail, new], partials) if len(tail) else new
-    rows = merge_order(tail.key, tail.first, new.key, new.first)
-    lo = np.empty(len(rows), dtype=np.int64)
-    hi = np.empty(len(rows), dtype=np.int64)
-    count = fuse_runs(
-        rows, len(tail), both.key, both.first, both.last, both.level, both.rank, edges, gap, lo, hi
-    )
+    # Rows at the front that lie before all new ones stay as they are.
+    keep = untouched(table.fixed, new.fixed)
+    both = _concat(table, keep, len(table), new, partials)
+    old = len(table) - keep
+    rows = merge_order(both.key[:old], both.first[:old], new.key, new.first)
+    lo, hi = np.empty((2, len(rows)), dtype=np.int64)
+    count = fuse_runs(rows, old, both.fixed, both.level, edges, gap, lo, hi)
     merged = combine_runs(both, rows, lo[:count], hi[:count], partials)
-    combines = len(rows) - count
-    return (concat([head, merged], partials) if len(head) else merged), combines
+    return _concat(table, 0, keep, merged, partials), len(rows) - count
 
 
-def _untouched(table: SliceTable, new: SliceTable) -> int:
-    """How many rows at the front lie before all new ones (and are no neighbour of the first)."""
-    if not len(table):
-        return 0
-    key = int(new.key[0])
-    low = int(np.searchsorted(table.key, key))
-    high = int(np.searchsorted(table.key, key, side="right"))
-    return max(0, low + int(np.searchsorted(table.first[low:high], new.first[0])) - 1)
-
-
-def _split(table: SliceTable, at: int, partials: PartialSet) -> tuple[SliceTable, SliceTable]:
-    if at == 0:
-        return table.take(np.zeros(0, dtype=np.int64), partials), table
-    index = np.arange(len(table), dtype=np.int64)
-    return table.take(index[:at], partials), table.take(index[at:], partials)
+def _concat(table: SliceTable, low: int, high: int, new: SliceTable, partials: PartialSet) -> SliceTable:
+    """The rows of the table from `low` to `high`, and then the new ones."""
+    if low == high:
+        return new
+    if high - low == len(table):
+        states = table.states
+    else:
+        states = partials.cut(table.states, low, high)
+    return SliceTable(
+        np.concatenate((table.fixed[:, low:high], new.fixed), axis=1),
+        np.concatenate((table.fresh[low:high], new.fresh)),
+        np.concatenate((table.level[low:high], new.level)),
+        partials.concat([states, new.states]),
+    )

@@ -34,18 +34,16 @@ def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
+def untouched(fixed: Ints, new: Ints) -> int:
+    """How many rows at the front lie before all new ones, and are no neighbour of the first of them."""
+    low = np.searchsorted(fixed[0], new[0, 0])
+    high = np.searchsorted(fixed[0], new[0, 0], side="right")
+    return int(max(0, low + np.searchsorted(fixed[1, low:high], new[1, 0]) - 1))
+
+
+@njit(cache=True, nogil=True)
 def fuse_runs(
-    rows: Ints,
-    old: int,
-    key: Ints,
-    first: Ints,
-    last: Ints,
-    level: Ints,
-    rank: Ints,
-    edges: Ints,
-    gap: int,
-    lo: Ints,
-    hi: Ints,
+    rows: Ints, old: int, fixed: Ints, level: Ints, edges: Ints, gap: int, lo: Ints, hi: Ints
 ) -> int:
     """Runs of rows that are one slice: same key and slice, no session gap between.
 
@@ -53,6 +51,7 @@ def fuse_runs(
     (fuse), join one of them (update) or stand alone (the split without recomputation).
     [scotty Alg. 3 to 6]
     """
+    key, first, last, rank = fixed[0], fixed[1], fixed[2], fixed[5]
     out = -1
     reach = np.int64(0)
     previous = np.int64(-1)
@@ -90,37 +89,26 @@ def reduce_rows(
     rows: Ints,
     lo: Ints,
     hi: Ints,
-    first: Ints,
-    last: Ints,
-    n: Ints,
+    fixed: Ints,
     fresh: Ints,
-    mark: Ints,
-    o_first: Ints,
-    o_last: Ints,
-    o_n: Ints,
+    level: Ints,
+    o_fixed: Ints,
     o_fresh: Ints,
-    o_mark: Ints,
+    o_level: Ints,
 ) -> None:
-    """Metadata of slices that are combined from the rows `rows[lo:hi]`."""
+    """The columns of slices that are combined from the rows `rows[lo:hi]`."""
     for j in range(lo.shape[0]):
         r = rows[lo[j]]
-        f = first[r]
-        t = last[r]
-        c = n[r]
-        u = fresh[r]
-        m = mark[r]
+        first, last, n, mark, u = fixed[1, r], fixed[2, r], fixed[3, r], fixed[4, r], fresh[r]
+        o_fixed[0, j], o_fixed[5, j], o_level[j] = fixed[0, r], fixed[5, r], level[r]
         for o in range(lo[j] + 1, hi[j]):
             r = rows[o]
-            f = min(f, first[r])
-            t = max(t, last[r])
-            c += n[r]
+            first = min(first, fixed[1, r])
+            last = max(last, fixed[2, r])
+            n += fixed[3, r]
+            mark += fixed[4, r]
             u += fresh[r]
-            m += mark[r]
-        o_first[j] = f
-        o_last[j] = t
-        o_n[j] = c
-        o_fresh[j] = u
-        o_mark[j] = m
+        o_fixed[1, j], o_fixed[2, j], o_fixed[3, j], o_fixed[4, j], o_fresh[j] = first, last, n, mark, u
 
 
 @njit(cache=True, nogil=True)

@@ -63,16 +63,19 @@ def _save(operator: SlicingOperator, sliced: bool) -> Saved:
 
 
 def _attributes(part: Any, arrays: bool) -> dict[str, Any]:
-    names = part.__slots__ if hasattr(part, "__slots__") else vars(part)
-    return {name: _copied(getattr(part, name), arrays) for name in names}
+    slots = getattr(part, "__slots__", None)
+    found = vars(part).copy() if slots is None else {name: getattr(part, name) for name in slots}
+    for name, value in found.items():
+        if type(value) in (list, dict) or (arrays and type(value) is np.ndarray):
+            found[name] = _copied(value, arrays)
+    return found
 
 
 def _copied(value: Any, arrays: bool) -> Any:
-    if isinstance(value, list):
-        return value.copy()
     if isinstance(value, dict):
         return {name: _copied(item, arrays) for name, item in value.items()}
-    return value.copy() if arrays and isinstance(value, np.ndarray) else value
+    copies = isinstance(value, list) or (arrays and isinstance(value, np.ndarray))
+    return value.copy() if copies else value
 
 
 def _put_back(part: Any, attributes: dict[str, Any]) -> None:

@@ -114,9 +114,7 @@ class TimeColumn:
         tuple + 1") is not, on a column coarser than microseconds: rounded up, the
         window still holds that tuple.
         """
-        if self.is_integer:
-            return pa.array(times, pa.int64())
-        multiply, divide = _TO_MICROS[self.edge_type.unit]
+        multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[self.edge_type.unit]
         if divide > 1:
             bound = INF // divide
             if len(times) and (int(times.max()) > bound or int(times.min()) < -bound):
@@ -129,7 +127,8 @@ class TimeColumn:
             values = -(-times // multiply) if ceil else times // multiply
         else:
             values = times
-        return pa.array(values, pa.int64()).view(self.edge_type)
+        data = pa.py_buffer(np.ascontiguousarray(values))
+        return pa.Array.from_buffers(self.edge_type, len(values), [None, data])
 
     def internal(self, value: object) -> int:
         """A watermark or another single time, as it is inside.

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.arrays import Ints
@@ -86,6 +87,10 @@ class Partial(ABC):
     @abstractmethod
     def take(self, state: State, index: Ints) -> State:
         """The rows at these places; each may occur any number of times."""
+
+    def cut(self, state: State, low: int, high: int) -> State:
+        """The rows from `low` to `high`, without a copy where that is possible."""
+        return self.take(state, np.arange(low, high, dtype=np.int64))
 
     @abstractmethod
     def size(self, state: State) -> int:

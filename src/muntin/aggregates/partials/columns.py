@@ -27,6 +27,9 @@ class NumericPartial(Partial):
     def take(self, state: npt.NDArray[Any], index: Ints) -> npt.NDArray[Any]:
         return state[index]
 
+    def cut(self, state: npt.NDArray[Any], low: int, high: int) -> npt.NDArray[Any]:
+        return state[low:high]
+
     def size(self, state: npt.NDArray[Any]) -> int:
         return len(state)
 

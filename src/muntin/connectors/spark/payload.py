@@ -28,7 +28,7 @@ def pack_slices(operator: SlicingOperator, keys: Ints) -> bytes:
     place[keys] = np.arange(len(keys))
     mine = np.flatnonzero(place[slices.table.key] >= 0)
     rows = slices.table.take(mine, slices.partials)
-    rows.key = place[rows.key]
+    rows = rows.renumbered(place)
     values = operator.keys.values(keys) if operator.spec.keys else []
     names = list(operator.spec.keys)
     return pack(

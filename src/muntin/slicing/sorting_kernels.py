@@ -1,0 +1,105 @@
+"""Compiled: search in sorted columns, and rows sorted by columns in time that grows with the rows alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+
+BITS = 11
+"""Bits sorted by in one pass: as many counters as a first-level cache holds."""
+
+
+@njit(cache=True, nogil=True)
+def gallop(values: Ints, at: int, end: int, bound: int) -> int:
+    """First position from `at` on whose value is >= bound, found in steps that double."""
+    step = 1
+    low = at
+    while at < end and values[at] < bound:
+        low = at + 1
+        at += step
+        step *= 2
+    high = min(at, end)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def sort_by(column: Ints, order: Ints) -> Ints:
+    """`order` sorted by the column, ties left as they are: a radix sort, smallest digits first.
+
+    A column in order already costs a look at it.
+    """
+    n = order.shape[0]
+    low = high = column[order[0]]
+    ordered = True
+    previous = low
+    for i in range(n):
+        value = column[order[i]]
+        ordered &= value >= previous
+        low = min(low, value)
+        high = max(high, value)
+        previous = value
+    if ordered:
+        return order
+    order, other = order.copy(), np.empty_like(order)
+    counts = np.empty((1 << BITS) + 1, np.int64)
+    mask = (1 << BITS) - 1
+    span = np.uint64(high) - np.uint64(low)
+    shift = np.uint64(0)
+    while span >> shift:
+        counts[:] = 0
+        for i in range(n):
+            digit = ((np.uint64(column[order[i]]) - np.uint64(low)) >> shift) & np.uint64(mask)
+            counts[digit + np.uint64(1)] += 1
+        for d in range(mask):
+            counts[d + 1] += counts[d]
+        for i in range(n):
+            digit = ((np.uint64(column[order[i]]) - np.uint64(low)) >> shift) & np.uint64(mask)
+            other[counts[digit]] = order[i]
+            counts[digit] += 1
+        order, other = other, order
+        shift += np.uint64(BITS)
+        if shift >= np.uint64(64):
+            break
+    return order
+
+
+@njit(cache=True, nogil=True)
+def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
+    """The order of windows by end, start, query and key.
+
+    Periodic windows are listed so that windows with equal ends stand in that order already. So first
+    they are sorted by end alone, and by the rest only if that was not enough.
+    """
+    order = np.arange(end.shape[0])
+    if order.shape[0] == 0:
+        return order
+    by_end = sort_by(end, order)
+    if _in_order(by_end, end, start, query, key):
+        return by_end
+    return sort_by(end, sort_by(start, sort_by(query, sort_by(key, order))))
+
+
+@njit(cache=True, nogil=True)
+def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
+    for i in range(1, order.shape[0]):
+        p, q = order[i - 1], order[i]
+        if end[p] != end[q]:
+            continue
+        if start[p] != start[q]:
+            if start[p] > start[q]:
+                return False
+        elif query[p] != query[q]:
+            if query[p] > query[q]:
+                return False
+        elif key[p] > key[q]:
+            return False
+    return True
