@@ -26,10 +26,12 @@ def codes(columns: tuple[pa.Array, ...]) -> tuple[Ints, int]:
     >>> codes((pa.array(["a", "b", "a", "a"]), pa.array([0.0, 1.0, -0.0, 1.0])))
     (array([0, 1, 0, 2]), 3)
     """
-    found, size = _encoded(_comparable(columns[0]))
+    from muntin.aggregates.partials.code_kernels import number_equal
+
+    found, size = _encoded(columns[0])
     for column in columns[1:]:
-        other, others = _encoded(_comparable(column))
-        found, size = _encoded(pa.array(found * others + other))
+        other, others = _encoded(column)
+        found, size = number_equal(found * others + other)
     return found, size
 
 
@@ -46,10 +48,11 @@ def order_codes(array: pa.Array) -> Ints:
     return np.asarray(pc.rank(array, tiebreaker="dense")).astype(np.int64)
 
 
-def _comparable(array: pa.Array) -> pa.Array:
-    return pa.array(arrays.order_keys(array)) if arrays.has_keys(array.type) else array
-
-
 def _encoded(array: pa.Array) -> tuple[Ints, int]:
+    if arrays.has_keys(array.type):
+        from muntin.aggregates.partials.code_kernels import number_equal
+
+        found: tuple[Ints, int] = number_equal(arrays.order_keys(array))
+        return found
     encoded = array.dictionary_encode()
     return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)

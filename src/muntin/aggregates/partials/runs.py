@@ -10,7 +10,6 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, Partial, State
-from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import stacked
 from muntin.aggregates.partials.ranges import spread
 from muntin.expressions import Expr
@@ -32,7 +31,10 @@ class Runs:
 
     def codes(self) -> tuple[Ints, int]:
         """Numbers from 0 that are equal where keys are, and how many there are."""
-        return codes((pa.array(self.keys),))
+        from muntin.aggregates.partials.code_kernels import number_equal
+
+        found: tuple[Ints, int] = number_equal(self.keys)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
