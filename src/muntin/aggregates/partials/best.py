@@ -32,8 +32,11 @@ class BestItems:
     def at(self, offsets: Ints, index: Ints) -> BestItems:
         """Rows of the items at these places."""
         place = pa.array(index)
-        by = None if self.by is None else self.by.take(place)
-        return BestItems(offsets, self.time[index], self.seq[index], by, self.payload.take(place))
+        payload = self.payload.take(place)
+        by = self.by
+        if by is not None:
+            by = payload if by is self.payload else by.take(place)
+        return BestItems(offsets, self.time[index], self.seq[index], by, payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,16 @@ class Best(Partial):
         return self._best(state, offsets, index)
 
     def concat(self, states: list[BestItems]) -> BestItems:
+        payload = pa.concat_arrays([s.payload for s in states])
+        by = None
+        if self.by is not None:
+            by = payload if self.by == self.payload else pa.concat_arrays([s.by for s in states])
         return BestItems(
             stacked([s.offsets for s in states]),
             np.concatenate([s.time for s in states]),
             np.concatenate([s.seq for s in states]),
-            None if self.by is None else pa.concat_arrays([s.by for s in states]),
-            pa.concat_arrays([s.payload for s in states]),
+            by,
+            payload,
         )
 
     def take(self, state: BestItems, index: Ints) -> BestItems:
