@@ -25,7 +25,7 @@ def query(windows: dict[str, Window], aggregates: dict[str, Any] | None = None, 
 
 TUMBLING, COUNT, FRAME = {"x": w.tumbling(10)}, {"x": w.count(5)}, {"x": w.punctuation(mt.col("v") == 1)}
 AWARE = {"x": w.last(5, every=10)}
-SLIDING = {"x": w.sliding(1_000, every=1)}
+SLIDING = {"x": w.sliding(2_000, every=1)}
 
 # One row of one table each: (question, number of the row, query, in order, answer, words of the reason).
 ROWS: list[tuple[str, int, Any, bool, str, str]] = [
@@ -65,8 +65,8 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
         "a late tuple shifts",
     ),
     ("store?", 0, query(TUMBLING), False, "lazy", "few slices per window"),
-    ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "one query in order, whose combine is costly"),
-    ("store?", 2, query({"x": w.sliding(10_000, every=1)}), False, "fiba", "windows of very many slices"),
+    ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "a queue stands between watermarks"),
+    ("store?", 2, query({"x": w.sliding(70_000, every=1)}), False, "fiba", "windows of very many slices"),
     ("store?", 4, query(SLIDING), False, "flatfat", "over integers and decimals prefix takes its place"),
     ("store?", 5, query(SLIDING, {"most": a.max("v")}), False, "flatfat", "shared by all windows"),
 ]

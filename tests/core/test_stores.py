@@ -14,6 +14,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.planning.plan import STORES
+from muntin.planning.rules import STANDS_FROM_IN_PYTHON as STANDS_FROM
 from muntin.slicing.combining.fingers import APART, counterparts, places
 
 SLICES = 600  # sliding 60 s by 100 ms
@@ -88,6 +89,20 @@ def test_combines_at_frequent_watermarks_do_not_depend_on_the_window(
 @pytest.mark.parametrize("store", ["lazy", "prefix", "flatfat"])
 def test_stores_that_keep_nothing_pay_for_all_slices_at_each_watermark(store: str) -> None:
     assert all(SLICES - 1 <= found <= SLICES + 1 for found in one_by_one(store, SLICES, 10))
+
+
+def test_a_planned_tree_stands_only_where_few_windows_end() -> None:
+    most = a.aggregate("v", lift=lambda v: [v], combine=max, name="most")
+    op = sliding(STANDS_FROM, {"most": most}).operator()
+    costs, done = [], 0
+    for now in (STANDS_FROM, STANDS_FROM + 500, *range(STANDS_FROM + 501, STANDS_FROM + 511)):
+        op.process(ticks(done, now))
+        before, done = combines(op), now
+        op.advance(now)
+        costs.append(combines(op) - before)
+    assert costs[1] / 500 <= STANDS_FROM / 500 + 2 * math.log2(STANDS_FROM), "a tree for all"
+    assert costs[2] <= 4 * STANDS_FROM, "the tree that stands from here on"
+    assert max(costs[3:]) <= 10 * math.log2(STANDS_FROM)
 
 
 def test_late_tuples_cost_the_logarithm_in_a_finger_tree() -> None:

@@ -131,8 +131,16 @@ REMOVE_TUPLES = (
 MANY_SLICES = 64
 """From here on a tree over the slices costs less than walking over those of each window."""
 
-VERY_MANY_SLICES = 8192
-"""From here on it is too much to look at all slices at each watermark, even once."""
+STANDS_FROM = 65_536
+"""From so many slices per window, following those that changed costs less than looking at all of them."""
+
+STANDS_FROM_IN_PYTHON = 1_024
+"""The same where the user's functions combine."""
+
+
+def _stands(w: Workload) -> bool:
+    return w.slices_per_window >= (STANDS_FROM_IN_PYTHON if w.user_defined else STANDS_FROM)
+
 
 STORE = (
     Rule(
@@ -142,15 +150,15 @@ STORE = (
         "scotty §3.4",
     ),
     Rule(
-        lambda w: w.in_order and len(w.windows) == 1 and w.user_defined,
+        lambda w: _stands(w) and w.in_order and len(w.windows) == 1,
         "two_stacks",
-        "one query in order, whose combine is costly: a queue of slices needs 3 per window",
+        "one query in order, windows of very many slices: a queue stands between watermarks",
         "two-stacks lite",
     ),
     Rule(
-        lambda w: w.slices_per_window >= VERY_MANY_SLICES,
+        _stands,
         "fiba",
-        "windows of very many slices: a tree of each key stands between watermarks and follows what changed",
+        "windows of very many slices: a tree for each key stands between watermarks and follows what changed",
         "fiba §4",
     ),
     Rule(

@@ -72,6 +72,17 @@ class Lazy(Combiner):
         return partials.window(states, view.rows, view.lo, view.hi), view.walked * len(partials.partials)
 
 
+class Either(Combiner):
+    """A store that keeps nothing, or none where the windows are so few that walking is less work."""
+
+    def __init__(self, store: Combiner) -> None:
+        self._store, self._lazy = store, Lazy()
+
+    def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
+        rows = int(view.hi.max()) - int(view.lo.min()) if len(view) else 0
+        return (self._lazy if view.walked <= rows else self._store).reduce(partials, states, view)
+
+
 def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[States, int]:
     """One row for each window, and how many combines that took.
 

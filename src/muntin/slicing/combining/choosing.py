@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from muntin.planning.plan import Plan
-from muntin.slicing.combining.base import Combiner, Lazy
+from muntin.planning.rules import STANDS_FROM, STANDS_FROM_IN_PYTHON
+from muntin.slicing.combining.base import Combiner, Either, Lazy
 from muntin.slicing.combining.fingers import Fingers
 from muntin.slicing.combining.flatfat import FlatFAT
 from muntin.slicing.combining.prefix import Prefix
 from muntin.slicing.combining.queues import Queues
+from muntin.slicing.combining.standing import Bulk
 from muntin.stores import DabaLite, TwoStacksLite
+
+WINDOWS = 32
+"""So many windows at one watermark make a store that stands as slow as one that begins anew."""
 
 
 def combiner(plan: Plan) -> Combiner:
     """How slices are combined into windows. A forced store does everything itself."""
-    if plan.store == "prefix":
-        return Prefix()
+    if plan.store == "lazy":
+        return Lazy()
     if plan.store == "two_stacks":
-        return Queues(TwoStacksLite)
+        return Queues(TwoStacksLite, _bulk(plan))
     if plan.store == "daba":
-        return Queues(DabaLite)
-    if plan.store == "flatfat":
-        return FlatFAT()
+        return Queues(DabaLite, _bulk(plan))
     if plan.store == "fiba":
-        return Fingers(None if plan.forced else Prefix() if plan.workload.exact else FlatFAT())
-    return Lazy()
+        return Fingers(_bulk(plan))
+    store = Prefix() if plan.store == "prefix" else FlatFAT()
+    return store if plan.forced else Either(store)
+
+
+def _bulk(plan: Plan) -> Bulk | None:
+    """What completes many windows at one watermark, beside a store that the plan chose."""
+    if plan.forced:
+        return None
+    slices = STANDS_FROM_IN_PYTHON if plan.workload.user_defined else STANDS_FROM
+    return Bulk(Either(Prefix() if plan.workload.exact else FlatFAT()), slices // WINDOWS)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.combining.base import Combiner, View
+from muntin.slicing.combining.base import View
 from muntin.slicing.combining.ledger import NUMBERS, Numbered
 from muntin.slicing.combining.standing import NO_CONTENTS, Contents, Group, Standing
-from muntin.slicing.partials import PartialSet, States
 from muntin.stores import FiBA
 
 Column = npt.NDArray[np.int64]
@@ -22,8 +21,6 @@ APART = 2**32
 """Distance between neighbours in a tree: so many slices can come between two."""
 FAR = 2**62
 """So far away from 0 a tree begins anew."""
-MANY_SLICES = 2048
-"""Where a window is asked for per so many slices, following changes is cheaper than a new tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +146,7 @@ class TreeGroup(Group):
 
 
 class Fingers(Standing):
-    """Out of order, many windows, any monoid: O(log n) combines per window and changed slice.
-
-    With `bulk`, watermarks that complete many windows are left to that store: all of them at once
-    are quicker there.
-    """
-
-    def __init__(self, bulk: Combiner | None = None) -> None:
-        super().__init__()
-        self._bulk = bulk
-
-    def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
-        if self._bulk is not None and len(view) * MANY_SLICES > len(view.table):
-            return self._bulk.reduce(partials, states, view)
-        return super().reduce(partials, states, view)
+    """Out of order, many windows, any monoid: O(log n) combines per window and changed slice."""
 
     def _groups(self, view: View) -> list[Group]:
         full = np.flatnonzero(view.hi > view.lo)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from muntin.slicing.combining.base import View
 from muntin.slicing.combining.ledger import NUMBERS, Numbered
-from muntin.slicing.combining.standing import NO_CONTENTS, Contents, Group, Standing
+from muntin.slicing.combining.standing import NO_CONTENTS, Bulk, Contents, Group, Standing
 from muntin.stores import DabaLite, TwoStacksLite
 
 Column = npt.NDArray[np.int64]
@@ -85,8 +85,8 @@ class Queues(Standing):
     window that goes back behind the one before it (a late update) is combined by itself.
     """
 
-    def __init__(self, kind: QueueType) -> None:
-        super().__init__()
+    def __init__(self, kind: QueueType, bulk: Bulk | None = None) -> None:
+        super().__init__(bulk)
         self._kind = kind
 
     def _groups(self, view: View) -> list[Group]:

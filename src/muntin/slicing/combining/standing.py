@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,13 @@ class Contents:
 NO_CONTENTS = Contents(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
 
 
+class Bulk(NamedTuple):
+    """A store that keeps nothing, and the slices per window up to which it is quicker."""
+
+    store: Combiner
+    slices: int
+
+
 class Group(ABC):
     """Windows that one store serves at one watermark."""
 
@@ -73,9 +80,14 @@ class Group(ABC):
 
 
 class Standing(Combiner):
-    """Stores of `muntin.stores`, over the numbers of a ledger, for some part of the stream each."""
+    """Stores of `muntin.stores`, over the numbers of a ledger, for some part of the stream each.
 
-    def __init__(self) -> None:
+    With `bulk`, watermarks that complete a window per so many slices or more are left to that store:
+    it does them all at once.
+    """
+
+    def __init__(self, bulk: Bulk | None = None) -> None:
+        self._bulk = bulk
         self._ledger: Ledger | None = None
         self._stores: dict[Any, Any] = {}
         self._enough = FEW
@@ -96,6 +108,8 @@ class Standing(Combiner):
         """All stores that are still of use; the others are forgotten."""
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
+        if self._bulk is not None and len(view) * self._bulk.slices > len(view.table):
+            return self._bulk.store.reduce(partials, states, view)
         if self._ledger is None or self._ledger.partials.partials != partials.partials:
             self.reset()
             self._ledger = Ledger(partials)
