@@ -136,3 +136,18 @@ def test_a_number_as_measure_tells_them_apart() -> None:
     tied = {"t": [5, 5, 5], "id": [1, 2, 3], "m": [True, True, True]}
     found = query(w.punctuation("m", measure="id")).run(tied).to_pylist()
     assert [(row["window"]["start_id"], row["window"]["end_id"]) for row in found] == [(1, 2), (2, 3), (3, 3)]
+
+
+def test_on_a_measure_that_stands_still() -> None:
+    """Windows with the same edges on the measure are numbered on, however many watermarks lie between."""
+    query = mt.windows(jump=w.delta("value", by=1, measure="meter")).aggregate(n=a.count()).by("k").on("t")
+    operator = query.operator()
+    found: dict[str, list[tuple[int, int, int]]] = {"x": [], "y": []}
+    for t in range(6):
+        meter = {"x": 7, "y": t // 2}  # x stands still, y moves on at every second time
+        operator.process([{"k": k, "t": t, "value": 2 * t, "meter": m} for k, m in meter.items()])
+        for row in operator.advance(t + 1).to_pylist():
+            window = row["window"]
+            found[row["k"]].append((window["start_meter"], window["end_meter"], window["ordinal"]))
+    assert found["x"] == [(7, 7, n) for n in range(5)]
+    assert found["y"] == [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0), (2, 2, 0)]

@@ -65,10 +65,10 @@ class Closed:
 
 @dataclass(slots=True)
 class Past:
-    """Windows of one query that expired with the last watermark: the edges (a, b) that they are known by.
+    """Windows of one query that expired: the edges (a, b) that they are known by, and how many there are.
 
     A tuple at the final time itself is in time, and may close one more window with the same edges:
-    these count before it.
+    these count before it. On a measure that stands still, any later tuple may.
     """
 
     key: Column
@@ -76,17 +76,18 @@ class Past:
     b: Any
     end: Column
     due: Column
+    count: Column
 
     @classmethod
     def of(cls, closed: Closed) -> Past:
         """These windows; types whose windows may have the same edges tell their starts."""
         a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
-        return cls(closed.key, a, b, closed.end, closed.due)
+        return cls(closed.key, a, b, closed.end, closed.due, np.ones(len(closed), dtype=np.int64))
 
     @classmethod
     def none(cls) -> Past:
         """No windows."""
-        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
 
     def __len__(self) -> int:
         return len(self.key)
@@ -96,7 +97,7 @@ class Past:
         """Bytes of all columns."""
         return sum(int(getattr(self, f.name).nbytes) for f in fields(self))
 
-    def keep(self, mask: Mask) -> Past:
+    def keep(self, mask: Mask | Column) -> Past:
         """Only these windows."""
         return Past(*(getattr(self, f.name)[mask] for f in fields(self)))
 
@@ -106,3 +107,26 @@ class Past:
             return other
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
         return Past(*(np.concatenate(pair) for pair in pairs))
+
+    def last_ones(self, certain: Column) -> Past:
+        """For each key the windows with the largest edges; those whose tuples are certain as one row.
+
+        On a measure edges never go back, so no other ones can come again. `certain` are the ranks,
+        by key, before which no tuple changes its place.
+        """
+        if not len(self):
+            return self
+        order = np.lexsort((self.end, self.b, self.a, self.key))
+        last = np.append(self.key[order][1:] != self.key[order][:-1], True)
+        top = np.empty(int(self.key.max()) + 1, dtype=np.int64)
+        top[self.key[order[last]]] = order[last]
+        mine = top[self.key]
+        found = self.keep((self.a == self.a[mine]) & (self.b == self.b[mine]))
+        fixed = found.end < certain[found.key]
+        settled = found.keep(fixed)
+        keys, place = np.unique(settled.key, return_inverse=True)
+        one = np.zeros(len(keys), dtype=np.int64)
+        one[place] = np.arange(len(settled))
+        joined = settled.keep(one)
+        joined.count = np.bincount(place, weights=settled.count, minlength=len(keys)).astype(np.int64)
+        return joined.join(found.keep(~fixed))

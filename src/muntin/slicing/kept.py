@@ -249,12 +249,14 @@ class KeptSlicer:
     def _expire(self) -> None:
         """Forget the windows that no tuple can change, but for the edges of the last ones."""
         final = self.manager.final
-        repeating = {q.name for q in self.manager.live.driven if q.window.repeats}
+        windows = {q.name: q.window for q in self.manager.live.driven}
         for name, closed in self.closed.items():
             self.closed[name] = closed.keep(closed.due > final)
-            if name in repeating:
+            if windows[name].repeats:
                 past = self.past.get(name, Past.none()).join(Past.of(closed.keep(closed.due <= final)))
-                self.past[name] = past.keep(past.due == final)
+                certain = self.tuples.committed.rank
+                on_measure = windows[name].on_measure
+                self.past[name] = past.last_ones(certain) if on_measure else past.keep(past.due == final)
 
     def _tuples_needed_from(self) -> Column:
         kept, manager = self.tuples, self.manager

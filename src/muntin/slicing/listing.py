@@ -185,6 +185,7 @@ def list_driven(number: int, closed: Closed, past: Past, table: SliceTable, keys
 
 def _ordinals(past: Past, key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
     """Tell windows with the same edges apart (tuples at one time may make several), in their order."""
+    count = np.concatenate([past.count, np.ones(len(key), dtype=np.int64)])
     if len(past):
         before = np.full(len(past), -1, dtype=np.int64)
         lo, hi = np.concatenate([before, lo]), np.concatenate([before, hi])
@@ -194,7 +195,7 @@ def _ordinals(past: Past, key: Column, a: Column, b: Column, lo: Column, hi: Col
     same[1:] = True
     for column in (key, a, b):
         same[1:] &= column[order[1:]] == column[order[:-1]]
-    place = np.arange(len(order), dtype=np.int64)
+    place = np.cumsum(count[order]) - count[order]  # how many windows come before
     begins = np.maximum.accumulate(np.where(same, 0, place)) if len(order) else place
     ordinal = np.empty(len(order), dtype=np.int64)
     ordinal[order] = place - begins
