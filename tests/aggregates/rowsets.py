@@ -52,6 +52,10 @@ class Rowset:
         states = {p: p.take(self.states[p], rows) for p in self.partials}
         return self.of(states, [self.content[i] for i in index])
 
+    def cut(self, low: int, high: int) -> "Rowset":
+        states = {p: p.cut(self.states[p], low, high) for p in self.partials}
+        return self.of(states, self.content[low:high])
+
     def reduce(self, rows: list[int] | None, ranges: list[tuple[int, int]]) -> "Rowset":
         lo, hi = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
         index = None if rows is None else np.array(rows, dtype=np.int64)

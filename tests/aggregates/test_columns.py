@@ -34,9 +34,12 @@ def test_any_tree_of_reductions_equals_recomputation(
     rowset.check()
     for _ in range(data.draw(st.integers(0, 3))):
         size = len(rowset.content)
-        step = data.draw(st.sampled_from(["take", "ranges", "gather", "snapshot"]))
+        step = data.draw(st.sampled_from(["take", "cut", "ranges", "gather", "snapshot"]))
         if step == "take":
             rowset = rowset.take(data.draw(st.permutations(range(size))))
+        elif step == "cut":
+            at = data.draw(st.integers(0, size))
+            rowset = rowset.cut(at, size).join(rowset.cut(0, at))
         elif step == "ranges":
             rowset = rowset.reduce(None, data.draw(ranges(size)))
         elif step == "gather" and size:

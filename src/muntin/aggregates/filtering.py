@@ -82,6 +82,9 @@ class _OverSome(Partial):
     def take(self, state: State, index: Ints) -> State:
         return self.partial.take(state, index)
 
+    def cut(self, state: State, low: int, high: int) -> State:
+        return self.partial.cut(state, low, high)
+
     def size(self, state: State) -> int:
         return self.partial.size(state)
 

@@ -99,6 +99,12 @@ class Best(Partial):
 
         return state.at(*gather(state.offsets, None, index, index + 1))
 
+    def cut(self, state: BestItems, low: int, high: int) -> BestItems:
+        offsets = state.offsets[low : high + 1]
+        items = slice(offsets[0], offsets[-1])
+        by = None if state.by is None else state.by[items]
+        return BestItems(offsets - offsets[0], state.time[items], state.seq[items], by, state.payload[items])
+
     def size(self, state: BestItems) -> int:
         return len(state.offsets) - 1
 

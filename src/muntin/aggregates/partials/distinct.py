@@ -108,6 +108,12 @@ class Distinct(Partial):
     def take(self, state: DistinctItems, index: Ints) -> DistinctItems:
         return self.reduce(state, None, index, index + 1, (), ())
 
+    def cut(self, state: DistinctItems, low: int, high: int) -> DistinctItems:
+        offsets = state.offsets[low : high + 1]
+        items = slice(offsets[0], offsets[-1])
+        numbers = (state.time[items], state.seq[items], state.counts[items])
+        return DistinctItems(offsets - offsets[0], *numbers, tuple(column[items] for column in state.columns))
+
     def size(self, state: DistinctItems) -> int:
         return len(state.offsets) - 1
 

@@ -87,6 +87,9 @@ class ArrowExtremum(Partial):
     def take(self, state: pa.Array, index: Ints) -> pa.Array:
         return state.take(pa.array(index))
 
+    def cut(self, state: pa.Array, low: int, high: int) -> pa.Array:
+        return state[low:high]
+
     def size(self, state: pa.Array) -> int:
         return len(state)
 

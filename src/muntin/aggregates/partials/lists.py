@@ -89,6 +89,11 @@ class Collected(Partial):
     def take(self, state: Items, index: Ints) -> Items:
         return self.reduce(state, None, index, index + 1, (), ())
 
+    def cut(self, state: Items, low: int, high: int) -> Items:
+        offsets = state.offsets[low : high + 1]
+        items = slice(offsets[0], offsets[-1])
+        return Items(offsets - offsets[0], state.time[items], state.seq[items], state.values[items])
+
     def size(self, state: Items) -> int:
         return len(state.offsets) - 1
 

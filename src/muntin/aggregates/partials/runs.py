@@ -173,6 +173,11 @@ class SortedRuns(Partial):
     def take(self, state: Runs, index: Ints) -> Runs:
         return Pieces(state, None, index, index + 1).merged()
 
+    def cut(self, state: Runs, low: int, high: int) -> Runs:
+        offsets = state.offsets[low : high + 1]
+        items = slice(offsets[0], offsets[-1])
+        return Runs(offsets - offsets[0], state.keys[items], state.upto[items])
+
     def size(self, state: Runs) -> int:
         return len(state.offsets) - 1
 

@@ -127,6 +127,9 @@ class Sketched(Partial):
     def take(self, state: Objects, index: Ints) -> Objects:
         return state[index]
 
+    def cut(self, state: Objects, low: int, high: int) -> Objects:
+        return state[low:high]
+
     def size(self, state: Objects) -> int:
         return len(state)
 

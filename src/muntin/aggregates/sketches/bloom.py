@@ -80,6 +80,9 @@ class FilterBits(Partial):
     def take(self, state: Words, index: Ints) -> Words:
         return state[index]
 
+    def cut(self, state: Words, low: int, high: int) -> Words:
+        return state[low:high]
+
     def size(self, state: Words) -> int:
         return len(state)
 
