@@ -73,13 +73,26 @@ def explain(
 
 @bench.command("core")
 def bench_core(
-    tuples: Annotated[int, typer.Option(help="How many tuples each workload has.", min=100_000)] = 4_000_000,
+    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=100_000)] = 4_194_304,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Workloads whose names begin so, as W2; repeat for several.")
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Tuples in a batch; M1 and M2 have 65,536.", min=1)] = 1_048_576,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the rates into this file (.svg, .png).")] = None,
 ) -> None:
-    """Throughput of the core, beside `np.add.reduceat` in the same run."""
-    from muntin.bench.core import run_core
+    """Throughput of the core, beside limits of the machine in the same run."""
+    from muntin.bench.core_report import draw, run_core
 
-    run_core(tuples, json, Console())
+    form = "json" if json else "markdown" if markdown else "table"
+    try:
+        found = run_core(tuples, tuple(only or ()), batch, Console(), form)
+    except MuntinError as error:
+        _fail(error)
+    else:
+        if plot is not None:
+            draw(found, plot)
 
 
 @bench.command("aggregates")

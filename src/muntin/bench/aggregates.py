@@ -28,7 +28,7 @@ from muntin.bench.aggregate_results import (
     session_ranges,
     tumbling_ranges,
 )
-from muntin.bench.core import BATCH, PER_SECOND, SECOND, generate
+from muntin.bench.streams import BATCH, PER_SECOND, SECOND, generate
 from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
 from muntin.windows import count, session, tumbling
