@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 import statistics
 import subprocess
 import sys
+from decimal import Decimal
 
 import pytest
 
@@ -69,6 +71,15 @@ def test_integer_sums_do_not_wrap(compiled: bool) -> None:
         store.query_range(1, 3)
     store.evict()
     assert store.query() == 0
+
+
+def test_prefix_sums_of_decimals() -> None:
+    cents = monoid(operator.add, identity=Decimal(0), invert=operator.sub)
+    store = Prefix(cents)
+    store.insert_many(range(10_000), [Decimal("0.1")] * 10_000)
+    assert store.query_range(3, 9_003) == Decimal("900.0")
+    store.evict_before(9_999)
+    assert store.query() == Decimal("0.1")
 
 
 def test_user_functions_are_compiled_if_they_can_be() -> None:

@@ -100,7 +100,7 @@ def test_bulks_with_repeats_and_known_times(arity: int) -> None:
             assert store.query() == oracle.query()
 
 
-@pytest.mark.parametrize("kind", [TwoStacksLite, DabaLite, FlatFAT, FiBA])
+@pytest.mark.parametrize("kind", [TwoStacksLite, DabaLite, FlatFAT, FiBA, Lazy])
 def test_grow_to_a_million_and_shrink_to_nothing(kind: type[Store]) -> None:
     n = 1_000_000
     store = kind("last", arity=4) if kind is FiBA else kind("last")
@@ -118,6 +118,18 @@ def test_grow_to_a_million_and_shrink_to_nothing(kind: type[Store]) -> None:
         store.evict()
     store.check_invariants()
     assert store.query() is None
+
+
+def test_prefix_sums_grow_to_a_million_and_shrink_to_nothing() -> None:
+    n = 1_000_000
+    store = Prefix("sum", dtype="int64")
+    store.insert_many(np.arange(n), np.full(n, 2**40))
+    assert (len(store), store.query()) == (n, n * 2**40)
+    assert store.query_range(7, n // 2) == (n // 2 - 7) * 2**40
+    for left in (n // 2, 1000, 1, 0):
+        store.evict_before(n - left)
+        assert (len(store), store.query()) == (left, left * 2**40 if left else None)
+    store.check_invariants()
 
 
 def test_late_bulk_into_a_large_tree() -> None:

@@ -131,15 +131,16 @@ REMOVE_TUPLES = (
 MANY_SLICES = 64
 """From here on a tree over the slices costs less than walking over those of each window."""
 
-STANDS_FROM = 65_536
-"""From so many slices per window, following those that changed costs less than looking at all of them."""
+STANDS_FROM = 131_072
+"""From so many slices per window, times aggregates, following what changed costs less than walking."""
 
 STANDS_FROM_IN_PYTHON = 1_024
 """The same where the user's functions combine."""
 
 
 def _stands(w: Workload) -> bool:
-    return w.slices_per_window >= (STANDS_FROM_IN_PYTHON if w.user_defined else STANDS_FROM)
+    in_python = w.slices_per_window * len(w.user_defined)
+    return w.slices_per_window * len(w.aggregates) >= STANDS_FROM or in_python >= STANDS_FROM_IN_PYTHON
 
 
 STORE = (

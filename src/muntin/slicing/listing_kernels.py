@@ -76,6 +76,8 @@ def periodic_windows(
                     count += 1
                     done = k
                     k += 1
+                if done == k_upto:  # the rows that are left lie in windows that are listed, or in later ones
+                    break
                 i += 1
                 if not drivers and i < end and first[i] < (done + 1) * step + base:
                     i = gallop(first, i, end, (done + 1) * step + base)

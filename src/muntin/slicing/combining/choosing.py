@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from muntin.planning.plan import Plan
-from muntin.planning.rules import STANDS_FROM, STANDS_FROM_IN_PYTHON
 from muntin.slicing.combining.base import Combiner, Either, Lazy
 from muntin.slicing.combining.fingers import Fingers
 from muntin.slicing.combining.flatfat import FlatFAT
@@ -12,8 +11,8 @@ from muntin.slicing.combining.queues import Queues
 from muntin.slicing.combining.standing import Bulk
 from muntin.stores import DabaLite, TwoStacksLite
 
-WINDOWS = 32
-"""So many windows at one watermark make a store that stands as slow as one that begins anew."""
+BULK, BULK_IN_PYTHON = 2048, 256
+"""Up to so many slices per window of a watermark, a store that begins anew is quicker."""
 
 
 def combiner(plan: Plan) -> Combiner:
@@ -34,5 +33,5 @@ def _bulk(plan: Plan) -> Bulk | None:
     """What completes many windows at one watermark, beside a store that the plan chose."""
     if plan.forced:
         return None
-    slices = STANDS_FROM_IN_PYTHON if plan.workload.user_defined else STANDS_FROM
-    return Bulk(Either(Prefix() if plan.workload.exact else FlatFAT()), slices // WINDOWS)
+    slices = BULK_IN_PYTHON if plan.workload.user_defined else BULK
+    return Bulk(Either(Prefix() if plan.workload.exact else FlatFAT()), slices)

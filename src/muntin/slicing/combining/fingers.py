@@ -27,18 +27,18 @@ FAR = 2**62
 class Change:
     """How a tree becomes one of other slices: drop some in front, others anywhere, insert new ones.
 
-    `place`: where each of the slices stands in the tree then. `gone`: places there until now. `new`:
-    positions among the slices.
+    `place`: where each of the slices stands in the tree then; None if the new ones stand behind all
+    others. `gone`: places there until now. `new`: positions among the slices.
     """
 
-    place: Column
+    place: Column | None
     front: int
     gone: Column
     new: Column
 
 
 class FingerTree:
-    """The slices of a key in a tree; `place` is the time at which each stands there.
+    """The slices of a key in a tree, each at a time that is its place there.
 
     Places are made up: where tuples have the same time, several slices may begin with it.
     """
@@ -50,39 +50,60 @@ class FingerTree:
         """Begin with an empty tree."""
         self.store = FiBA(NUMBERS, arity=ARITY, compiled=False)
         self.contents = NO_CONTENTS
-        self.place = NO_CONTENTS.first
+        self._room = np.zeros(16, dtype=np.int64)
+        self._start = 0
+
+    @property
+    def place(self) -> Column:
+        """Where each slice stands."""
+        return self._room[self._start : self._start + len(self.contents)]
 
     def change(self, contents: Contents) -> Change:
         """What to do so that these slices stand in the tree."""
-        held = self.contents
+        held, place = self.contents, self.place
         front = int(np.searchsorted(held.first, contents.first[0]))
         count = len(held) - front
-        if count <= len(contents) and held.part(front, len(held)).same(contents.part(0, count)).all():
-            last = int(self.place[-1]) if len(held) else 0
-            behind = last + APART * np.arange(1, len(contents) - count + 1)
-            place: Column | None = np.concatenate([self.place[front:], behind])
-            gone, new = NO_CONTENTS.first, np.arange(count, len(contents))
+        if count <= len(contents) and held.part(front, len(held)).equals(contents.part(0, count)):
+            new = np.arange(count, len(contents))
+            if not len(held) or place[-1] + APART * len(new) < FAR:
+                return Change(None, front, NO_CONTENTS.first, new)
+            found = None
         else:
             old = counterparts(held.first, contents.first)
-            place = places(self.place, old)
-            same = old >= 0
-            same[same] = held.at(old[same]).same(contents.at(np.flatnonzero(same)))
-            front = int(old[same][0]) if same.any() else len(held)
-            gone = np.setdiff1d(self.place[front:], self.place[old[same]], assume_unique=True)
-            new = np.flatnonzero(~same)
-        if place is None or max(-int(place[0]), int(place[-1])) >= FAR:
+            found = places(place, old)
+        if found is None or max(-int(found[0]), int(found[-1])) >= FAR:
             self.restart()
-            return Change(APART * np.arange(len(contents)), 0, NO_CONTENTS.first, np.arange(len(contents)))
-        return Change(place, front, gone, new)
+            return Change(None, 0, NO_CONTENTS.first, np.arange(len(contents)))
+        same = old >= 0
+        same[same] = held.at(old[same]).same(contents.at(np.flatnonzero(same)))
+        front = int(old[same][0]) if same.any() else len(held)
+        gone = np.setdiff1d(place[front:], place[old[same]], assume_unique=True)
+        return Change(found, front, gone, np.flatnonzero(~same))
 
     def apply(self, contents: Contents, change: Change, partials: list[Numbered]) -> None:
         """Evict and insert; these are the partials of the new slices."""
+        place = self.place
         if change.front:
-            self.store.evict_before(int(self.place[change.front - 1]) + 1)
-        for place in change.gone.tolist():
-            self.store.evict(place)
-        self.contents, self.place = contents, change.place
-        self.store.insert_many(change.place[change.new].tolist(), partials)
+            self.store.evict_before(int(place[change.front - 1]) + 1)
+        for time in change.gone.tolist():
+            self.store.evict(time)
+        if change.place is None:
+            last = int(place[-1]) if len(place) else 0
+            self._start += change.front
+            self._follow(place[change.front :], last + APART * np.arange(1, len(change.new) + 1))
+        else:
+            self._room, self._start = change.place, 0
+        self.contents = contents
+        self.store.insert_many(self.place[change.new].tolist(), partials)
+
+    def _follow(self, before: Column, behind: Column) -> None:
+        """Put places behind those that are there, where there is room: O(1) amortised each."""
+        end = self._start + len(before)
+        if end + len(behind) > len(self._room):
+            room = np.empty(2 * (len(before) + len(behind)), dtype=np.int64)
+            room[: len(before)] = before
+            self._room, self._start, end = room, 0, len(before)
+        self._room[end : end + len(behind)] = behind
 
 
 def counterparts(old: Column, new: Column) -> Column:

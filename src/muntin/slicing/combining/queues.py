@@ -43,23 +43,24 @@ class QueueGroup(Group):
         self.lo, self.hi = view.lo[windows], view.hi[windows]
         self.start = int(self.lo.min())
         end = int(self.hi.max())
-        self.rows = view.row(np.arange(self.start, end))
-        self.contents = Contents.of(view, slice(self.start, end) if view.rows is None else self.rows)
+        rows = slice(self.start, end)
+        self.contents = Contents.of(view, rows if view.rows is None else view.rows[rows])
         self.known = self._matching()
+        self.new = view.row(np.arange(self.start + self.known, end))
 
     def _matching(self) -> int:
         """Entries of the queue that are the first rows here; if one changed, the queue begins anew."""
         queue, held = self.queue, self.queue.contents
         passed = int(np.searchsorted(held.first, self.contents.first[0]))
         count = min(len(held) - passed, len(self.contents))
-        if not held.part(passed, passed + count).same(self.contents.part(0, count)).all():
+        if not held.part(passed, passed + count).equals(self.contents.part(0, count)):
             queue.restart()
             passed = count = 0
         self.base = queue.front + passed  # the entry of the first row here
         return count
 
     def wanted(self) -> Column:
-        return self.rows[self.known :]
+        return self.new
 
     def serve(self, partials: list[Numbered]) -> Iterator[tuple[int, Numbered]]:
         queue, store, base = self.queue, self.queue.store, self.base

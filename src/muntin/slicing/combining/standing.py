@@ -38,7 +38,9 @@ class Contents:
     def of(cls, view: View, rows: slice | Column) -> Contents:
         """Of these rows of the table."""
         table = view.table
-        return cls(table.first[rows], table.n[rows], table.mark[rows])
+        found = cls(table.first[rows], table.n[rows], table.mark[rows])
+        # A view keeps the whole table alive, also after the key fell silent.
+        return found if 2 * len(found) > len(table) else found.at(np.arange(len(found)))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -50,6 +52,12 @@ class Contents:
     def at(self, index: Column) -> Contents:
         """The slices at these positions."""
         return Contents(self.first[index], self.n[index], self.mark[index])
+
+    def equals(self, other: Contents) -> bool:
+        """Whether all slices of two stretches of the same length are the same."""
+        from muntin.slicing.combining.standing_kernels import same_slices
+
+        return bool(same_slices(self.first, self.n, self.mark, other.first, other.n, other.mark))
 
     def same(self, other: Contents) -> Mask:
         """Slice by slice."""
