@@ -81,18 +81,40 @@ def bench_core(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the rates into this file (.svg, .png).")] = None,
+    read: Annotated[
+        Path | None, typer.Option(help="Show what --json wrote instead of measuring.", exists=True)
+    ] = None,
 ) -> None:
     """Throughput of the core, beside limits of the machine in the same run."""
-    from muntin.bench.core_report import draw, run_core
+    from muntin.bench.core_report import draw, read_measurements, run_core, show
 
-    form = "json" if json else "markdown" if markdown else "table"
+    console = Console()
+    quiet = Console(stderr=True)  # what is being measured goes there: the output may be a file
     try:
-        found = run_core(tuples, tuple(only or ()), batch, Console(), form)
+        found = read_measurements(read) if read else run_core(tuples, tuple(only or ()), batch, quiet)
     except MuntinError as error:
         _fail(error)
     else:
+        show(found, console, "json" if json else "markdown" if markdown else "table")
         if plot is not None:
             draw(found, plot)
+
+
+@bench.command("peers")
+def bench_peers(
+    tuples: Annotated[int, typer.Option(help="How many tuples a query reads.", min=100_000)] = 2_000_000,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Queries whose names begin so, as P2; repeat for several.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Muntin beside polars and DuckDB."""
+    from muntin.bench.peers import run_peers
+
+    try:
+        run_peers(tuples, tuple(only or ()), json, Console())
+    except MuntinError as error:
+        _fail(error)
 
 
 @bench.command("aggregates")

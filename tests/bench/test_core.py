@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from muntin import aggregates as a
-from muntin.bench.core import Measurement, measure
-from muntin.bench.core_report import as_markdown, draw, read_measurements, run_core
+from muntin.bench.core import measure
+from muntin.bench.core_report import as_markdown, draw, read_measurements, run_core, show
 from muntin.bench.expected import expected, recomputed
 from muntin.bench.streams import Arrivals, Shape
-from muntin.bench.workloads import Workload, chosen, workloads
+from muntin.bench.workloads import Workload, workloads
 from muntin.dsl import windows
 from muntin.errors import QueryError
 from muntin.windows import count, session, sliding, tumbling
@@ -80,7 +80,7 @@ def test_results_of_a_query_that_does_not_exist_fail() -> None:
 def test_json_markdown_and_plot_show_the_same_workloads(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     with found.open("w") as file:
-        run_core(5_000, ("W3",), 5_000, Console(file=file, width=80), "json")
+        show(run_core(5_000, ("W3",), 5_000, Console(file=file)), Console(file=file, width=80), "json")
     read = read_measurements(found)
     assert [m.workload for m in read] == ["W3 1 s", "W3 100 ms"]
     assert [one["goal"] for one in json.loads(found.read_text())] == [250, 150]
@@ -88,17 +88,16 @@ def test_json_markdown_and_plot_show_the_same_workloads(tmp_path: Path) -> None:
     assert len(lines) == 4
     assert len({line.count("|") for line in lines}) == 1
     draw(read, tmp_path / "found.svg")
-    assert "W3 100 ms" in (tmp_path / "found.svg").read_text()
+    assert (tmp_path / "found.svg").read_text().count("W3 100 ms") == 1
 
 
 def test_a_table_of_80_characters_cuts_no_number_off(capsys: pytest.CaptureFixture[str]) -> None:
-    run_core(5_000, ("W6",), 5_000, Console(width=80))
+    show([measure(named("W6"), 5_000, 5_000, rounds=1)], Console(width=80))
     shown = capsys.readouterr().out
     assert "…" not in shown
     assert "combines" in shown
 
 
 def test_an_unknown_workload_is_told() -> None:
-    assert {type(one) for one in (measure(w, 2_000, 500, 1) for w in chosen(("W4",)))} == {Measurement}
     with pytest.raises(QueryError, match="no workload begins with W9; there are M1"):
         run_core(1_000, ("W9",), 1_000, Console())

@@ -16,33 +16,35 @@ from muntin.bench.streams import BATCH, PER_SECOND
 from muntin.bench.workloads import chosen
 from muntin.errors import QueryError
 
-__all__ = ["as_markdown", "draw", "read_measurements", "run_core"]
+__all__ = ["as_markdown", "draw", "read_measurements", "run_core", "show"]
 
 COLUMNS = ("M/s", "goal", "Scotty", "reduceat", "copy", "slices", "windows", "combines", "MB")
 _WIDE = 110
 """A terminal of so many characters has room for what the workloads are."""
 
 
-def run_core(
-    tuples: int, only: tuple[str, ...], batch: int, console: Console, form: str = "table"
-) -> list[Measurement]:
-    """Measure the workloads that are asked for, and print them as a `table`, `json` or `markdown`."""
+def run_core(tuples: int, only: tuple[str, ...], batch: int, console: Console) -> list[Measurement]:
+    """Measure the workloads that are asked for."""
     workloads = chosen(only)
     if not workloads:
         raise QueryError(f"no workload begins with {', '.join(only)}; there are M1, M2 and W1 to W7")
     found = []
     for workload in workloads:
-        if form == "table" and console.is_terminal:
-            console.print(f"{workload.name}: {workload.told}", style="dim", end="\r")
+        if console.is_terminal:
+            console.print(f"{workload.name}: {workload.told}", style="dim", end="\r", soft_wrap=True)
         found.append(measure(workload, tuples, batch))
+    return found
+
+
+def show(found: Sequence[Measurement], console: Console, form: str = "table") -> None:
+    """Print measurements as a `table`, `json` or `markdown`."""
     if form == "json":
         console.print_json(json.dumps([asdict(m) for m in found]))
     elif form == "markdown":
         console.print(as_markdown(found), highlight=False, markup=False, soft_wrap=True)
     else:
         console.print(_table(found, told=console.width >= _WIDE))
-        console.print(_legend(tuples, batch))
-    return found
+        console.print(_legend(found))
 
 
 def read_measurements(path: Path) -> list[Measurement]:
@@ -116,7 +118,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
 
 
-def _legend(tuples: int, batch: int) -> str:
+def _legend(found: Sequence[Measurement]) -> str:
+    tuples, batch = min(m.tuples for m in found), max(m.batch for m in found)
     return (
         f"M/s: million tuples per second of CPU time, the best of {ROUNDS} runs after one that compiles. "
         f"{tuples:,} tuples (W6 twice as many), {PER_SECOND:,} per second of event time (W6: one per key), "
@@ -124,5 +127,5 @@ def _legend(tuples: int, batch: int) -> str:
         "np.add.reduceat over the sorted tuples with the slices known. copy: as a part of the rate "
         "of a copy of the columns. slices: at most, between two batches. combines: per tuple. "
         "MB: growth of resident memory at the peak, results of a batch included. "
-        "The windows and the sum of their results were checked for every query of every run."
+        "The windows and the sum of their results were checked for every query of every run that was timed."
     )
