@@ -122,18 +122,30 @@ def test_transcripts(transcript: Transcript) -> None:
 
 
 @given(scenarios())
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=settings.default.max_examples // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_everything_against_the_oracle(scenario: Scenario) -> None:
     check(scenario, PackedEngine)
 
 
 @given(scenarios(("time", "session")))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=settings.default.max_examples // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_windows_that_need_no_tuples_against_the_oracle(scenario: Scenario) -> None:
     check(scenario, PackedEngine)
 
 
 @given(scenarios(early=True))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=settings.default.max_examples // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_early_results_against_the_oracle(scenario: Scenario) -> None:
     check(scenario, PackedEngine)

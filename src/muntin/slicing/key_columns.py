@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from muntin.errors import DataError
+from muntin.slicing.key_index import KeyIndex, is_indexable
 
 Codes = npt.NDArray[np.int64]
 
@@ -30,6 +31,7 @@ class KeyColumn:
     kind: pa.DataType
     known: pa.Array
     originals: pa.Array | None = None
+    index: KeyIndex | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, kind: pa.DataType) -> KeyColumn:
@@ -37,7 +39,7 @@ class KeyColumn:
         storage = _storage(kind)
         if storage is None:
             return cls(kind, pa.array([], pa.large_string()), pa.array([], kind))
-        return cls(kind, pa.array([], storage))
+        return cls(kind, pa.array([], storage), index=KeyIndex() if is_indexable(storage) else None)
 
     def __len__(self) -> int:
         return len(self.known)
@@ -51,7 +53,7 @@ class KeyColumn:
         """The code of each value, and the column with those that it did not know."""
         column = plain_array(column)
         if self.originals is None:
-            known, codes = lookup(self.known, _normal(column, self.known.type))
+            known, codes = lookup(self.known, _normal(column, self.known.type), self.index)
             return replace(self, known=known), codes
         known, codes = lookup(self.known, _texts(column))
         fresh, where = np.unique(codes, return_index=True)
@@ -89,8 +91,10 @@ def _decoded(column: pa.DictionaryArray) -> pa.Array:
     return plain.dictionary_decode().cast(column.dictionary.type)
 
 
-def lookup(known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
+def lookup(known: pa.Array, column: pa.Array, index: KeyIndex | None = None) -> tuple[pa.Array, Codes]:
     """Codes of the column's values in `known`, which grows by the values it lacks."""
+    if index is not None and not column.null_count:
+        return index.encode(known, column)
     encoded = column.dictionary_encode(null_encoding="encode")
     fresh = encoded.dictionary
     codes = pc.index_in(fresh, value_set=known)

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.key_columns import KeyColumn, lookup, plain_type
+from muntin.slicing.key_columns import KeyColumn, plain_type
+from muntin.slicing.key_index import KeyIndex
 
 Ids = npt.NDArray[np.int64]
 
@@ -31,6 +32,7 @@ class KeyTable:
         self.types = tuple(plain_type(kind) for kind in types)
         self._columns = [KeyColumn.of(kind) for kind in self.types]
         self._pairs: list[pa.Array] = [pa.array([], type=pa.int64()) for _ in types[1:]]
+        self._indexes = [KeyIndex() for _ in types[1:]]
 
     def __len__(self) -> int:
         if not self.types:
@@ -51,7 +53,9 @@ class KeyTable:
                 ids = codes
             else:
                 pair = pa.array((ids << 32) | codes)
-                self._pairs[position - 1], ids = lookup(self._pairs[position - 1], pair)
+                self._pairs[position - 1], ids = self._indexes[position - 1].encode(
+                    self._pairs[position - 1], pair
+                )
         assert ids is not None
         return ids
 

@@ -1,0 +1,81 @@
+"""Integer keys: a compiled hash table beside the values that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types as t
+
+Codes = npt.NDArray[np.int64]
+
+_SMALLEST = 1024
+
+
+def is_indexable(kind: pa.DataType) -> bool:
+    """Whether values of this type are stored as integers of up to 64 bits, one for each value."""
+    return bool(t.is_integer(kind) or (t.is_temporal(kind) and not t.is_interval(kind)))
+
+
+class KeyIndex:
+    """Finds the codes of integers, or of what is stored as such.
+
+    Every entry is compared with the value that it stands for, and a table made for other known values
+    is made anew. So it may be shared by all that is made from one `KeyColumn`, and nothing has to be
+    put back when a step fails.
+
+    >>> index = KeyIndex()
+    >>> known, codes = index.encode(pa.array([7, 5]), pa.array([5, 9, 5, 7]))
+    >>> known.to_pylist(), codes.tolist()
+    ([7, 5, 9], [1, 2, 1, 0])
+    """
+
+    def __init__(self) -> None:
+        self._known: pa.Array | None = None
+        self._slots = np.zeros(0, dtype=np.int64)
+
+    def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
+        """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
+        from muntin.slicing.key_kernels import find_codes
+
+        if known is not self._known:
+            self._build(known, _SMALLEST)
+        values = _stored(column)
+        codes = np.empty(len(values), dtype=np.int64)
+        done = 0
+        while True:
+            first = np.empty(len(self._slots) // 2, dtype=np.int64)
+            done, added = find_codes(values, _stored(known), _null_in(known), self._slots, done, codes, first)
+            if added:
+                known = pa.concat_arrays([known, column.take(pa.array(first[:added]))])
+            if done == len(values):
+                self._known = known
+                return known, codes
+            self._build(known, 4 * len(self._slots))
+
+    def _build(self, known: pa.Array, smallest: int) -> None:
+        """A table with room for twice as many entries, at least."""
+        from muntin.slicing.key_kernels import fill
+
+        self._known = None  # until the table is whole
+        self._slots = np.full(max(smallest, 1 << (4 * len(known)).bit_length()), -1, dtype=np.int64)
+        fill(_stored(known), _null_in(known), self._slots)
+        self._known = known
+
+
+def _null_in(known: pa.Array) -> int:
+    """The code of the null, or -1."""
+    return int(np.argmax(known.is_null().to_numpy(zero_copy_only=False))) if known.null_count else -1
+
+
+def _stored(array: pa.Array) -> npt.NDArray[np.int64]:
+    """The integers that the values are stored as; anything for a null."""
+    if not len(array):
+        return np.zeros(0, dtype=np.int64)
+    dtype = np.dtype(f"{'u' if t.is_unsigned_integer(array.type) else 'i'}{array.type.bit_width // 8}")
+    raw = np.frombuffer(array.buffers()[1], dtype, count=array.offset + len(array))[array.offset :]
+    stored: npt.NDArray[np.int64] = raw.astype(np.int64, copy=False)
+    # Kernels are compiled once, for read-only arrays: most are views of Arrow's memory.
+    stored = stored.view()
+    stored.flags.writeable = False
+    return stored

@@ -1,0 +1,64 @@
+"""Compiled: codes of integers in an open hash table."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True, nogil=True)
+def place(value: int, size: int) -> np.int64:
+    """Where to look first, in a table whose size is a power of two."""
+    mixed = np.uint64(value) * MIX
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
+
+
+@njit(cache=True, nogil=True)
+def fill(known: Ints, absent: int, slots: Ints) -> None:
+    """Enter the codes of all values but the null, which has the code `absent`."""
+    for code in range(known.shape[0]):
+        if code != absent:
+            at = place(known[code], slots.shape[0])
+            while slots[at] >= 0:
+                at = (at + 1) & (slots.shape[0] - 1)
+            slots[at] = code
+
+
+@njit(cache=True, nogil=True)
+def find_codes(
+    values: Ints, known: Ints, absent: int, slots: Ints, begin: int, codes: Ints, first: Ints
+) -> tuple[int, int]:
+    """The code of each value from `begin` on; new ones get the next codes, and `first` where they are.
+
+    Stops when the table is half full: returns how far it came, and how many values are new.
+    """
+    size = slots.shape[0]
+    old = known.shape[0]
+    added = 0
+    room = size // 2 - old
+    for i in range(begin, values.shape[0]):
+        value = values[i]
+        at = place(value, size)
+        while True:
+            code = slots[at]
+            if code < 0:
+                break
+            if code != absent:
+                held = known[code] if code < old else values[first[code - old]]
+                if held == value:
+                    break
+            at = (at + 1) & (size - 1)
+        if code < 0:
+            if added >= room:
+                return i, added
+            code = old + added
+            slots[at] = code
+            first[added] = i
+            added += 1
+        codes[i] = code
+    return values.shape[0], added
