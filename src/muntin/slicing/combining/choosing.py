@@ -11,8 +11,8 @@ from muntin.slicing.combining.queues import Queues
 from muntin.slicing.combining.standing import Bulk
 from muntin.stores import DabaLite, TwoStacksLite
 
-BULK, BULK_IN_PYTHON = 2048, 256
-"""Up to so many slices per window of a watermark, a store that begins anew is quicker."""
+BULK = {"two_stacks": (256, 16), "fiba": (2048, 256)}
+"""Up to so many slices per window of a watermark a store that begins anew is quicker: numbers, Python."""
 
 
 def combiner(plan: Plan) -> Combiner:
@@ -22,7 +22,7 @@ def combiner(plan: Plan) -> Combiner:
     if plan.store == "two_stacks":
         return Queues(TwoStacksLite, _bulk(plan))
     if plan.store == "daba":
-        return Queues(DabaLite, _bulk(plan))
+        return Queues(DabaLite)  # which is never chosen, only forced
     if plan.store == "fiba":
         return Fingers(_bulk(plan))
     store = Prefix() if plan.store == "prefix" else FlatFAT()
@@ -33,5 +33,5 @@ def _bulk(plan: Plan) -> Bulk | None:
     """What completes many windows at one watermark, beside a store that the plan chose."""
     if plan.forced:
         return None
-    slices = BULK_IN_PYTHON if plan.workload.user_defined else BULK
+    slices = BULK[plan.store][1 if plan.workload.user_defined else 0]
     return Bulk(Either(Prefix() if plan.workload.exact else FlatFAT()), slices)
