@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from muntin.aggregates.base import Aggregate, Bound
 from muntin.aggregates.udaf import UserDefined
@@ -12,7 +13,7 @@ from muntin.windows import Count, Cumulate, Periodic, Session
 from muntin.windows.base import Context, Window
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workload:
     """Stream order, aggregate properties, measures and window contexts of a query."""
 
@@ -77,7 +78,7 @@ class Workload:
         found = {"count" if isinstance(w, Count) else w.measure or "time": None for _, w in self.windows}
         return tuple(found)
 
-    @property
+    @cached_property
     def slices_per_window(self) -> float:
         """Slices that the longest periodic or count window is combined from."""
         windows = [w for _, w in self.windows]
