@@ -90,7 +90,7 @@ def draw(found: Sequence[Measurement], path: Path) -> None:
 
 
 def _table(found: Sequence[Measurement], told: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=0)
     for name in ("workload", "queries") if told else ("workload",):
         table.add_column(name, no_wrap=True)
     for name in COLUMNS:

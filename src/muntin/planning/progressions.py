@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import lcm
 
 import numpy as np
@@ -36,14 +37,19 @@ def fuse(found: Iterable[Progression]) -> list[Progression]:
     >>> fuse([(0, 2), (0, 6), (1, 6)])
     [(0, 2), (1, 6)]
     """
-    distinct = sorted({(o % p, p) for o, p in found}, key=lambda x: (x[1], x[0]))
+    return list(_fused(tuple(sorted({(p, o % p) for o, p in found}))))
+
+
+@lru_cache(maxsize=32)  # a plan and its edges ask for the same several times, and it is quadratic
+def _fused(by_period: tuple[tuple[int, int], ...]) -> tuple[Progression, ...]:
+    distinct = [(o, p) for p, o in by_period]
     offsets, periods = np.array(distinct, dtype=np.int64).reshape(-1, 2).T
     kept = np.ones(len(distinct), dtype=np.bool_)
     for i, (offset, period) in enumerate(distinct):
         if kept[i]:
             covered = (periods % period == 0) & ((offsets - offset) % period == 0)
             kept[i + 1 :] &= ~covered[i + 1 :]
-    return [pair for pair, keep in zip(distinct, kept.tolist(), strict=True) if keep]
+    return tuple(pair for pair, keep in zip(distinct, kept.tolist(), strict=True) if keep)
 
 
 def edges_per_unit(found: list[Progression]) -> float:
