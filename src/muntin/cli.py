@@ -117,6 +117,17 @@ def bench_peers(
         _fail(error)
 
 
+@bench.command("techniques")
+def bench_techniques(
+    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=100_000)] = 500_000,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """The window techniques that the papers compare with, beside Muntin."""
+    from muntin.bench.techniques import run_techniques
+
+    run_techniques(tuples, json, Console())
+
+
 @bench.command("aggregates")
 def bench_aggregates(
     tuples: Annotated[int, typer.Option(help="How many tuples each query reads.", min=100_000)] = 1_000_000,
