@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numba
+from numba import types
 from numba.core.errors import NumbaError
 
 if TYPE_CHECKING:
@@ -20,7 +21,21 @@ def jit(function: Any, *, hot: bool = False) -> Any:
     ``hot``: small and called often, so it becomes part of its callers.
     """
     without: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # ways in from outside
-    return numba.njit(**_OPTIONS, **without, forceinline=hot)(function)
+    return _one_for_all_values(numba.njit(**_OPTIONS, **without, forceinline=hot)(function))
+
+
+def _one_for_all_values(kernel: Any) -> Any:
+    """Compile `f(x, 0)` and `f(x, 1)` once, as `f(x, integer)`: Numba takes constants for types of their own.
+
+    It spares FiBA a third of its compilations.
+    """
+    template = kernel.get_call_template
+
+    def get_call_template(arguments: Any, keywords: Any) -> Any:
+        return template(tuple(types.unliteral(a) for a in arguments), keywords)
+
+    kernel.get_call_template = get_call_template
+    return kernel
 
 
 def jit_entry(function: Any, *, cache: bool) -> Any:
