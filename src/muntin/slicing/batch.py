@@ -65,14 +65,13 @@ class Batch:
         own = 3 * self.time.nbytes
         return own + sum(int(v.nbytes) for v in self.values.values())
 
-    def take(self, index: Column) -> Batch:
-        """The tuples at these positions."""
-        where = pa.array(index)
+    def take(self, index: Column | slice) -> Batch:
+        """The tuples at these positions; those of a range without a copy."""
         return Batch(
             None if self.ids is None else self.ids[index],
             self.time[index],
             self.seq[index],
-            {e: v.take(where) for e, v in self.values.items()},
+            {e: values_at(v, index) for e, v in self.values.items()},
         )
 
     def with_columns(self, types: Mapping[Expr, pa.DataType]) -> Batch:
@@ -86,7 +85,29 @@ class Batch:
 
     def order(self) -> Column:
         """Positions that sort the tuples by (key, time, arrival)."""
+        from muntin.slicing.sorting_kernels import ties_in_turn
+
+        if len(self) and self.extent.one_key:
+            # Quick on tuples that are nearly in order, and stable: ties stay as they are.
+            order = np.argsort(self.time, kind="stable")
+        else:
+            order = np.lexsort((self.time, self.key))
+        if isinstance(self.arrival, int) or ties_in_turn(order, self.key, self.time, self.seq):
+            return order
         return np.lexsort((self.seq, self.time, self.key))
+
+
+def values_at(column: pa.Array, index: Column | slice) -> pa.Array:
+    """The values at these positions."""
+    return column[index] if isinstance(index, slice) else column.take(pa.array(index))
+
+
+def ranges(begin: Column, size: Column) -> Column | slice:
+    """The positions of ranges one after the other; of a single one, the range itself."""
+    if len(begin) == 1:
+        return slice(int(begin[0]), int(begin[0] + size[0]))
+    offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    return np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
 
 
 def concat(batches: list[Batch]) -> Batch:

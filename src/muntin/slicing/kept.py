@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.expressions import Expr
-from muntin.slicing.batch import Batch
+from muntin.slicing.batch import Batch, ranges
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.slicer import slice_sorted
@@ -152,10 +152,9 @@ class KeptSlicer:
             edges.append((levels.key, levels.rank))
         size = reached[keys] - begin
         offsets = np.concatenate([[0], np.cumsum(size)])
-        position = np.repeat(kept.offsets[keys] + begin - kept.base[keys] - offsets[:-1], size)
-        index = position + np.arange(offsets[-1], dtype=np.int64)
-        if not len(index):
+        if not offsets[-1]:
             return
+        index = ranges(kept.offsets[keys] + begin - kept.base[keys], size)
         part = kept.batch.take(index)
         rank = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
         forced = self._forced(keys, begin, reached, offsets, edges)

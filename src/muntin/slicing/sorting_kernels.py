@@ -103,3 +103,13 @@ def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bo
         elif key[p] > key[q]:
             return False
     return True
+
+
+@njit(cache=True, nogil=True)
+def ties_in_turn(order: Ints, ids: Ints, time: Ints, seq: Ints) -> bool:
+    """Whether tuples of one key and time stand in order of arrival."""
+    for i in range(1, order.shape[0]):
+        p, q = order[i - 1], order[i]
+        if seq[p] > seq[q] and time[p] == time[q] and ids[p] == ids[q]:
+            return False
+    return True

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from muntin.slicing.batch import Batch, concat
+from muntin.slicing.batch import Batch, concat, ranges, values_at
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
@@ -133,7 +132,7 @@ class KeptTuples:
         if self.batch is not None and len(self.batch):
             new = concat([self.batch, new])
             fresh = np.concatenate([self.fresh, fresh])
-        order = sort_order(new)
+        order = new.order()
         self.batch = new.take(order)
         self.fresh = fresh[order]
         self._index(keys)
@@ -144,12 +143,6 @@ class KeptTuples:
 
         assert self.batch is not None
         self.offsets = key_offsets(self.batch.key, keys)
-
-    def ranks(self) -> Column:
-        """The rank of each kept tuple in its key."""
-        assert self.batch is not None
-        inside = np.arange(len(self.batch), dtype=np.int64) - self.offsets[self.batch.key]
-        return self.base[self.batch.key] + inside
 
     def positions_until(self, upto: int) -> Column:
         """Per key: position behind its last tuple with time <= upto."""
@@ -163,7 +156,11 @@ class KeptTuples:
         """Forget the tuples with smaller ranks, key by key."""
         if self.batch is None or not (rank > self.base).any():
             return
-        keep = np.flatnonzero(self.ranks() >= rank[self.batch.key])
+        skipped = np.maximum(rank - self.base, 0)
+        left = np.maximum(self.offsets[1:] - self.offsets[:-1] - skipped, 0)
+        keep = ranges(self.offsets[:-1] + skipped, left)
+        if isinstance(keep, slice) and 2 * int(left[0]) < len(self.batch):
+            keep = np.arange(keep.start, keep.stop)  # a view of few tuples would hold the memory of all
         self.batch = self.batch.take(keep)
         self.fresh = self.fresh[keep]
         self.base = np.maximum(self.base, rank)
@@ -226,23 +223,15 @@ class KeptTuples:
         assert self.batch is not None
         size = np.maximum(end - begin, 0)
         offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-        index = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
-        columns = {e: self.batch.values[e].take(pa.array(index)) for e in query.inputs}
-        rank = np.repeat(self.base[keys] - self.offsets[keys], size) + index
+        index = ranges(begin, size)
+        columns = {e: values_at(self.batch.values[e], index) for e in query.inputs}
+        first = self.base[keys] - self.offsets[keys] + begin - offsets[:-1]
+        rank = np.repeat(first, size) + np.arange(offsets[-1], dtype=np.int64)
         return Tuples(offsets, self.batch.time[index], rank, columns)
 
     def skip_of(self, query: LiveQuery) -> Column:
         """Rank of the query's first tuple, for all keys."""
         return self._skip(query, np.arange(len(self.base), dtype=np.int64))
-
-
-def sort_order(batch: Batch) -> Column:
-    """Positions in (key, time, arrival) order."""
-    if len(batch) > 1 and bool((batch.seq[1:] < batch.seq[:-1]).any()):
-        return batch.order()
-    if len(batch) and batch.extent.one_key:
-        return np.argsort(batch.time, kind="stable")
-    return np.lexsort((batch.time, batch.key))
 
 
 def copy_contexts(contexts: Any) -> Any:
