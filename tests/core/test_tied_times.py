@@ -151,3 +151,13 @@ def test_on_a_measure_that_stands_still() -> None:
             found[row["k"]].append((window["start_meter"], window["end_meter"], window["ordinal"]))
     assert found["x"] == [(7, 7, n) for n in range(5)]
     assert found["y"] == [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0), (2, 2, 0)]
+
+
+def test_a_window_left_open_counts_behind_one_that_expired() -> None:
+    """Its tuple came at the same time, and it ends much later: it is still the second with these edges."""
+    op = query(w.until(a.max("value"), 3), early=mt.each_batch()).operator()
+    op.process({"t": [0, 0], "id": [1, 2], "value": [4, 1]})
+    op.advance(5)
+    assert [(row["window"], row["ids"]) for row in op.finish().to_pylist()] == [
+        ({"start": 0, "end": 1, "ordinal": 1}, [2])
+    ]

@@ -76,7 +76,8 @@ def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
     for closed in kept.closed.values():
         alive[closed.key] = True
     for past in kept.past.values():
-        alive[past.key] = True
+        # Others count only behind tuples of an open window, which keeps its key alive by itself.
+        alive[past.key[past.due == kept.manager.final]] = True
     seen = tuples.committed.rank
     alive |= tuples.sliced.rank != seen
     for query in kept.manager.live.driven:
@@ -123,7 +124,9 @@ def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
         known = np.concatenate([skipped, np.full(len(ids) - len(skipped), -1, dtype=np.int64)])
         tuples.skipped[name] = known[alive]
     kept.closed = {name: replace(closed, key=ids[closed.key]) for name, closed in kept.closed.items()}
-    kept.past = {name: replace(past, key=ids[past.key]) for name, past in kept.past.items()}
+    for name, past in kept.past.items():
+        left = past.keep(ids[past.key] >= 0)
+        kept.past[name] = replace(left, key=ids[left.key])
 
 
 def _with_ids(batch: Batch, ids: Column) -> Batch:

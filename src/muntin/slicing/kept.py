@@ -253,9 +253,20 @@ class KeptSlicer:
             self.closed[name] = closed.keep(closed.due > final)
             if windows[name].repeats:
                 past = self.past.get(name, Past.none()).join(Past.of(closed.keep(closed.due <= final)))
-                certain = self.tuples.committed.rank
-                on_measure = windows[name].on_measure
-                self.past[name] = past.last_ones(certain) if on_measure else past.keep(past.due == final)
+                self.past[name] = self._still_counting(past, windows[name].on_measure)
+
+    def _still_counting(self, past: Past, on_measure: bool) -> Past:
+        """Those of these windows whose edges another one may still get: it counts behind them.
+
+        On a measure any later one may. In time that needs a tuple at the final time, or one behind
+        the window that no other window has closed yet.
+        """
+        certain = self.tuples.committed.rank
+        if on_measure:
+            return past.last_ones(certain)
+        at_final = past.due == self.manager.final
+        followed = past.end < self.tuples.sliced.rank[past.key]
+        return past.keep(at_final).join(past.keep(followed & ~at_final).last_ones(certain))
 
     def _tuples_needed_from(self) -> Column:
         kept, manager = self.tuples, self.manager
