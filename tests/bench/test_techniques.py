@@ -1,4 +1,4 @@
-"""The window techniques of the papers give the sums that NumPy finds, whatever the batches."""
+"""The window techniques of the papers give the sums that Muntin gives, whatever the batches."""
 
 from __future__ import annotations
 
