@@ -369,7 +369,7 @@ def _over_slices(view: list[Emission], slices: SliceManager) -> View:
             np.concatenate([getattr(e.windows, c) + size for e, size in zip(view, sizes[:-1], strict=True)])
             for c in ("lo", "hi")
         )
-    return View(slices.table, rows, query, key, lo, hi, slices.needed_from)
+    return View(slices.table, rows, query, key, lo, hi, slices.needed_from, slices.folds)
 
 
 def _repeatable(emission: Emission) -> pa.Table:

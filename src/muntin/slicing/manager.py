@@ -75,6 +75,7 @@ class SliceManager:
         self.keys = 1
         self.retained_from = NEG_INF
         self.touched = False
+        self.folds = 0
         self.waiting: list[Waiting] = []
         self._crowded = 0
         self._folded_at = 64
@@ -322,6 +323,7 @@ class SliceManager:
             self._needed_starts(final), self.live.gaps, final, hard, lo, hi,
         )  # fmt: skip
         if count < len(table):
+            self.folds += 1
             self.metrics.combined((len(table) - count) * len(self.partials.partials))
             self.retained_from = max(self.retained_from, final)
             rows = np.arange(len(table), dtype=np.int64)

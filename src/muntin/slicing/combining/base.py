@@ -21,7 +21,7 @@ class View:
     """Windows over slices: window j combines `rows[lo[j]:hi[j]]` of the table, all of one key.
 
     Without `rows` the table's own order counts. Slices that begin before `needed` are in no window
-    that comes out later.
+    that comes out later. `folds`: how often slices of the table were joined so far.
     """
 
     table: SliceTable
@@ -31,6 +31,7 @@ class View:
     lo: Column
     hi: Column
     needed: int = NEG_INF
+    folds: int = 0
 
     def __len__(self) -> int:
         return len(self.lo)

@@ -26,8 +26,8 @@ FEW = 4096
 class Contents:
     """What tells slices apart: equal in all three, they hold the same tuples.
 
-    Tuples only ever join a slice, so equal numbers are equal contents; slices of kept tuples, which
-    are cut again and again, have marks.
+    Tuples only ever join a slice, so between two folds of the table equal numbers are equal contents;
+    slices of kept tuples, which are cut again and again, have marks.
     """
 
     first: Column
@@ -99,6 +99,7 @@ class Standing(Combiner):
         self._ledger: Ledger | None = None
         self._stores: dict[Any, Any] = {}
         self._enough = FEW
+        self._folds = 0
 
     def reset(self) -> None:
         self._ledger, self._stores, self._enough = None, {}, FEW
@@ -118,6 +119,10 @@ class Standing(Combiner):
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
         if self._bulk is not None and len(view) * self._bulk.slices > len(view.table):
             return self._bulk.store.reduce(partials, states, view)
+        if view.folds != self._folds:
+            # Where a slice was joined to another, a new one may begin at its time, as large as it was.
+            self.reset()
+            self._folds = view.folds
         if self._ledger is None or self._ledger.partials.partials != partials.partials:
             self.reset()
             self._ledger = Ledger(partials)
