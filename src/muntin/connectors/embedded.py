@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from muntin.connectors.tables import Expected, as_record, to_batch
+from muntin.connectors.tables import ANYTHING, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.connectors.waiting import Waiting
 from muntin.errors import DataError, MuntinError, QueryError
@@ -18,6 +18,7 @@ from muntin.query.files import loads, to_toml
 from muntin.slicing import snapshot as snapshots
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.binding import columns_read, kind_of_time
+from muntin.slicing.due import latest_due
 from muntin.slicing.operator import Added, SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
@@ -63,7 +64,7 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
         self._waiting = Waiting(self._engine)
-        self._expectation: tuple[tuple[object, object], Expected] | None = None
+        self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
         self._engine.declared = declared(schema)
         columns = columns_read(query, (window for _, window in query.windows))
         if columns is not None and columns <= self._engine.declared.keys():
@@ -117,12 +118,11 @@ class Operator:
 
     def _expected(self) -> Expected:
         engine = self._engine
-        known = (engine.binding, engine.live)
-        if self._expectation is None or any(
-            one is not other for one, other in zip(self._expectation[0], known, strict=True)
-        ):
-            self._expectation = (known, self._expect())
-        return self._expectation[1]
+        binding, live, expected = self._expectation
+        if binding is not engine.binding or live is not engine.live:
+            expected = self._expect()
+            self._expectation = (engine.binding, engine.live, expected)
+        return expected
 
     def _expect(self) -> Expected:
         engine = self._engine
@@ -189,7 +189,7 @@ class Operator:
         limit = self._engine.spec.idle_after
         if limit is None or self._clock() - self._heard < limit / 1_000_000:
             return self._due()
-        return self._due(self._engine.advance(self._engine.latest_due()))
+        return self._due(self._engine.advance(latest_due(self._engine)))
 
     # Queries that come and go. ----------------------------------------------------------------------
 

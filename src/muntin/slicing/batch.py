@@ -61,7 +61,7 @@ class Batch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all columns."""
+        """Bytes of all columns, those of keys and arrival as if they had been made."""
         own = 3 * self.time.nbytes
         return own + sum(int(v.nbytes) for v in self.values.values())
 

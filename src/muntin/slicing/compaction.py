@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.batch import Batch
+from muntin.slicing.judging import Waiting
 from muntin.slicing.kept import KeptSlicer
-from muntin.slicing.manager import Waiting
 from muntin.timeline import NEG_INF
 from muntin.windows import CappedSession, Threshold, Until
 from muntin.windows.base import Window

@@ -1,4 +1,7 @@
-"""When results can next come out: until then nobody can tell whether a tuple was sliced or waits."""
+"""When results can come out next, and at the latest.
+
+Until the next ones nobody can tell whether a tuple was sliced or waits.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import numpy as np
 
 from muntin.slicing.listing import list_sessions
 from muntin.timeline import INF, NEG_INF
+from muntin.windows import CappedSession, Last, Session
+from muntin.windows.base import ContextFreeWindow
 
 if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
@@ -39,3 +44,22 @@ def next_due(operator: SlicingOperator) -> int:
         ends = list_sessions(0, NEG_INF, gap, level, slices.table).due
         due = min(due, int(np.min(ends, where=ends > now, initial=INF)))
     return due
+
+
+def latest_due(operator: SlicingOperator) -> int:
+    """The watermark that completes every window over the tuples seen so far, as far as one can."""
+    if operator.binding is None or operator.slices.newest == NEG_INF:
+        return operator.watermark
+    newest = operator.slices.newest
+    reach = [operator.watermark, newest + 1]
+    for query in operator.live.queries:
+        window = query.window
+        if isinstance(window, ContextFreeWindow):
+            # Of endless windows the first that ends after the newest tuple.
+            _, ends = window.windows(np.array([newest], dtype=np.int64), newest, INF)
+            reach += ends.tolist()
+        elif isinstance(window, Session | CappedSession):
+            reach.append(newest + window.gap + 1)
+        elif isinstance(window, Last):
+            reach.append(newest - (newest - window.offset) % window.every + window.every)
+    return max(reach)

@@ -164,7 +164,7 @@ class KeptSlicer:
         rows.fresh = np.add.reduceat(kept.fresh[index].astype(np.int64), begins)
         if levels is not None:
             rows.level = _carry_levels(rows, levels)
-        manager.insert_ranked(rows, fixed)
+        manager.insert(rows, fixed)
 
     def _look_back(self, keys: Column, reached: Column) -> tuple[Column, Column]:
         """Cuts at the oldest tuples that windows may still look back to, so that older ones can go."""

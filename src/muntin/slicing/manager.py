@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,10 @@ from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import NO_TIMES, crossed
+from muntin.slicing.judging import Late, Raw, Waiting, late_output, levels, verdicts
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.partials import PartialSet
-from muntin.slicing.routed import one_table
 from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
 from muntin.timeline import INF, LIMIT, NEG_INF
@@ -25,31 +24,6 @@ from muntin.windows.base import ContextFreeWindow, Window
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(slots=True)
-class Late:
-    """Tuples that came too late for one query."""
-
-    query: str
-    raw: pa.RecordBatch
-
-
-@dataclass(slots=True)
-class Waiting:
-    """Tuples that wait to be judged: as slices, and as they came where late ones are routed."""
-
-    rows: SliceTable
-    raw: Raw | None = None
-
-
-@dataclass(slots=True)
-class Raw:
-    """Tuples as they came, and where they belong."""
-
-    key: Column
-    time: Column
-    tuples: pa.RecordBatch
 
 
 class SliceManager:
@@ -128,7 +102,7 @@ class SliceManager:
             self.kept.add(batch)
         else:
             edges = self._edges_of(batch)
-            self._merge(slice_batch(batch, edges, self.live.gap, self.partials), edges)
+            self.insert(slice_batch(batch, edges, self.live.gap, self.partials), edges)
 
     def add_slices(self, rows: SliceTable) -> None:
         """Take tuples in that were sliced elsewhere, at the edges of the same queries."""
@@ -140,7 +114,7 @@ class SliceManager:
         if len(rows):
             edges = self._edges_of_rows(rows)
             self._notice(int(rows.first.min()), int(rows.last.max()))
-            self._merge(rows, edges)
+            self.insert(rows, edges)
 
     def _notice(self, low: int, high: int) -> None:
         # A tuple at the watermark itself may close a window that is complete already.
@@ -162,13 +136,10 @@ class SliceManager:
         """The fixed edges that separate these times from each other and from the rows of the table."""
         return self.live.edges.around(low, high, times, self.table.first, self.table.last)
 
-    def _merge(self, rows: SliceTable, edges: Column) -> None:
+    def insert(self, rows: SliceTable, edges: Column) -> None:
+        """Merge rows into the table; `edges` separate them from each other and from its rows."""
         self.table, combines = merge(self.table, rows, edges, self.live.gap, self.partials)
         self.metrics.combined(combines * len(self.partials.partials))
-
-    def insert_ranked(self, rows: SliceTable, edges: Column) -> None:
-        """Add slices of kept tuples; they are final or will be taken back as a whole."""
-        self._merge(rows, edges)
 
     # Tuples before `final`: judged per query when the watermark moves. ------------------------------
 
@@ -178,14 +149,14 @@ class SliceManager:
             return []
         rows = self._all_waiting()
         waiting, self.waiting = self.waiting, []
-        accepted, late = self._verdicts(rows, self.live.queries)
+        accepted, late = verdicts(rows, self.live.queries, self.live, self.final)
         self.newest = max(self.newest, int(rows.last.max()))
-        result = _late_output(rows, late, [part.raw for part in waiting if part.raw is not None])
+        result = late_output(rows, late, waiting)
         self._drop_unheard(rows, ~accepted)
         if accepted.any():
             self.touched = True
             accepted_rows = rows.take(np.flatnonzero(accepted), self.partials)
-            self._merge(accepted_rows, self._edges_of_rows(accepted_rows))
+            self.insert(accepted_rows, self._edges_of_rows(accepted_rows))
         return result
 
     def late_for(self, query: LiveQuery) -> list[Late]:
@@ -193,15 +164,17 @@ class SliceManager:
         if not self.waiting:
             return []
         rows = self._all_waiting()
-        _, late = self._verdicts(rows, (query,))
-        return _late_output(rows, late, [part.raw for part in self.waiting if part.raw is not None])
+        _, late = verdicts(rows, (query,), self.live, self.final)
+        return late_output(rows, late, self.waiting)
 
     def _all_waiting(self) -> SliceTable:
         """The slices of all that waits, with their levels."""
         if self.kept is not None:
             self.kept.slice(self.watermark)
         rows = self._together([part.rows for part in self.waiting])
-        return rows.changed(level=self._levels(rows))  # those that wait stay as they are
+        return rows.changed(
+            level=levels(self.table, rows, self.live.gaps, self.final)
+        )  # those that wait stay as they are
 
     def _together(self, parts: list[SliceTable]) -> SliceTable:
         """The slices of these rows, as if their tuples had come at once."""
@@ -212,48 +185,6 @@ class SliceManager:
             table, combines = merge(table, rows, edges, self.live.gap, self.partials)
             self.metrics.combined(combines * len(self.partials.partials))
         return table
-
-    def _levels(self, rows: SliceTable) -> Column:
-        """How many session classes each row is too late for: its session there has expired."""
-        from muntin.slicing.listing_kernels import sessions
-        from muntin.slicing.table_kernels import merge_order
-
-        level = np.zeros(len(rows), dtype=np.int64)
-        for c, gap in enumerate(self.live.gaps):
-            mine = np.flatnonzero(self.table.level <= c)
-            key = np.concatenate([self.table.key[mine], rows.key])
-            first = np.concatenate([self.table.first[mine], rows.first])
-            last = np.concatenate([self.table.last[mine], rows.last])
-            order = merge_order(key[: len(mine)], first[: len(mine)], rows.key, rows.first)
-            out = np.empty((5, len(order)), dtype=np.int64)
-            count = sessions(order, key, first, last, gap, NEG_INF, out)
-            dead = out[2, :count] + gap < self.final
-            members = order[np.repeat(dead, out[4, :count] - out[3, :count])] - len(mine)
-            level[members[members >= 0]] = c + 1
-        return level
-
-    def _verdicts(
-        self, rows: SliceTable, queries: tuple[LiveQuery, ...]
-    ) -> tuple[Mask, list[tuple[LiveQuery, Mask]]]:
-        """Which rows some of these queries take, and for each query which rows it is too late for."""
-        accepted = np.zeros(len(rows), dtype=np.bool_)
-        late: list[tuple[LiveQuery, Mask]] = []
-        for query in queries:
-            mine = rows.first >= query.since
-            if isinstance(query.window, ContextFreeWindow):
-                ends = query.window.last_end(rows.first)
-                takes = mine & (ends > self.final)
-                refuses = mine & (ends > NEG_INF) & ~takes
-            elif query in self.live.sessions:
-                takes = mine & (rows.level <= self.live.session_class(query))
-                refuses = mine & ~takes
-            else:
-                takes = np.zeros(len(rows), dtype=np.bool_)
-                refuses = mine
-            accepted |= takes
-            query.late += int(rows.n[refuses].sum())
-            late.append((query, refuses))
-        return accepted, late
 
     def _drop_unheard(self, rows: SliceTable, dropped: Mask) -> None:
         if dropped.any():
@@ -387,21 +318,6 @@ class SliceManager:
             self.kept = None
         elif self.kept is not None:
             self.kept.adapt(live, inputs)
-
-
-def _late_output(rows: SliceTable, late: list[tuple[LiveQuery, Mask]], raws: list[Raw]) -> list[Late]:
-    """The tuples of the rows that each query refuses, in order of arrival."""
-    if not raws:
-        return []
-    tuples = one_table(raw.tuples for raw in raws).combine_chunks().to_batches()[0]
-    key = np.concatenate([raw.key for raw in raws])
-    holder = rows.holding(key, np.concatenate([raw.time for raw in raws]))
-    result = []
-    for query, refuses in late:
-        which = np.flatnonzero(refuses[holder])
-        if len(which):
-            result.append(Late(query.name, tuples.take(pa.array(which))))
-    return result
 
 
 def next_start(window: ContextFreeWindow, low: int) -> int:

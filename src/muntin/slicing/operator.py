@@ -22,9 +22,10 @@ from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import Emission, WindowManager
 from muntin.slicing.flood import refuse_flood
+from muntin.slicing.judging import Late
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
-from muntin.slicing.manager import Late, SliceManager
+from muntin.slicing.manager import SliceManager
 from muntin.slicing.results import Results
 from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
@@ -32,8 +33,7 @@ from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
 from muntin.slicing.widening import learn
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
-from muntin.windows import CappedSession, Last, Session
-from muntin.windows.base import ContextFreeWindow, Window
+from muntin.windows.base import Window
 
 ARRIVAL = "__arrival"
 """The name of a column of integers that orders tuples of one time, where the input has it."""
@@ -269,24 +269,6 @@ class SlicingOperator:
         if self.binding is not None:
             return self.binding.time.internal(watermark)
         return int(instant(watermark))
-
-    def latest_due(self) -> int:
-        """The watermark that completes every window over the tuples seen so far, as far as one can."""
-        if self.binding is None or self.slices.newest == NEG_INF:
-            return self._watermark
-        newest = self.slices.newest
-        reach = [self._watermark, newest + 1]
-        for query in self.live.queries:
-            window = query.window
-            if isinstance(window, ContextFreeWindow):
-                # Of endless windows the first that ends after the newest tuple.
-                _, ends = window.windows(np.array([newest], dtype=np.int64), newest, INF)
-                reach += ends.tolist()
-            elif isinstance(window, Session | CappedSession):
-                reach.append(newest + window.gap + 1)
-            elif isinstance(window, Last):
-                reach.append(newest - (newest - window.offset) % window.every + window.every)
-        return max(reach)
 
     # Side outputs and state. ------------------------------------------------------------------------
 

@@ -18,9 +18,10 @@ from muntin.slicing.archive import pack, unpack
 from muntin.slicing.batch import Batch
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.extents import Extent
+from muntin.slicing.judging import Late, Raw, Waiting
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.live import LiveQuery, LiveSet
-from muntin.slicing.manager import Late, Raw, SliceManager, Waiting
+from muntin.slicing.manager import SliceManager
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.registry import Registry

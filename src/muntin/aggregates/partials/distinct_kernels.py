@@ -9,6 +9,21 @@ from muntin.aggregates.arrays import Bools, Ints
 
 
 @njit(cache=True, nogil=True)
+def _enter(
+    item: int, codes: Ints, counts: Ints, start: int, k: int, found: Ints, index: Ints, summed: Ints
+) -> int:
+    """Put an item out, or count it with an equal one since `start`; returns how many are out."""
+    place = found[codes[item]]
+    if place >= start:
+        summed[place] += counts[item]
+        return k
+    found[codes[item]] = k
+    index[k] = item
+    summed[k] = counts[item]
+    return k + 1
+
+
+@njit(cache=True, nogil=True)
 def first_of_each(
     offsets: Ints, codes: Ints, size: int, counts: Ints, repeating: Bools | None
 ) -> tuple[Ints, Ints, Ints]:
@@ -30,14 +45,7 @@ def first_of_each(
             starts[j + 1] = k
             continue
         for i in range(offsets[j], offsets[j + 1]):
-            place = found[codes[i]]
-            if place >= starts[j]:
-                summed[place] += counts[i]
-            else:
-                found[codes[i]] = k
-                index[k] = i
-                summed[k] = counts[i]
-                k += 1
+            k = _enter(i, codes, counts, starts[j], k, found, index, summed)
         starts[j + 1] = k
     return starts, index[:k].copy(), summed[:k].copy()
 
@@ -65,14 +73,7 @@ def first_in_ranges(
             if rows is not None:
                 r = rows[i]
             for item in range(offsets[r], offsets[r + 1]):
-                place = found[codes[item]]
-                if place >= starts[j]:
-                    summed[place] += counts[item]
-                else:
-                    found[codes[item]] = k
-                    index[k] = item
-                    summed[k] = counts[item]
-                    k += 1
+                k = _enter(item, codes, counts, starts[j], k, found, index, summed)
         starts[j + 1] = k
     return starts, index[:k], summed[:k]
 
