@@ -18,8 +18,9 @@ from muntin.query.files import loads, to_toml
 from muntin.slicing import snapshot as snapshots
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.binding import columns_read, kind_of_time
+from muntin.slicing.changing import Added, change_queries
 from muntin.slicing.due import latest_due
-from muntin.slicing.operator import Added, SlicingOperator
+from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, TimeColumn, span
@@ -200,12 +201,12 @@ class Operator:
         """
         self._require_open("add_query")
         self._slice_records()
-        return self._engine.add_queries(named)
+        return change_queries(self._engine, named)
 
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
         self._slice_records()
-        self._engine.remove_query(name)
+        change_queries(self._engine, remove=(name,))
 
     # Side outputs and state. ------------------------------------------------------------------------
 

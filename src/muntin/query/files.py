@@ -26,8 +26,9 @@ from muntin.query.forms import definition, policy_arguments
 from muntin.query.policies import EachBatch, Every, each_batch, every
 from muntin.query.spec import QuerySpec
 from muntin.timeline import Micros, format_span
+from muntin.windows.base import Window
 
-__all__ = ["loads", "to_toml"]
+__all__ = ["load_windows", "loads", "to_toml", "windows_to_toml"]
 
 Q = TypeVar("Q", bound=QuerySpec)
 
@@ -47,6 +48,11 @@ def loads(text: str, source: str, kind: type[Q]) -> Q:
     return _Reader(source).query(document, kind)
 
 
+def load_windows(document: dict[str, Any], source: str) -> dict[str, Window]:
+    """The windows in the table `windows` of a document; errors call it `source`."""
+    return _Reader(source).windows(document)
+
+
 class _Reader:
     """Builds a query from the tables of one file."""
 
@@ -56,10 +62,7 @@ class _Reader:
     def query(self, document: dict[str, Any], kind: type[Q]) -> Q:
         self._known(document, _TABLES, "", "table")
         stream = self._table(document, "stream")
-        windows = {
-            name: self._item(table, "type", windows_package, f"windows.{name}")
-            for name, table in self._table(document, "windows").items()
-        }
+        windows = self.windows(document)
         aggregates = {
             name: self._item(table, "function", aggregates_package, f"aggregates.{name}")
             for name, table in self._table(document, "aggregates").items()
@@ -74,6 +77,12 @@ class _Reader:
             ),
         )
         return query
+
+    def windows(self, document: dict[str, Any]) -> dict[str, Window]:
+        return {
+            name: self._item(table, "type", windows_package, f"windows.{name}")
+            for name, table in self._table(document, "windows").items()
+        }
 
     def _policies(self, stream: dict[str, Any]) -> dict[str, Any]:
         self._known(stream, _STREAM, "stream", "key")
@@ -180,15 +189,25 @@ def to_toml(query: QuerySpec) -> str:
         if isinstance(value, Every):
             value = value.period
         stream[name] = "each_batch" if isinstance(value, EachBatch) else value
-    tables = [("stream", stream)]
-    for kind, what, items in (
-        ("type", "windows", query.windows),
-        ("function", "aggregates", query.aggregates),
-    ):
-        tables += [
-            (f"{what}.{_key(name)}", _item_table(kind, item, f'{what} "{name}"')) for name, item in items
+    return "\n".join(
+        [
+            _table_text("stream", stream),
+            windows_to_toml(query.windows),
+            _tables("function", "aggregates", query.aggregates),
         ]
-    return "\n".join(_table_text(name, table) for name, table in tables)
+    )
+
+
+def windows_to_toml(windows: Iterable[tuple[str, Window]]) -> str:
+    """The tables of these windows, as a query file has them; a QueryError where a file cannot hold one."""
+    return _tables("type", "windows", windows)
+
+
+def _tables(kind: str, what: str, items: Iterable[tuple[str, Any]]) -> str:
+    return "\n".join(
+        _table_text(f"{what}.{_key(name)}", _item_table(kind, item, f'{what} "{name}"'))
+        for name, item in items
+    )
 
 
 def _item_table(kind: str, item: Any, where: str) -> dict[str, object]:

@@ -280,14 +280,17 @@ class SliceManager:
 
     # Queries that come and go. ---------------------------------------------------------------------
 
-    def serves_from(self, window: Window) -> int:
-        """The first time from which a new query finds all tuples, in slices that its edges do not cut."""
-        if self.newest == NEG_INF and not self.waiting:
+    def serves_from(self, window: Window, after: int) -> int:
+        """The first time from which a new query finds all tuples, in slices that its edges do not cut.
+
+        Later than `after`, which is for whoever must choose the same time for several operators.
+        """
+        if max(self.newest, after) == NEG_INF and not self.waiting:
             return NEG_INF
         self.evict(force=True)
         if not isinstance(window, ContextFreeWindow):
-            return max(self.newest, self._newest_pending()) + 1
-        low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)))
+            return max(self.newest, self._newest_pending(), after) + 1
+        low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)), after + 1)
         if window.emit_empty:
             # Where its empty windows lie depends on the extent of each key, noted from now on.
             low = max(low, self.newest + 1)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.errors import DataError, QueryError, nearest
+from muntin.errors import DataError
 from muntin.metrics import Metrics
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, Every, QuerySpec
@@ -32,22 +32,10 @@ from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
 from muntin.slicing.widening import learn
-from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
-from muntin.windows.base import Window
+from muntin.timeline import INF, NEG_INF, instant
 
 ARRIVAL = "__arrival"
 """The name of a column of integers that orders tuples of one time, where the input has it."""
-
-
-@dataclass(slots=True)
-class Added:
-    """What `add_query` promises: for each query, the time from which its windows are complete."""
-
-    since: dict[str, int]
-    notes: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        return "\n".join(self.notes)
 
 
 class SlicingOperator:
@@ -319,54 +307,8 @@ class SlicingOperator:
 
     # Queries that come and go. ----------------------------------------------------------------------
 
-    def add_queries(self, named: Mapping[str, Window]) -> Added:
-        """Serve more windows from now on; tells from when each is complete."""
-        known = {q.name for q in self.live.queries}
-        for name in named:
-            if name in known:
-                raise QueryError(f'there is a query "{name}" already; choose another name')
-        served = tuple((q.name, q.window) for q in self.live.queries)
-        replace(self.spec, windows=(*served, *named.items()))  # which refuses what makes no sense together
-        added = Added({})
-        new = []
-        with whole_or_nothing(self, sliced=True):
-            for name, window in named.items():
-                since = self._since(window)
-                new.append(LiveQuery(name, window, since, self._watermark if since > NEG_INF else NEG_INF))
-                added.since[name] = since
-                added.notes.append(self._note(name, window, since))
-            self._replace(LiveSet((*self.live.queries, *new)))
-        return added
-
-    def remove_query(self, name: str) -> None:
-        """Stop serving a query; what it alone needed is dropped."""
-        names = [q.name for q in self.live.queries]
-        if name not in names:
-            raise QueryError(
-                f'there is no query "{name}"; there are {", ".join(names)}.{nearest(name, names)}'
-            )
-        if len(names) == 1:
-            raise QueryError(f'"{name}" is the only query left; drop the operator instead')
-        with whole_or_nothing(self, sliced=True):
-            gone = self.live.queries[names.index(name)]
-            if self.binding is not None:  # while it can still be told what came too late for it
-                self.late += self.slices.late_for(gone)
-            self._replace(LiveSet(tuple(q for q in self.live.queries if q is not gone)))
-        if self.binding is not None:
-            self.windows.registries.pop(name, None)
-            self.windows.extents.pop(name, None)
-
-    def _since(self, window: Window) -> int:
-        return NEG_INF if self.binding is None else self.slices.serves_from(window)
-
-    def _note(self, name: str, window: Window, since: int) -> str:
-        if since == NEG_INF:
-            return f'"{name}" ({window.describe()}) is served from the beginning'
-        assert self.binding is not None
-        start = since if self.binding.time.is_integer else format_instant(Micros(since))
-        return f'"{name}" ({window.describe()}) starts at {start}: what came before was sliced without it'
-
-    def _replace(self, live: LiveSet) -> None:
+    def serve(self, live: LiveSet) -> None:
+        """Go on with other queries."""
         if self.binding is not None:
             windows = tuple(q.window for q in live.queries)
             binding = Binding.of(self.spec, windows, self.binding.schema, self.binding.records, self.in_order)
