@@ -33,15 +33,28 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    def run(self, table: object, *, schema: object = None) -> pa.Table:
+    def run(self, table: object, *, schema: object = None, threads: int = 1) -> pa.Table:
         """The windows of a whole table; the end of the table closes every window.
 
-        `table` is an Arrow table or batch, a pandas or polars DataFrame, a dict of
-        columns or a list of dicts. `schema` gives columns their types, as in `operator`.
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t")
+        >>> query.run({"t": [1, 2, 13], "k": ["a", "b", "a"]}, threads=2)["n"].to_pylist()
+        [1, 1, 1]
+
+        Args:
+            table: An Arrow table or batch, a pandas or polars DataFrame, a dict of
+                columns or a list of dicts.
+            schema: The types of columns, as in `operator`.
+            threads: Split the keys over so many threads. The results are the same, bit
+                for bit and in the same order. One thread does it all where that would
+                not hold or not help: without keys, with Python code of your own, with
+                sketches, and with aggregates that round (of floats) over windows of so
+                many slices that they are combined in a tree.
         """
         from muntin.connectors import embedded
 
-        return embedded.run(self.validated(), table, schema=schema)
+        return embedded.run(self.validated(), table, schema=schema, threads=threads)
 
     def operator(
         self,

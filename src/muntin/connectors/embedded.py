@@ -21,15 +21,23 @@ from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.changing import Added, change_queries
 from muntin.slicing.due import latest_due
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.parts import PartedOperator, is_compiled
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window
 
 
-def run(query: QuerySpec, data: object, schema: object = None) -> pa.Table:
-    """All windows of a table; its end closes every window."""
-    operator = Operator(query, schema=schema)
+def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> pa.Table:
+    """All windows of a table; its end closes every window. With `threads`, keys are served side by side.
+
+    >>> import muntin as mt
+    >>> from muntin import windows as w, aggregates as a
+    >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t")
+    >>> run(query, {"t": [1, 2, 3], "k": ["a", "b", "a"]}, threads=2)["n"].to_pylist()
+    [2, 1]
+    """
+    operator = Operator(query, schema=schema, threads=threads)
     return _joined([operator.process(data), operator.finish()])
 
 
@@ -53,11 +61,14 @@ class Operator:
         clock: Callable[[], float] | None = None,
         store: str | None = None,
         schema: object = None,
+        threads: int = 1,
     ) -> None:
         make_plan(query, in_order, store)  # a store that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
         self._engine = SlicingOperator(query.validated(), in_order, store)
+        if _number_of(threads) > 1 and query.keys and is_compiled(query):
+            self._engine = PartedOperator(query.validated(), threads)
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:
             raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
@@ -262,6 +273,16 @@ class Operator:
         """Counters, slices, kept tuples and bytes of state."""
         self._slice_records()
         return self._engine.stats()
+
+
+def _number_of(threads: object) -> int:
+    """How many threads to use."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise QueryError(
+            f"threads must be a whole number from 1 on: got {threads!r}; "
+            "os.cpu_count() tells how many cores there are"
+        )
+    return threads
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:

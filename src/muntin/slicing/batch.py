@@ -32,12 +32,14 @@ class Batch:
 
     Without `ids`, all have the key 0. Where `arrival` is a number, it is that of the first tuple,
     and the others follow one by one. The columns that these stand for are made when they are read.
+    Tuples that are a part of a `whole` batch are cut into slices as they would be in that one.
     """
 
     ids: Column | None
     time: Column
     arrival: Column | int
     values: dict[Expr, pa.Array]
+    whole: Batch | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -51,6 +53,11 @@ class Batch:
     def seq(self) -> Column:
         """The number of each tuple in order of arrival."""
         return in_turn(self.arrival, len(self))
+
+    @cached_property
+    def keys(self) -> int:
+        """How many keys there are up to the largest id."""
+        return 1 if self.ids is None else int(self.ids.max()) + 1
 
     @cached_property
     def extent(self) -> Extent:

@@ -40,8 +40,14 @@ def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
             number = operator.windows.silent_time(query, before, upto) // period
         else:
             continue
-        if number > max(MOST, PER_KEY * slices.keys):
+        if number > _most(operator):
             raise _flood(operator, query, number)
+
+
+def _most(operator: SlicingOperator) -> int:
+    """Windows of one query in one step; for one of several parts so few that all together are not more."""
+    keys, shares = operator.slices.keys, operator.shares
+    return max(MOST, PER_KEY * (keys if shares == 1 else (keys - 1) * shares)) // shares
 
 
 def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int) -> int:
@@ -55,7 +61,9 @@ def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int
         last = max(last, slices.newest)
     begin = max(before, query.window.start) if isinstance(query.window, Landmark) else before
     assert query.window.period is not None
-    if (last - begin) // query.window.period * slices.keys <= MOST:  # as it is nearly always
+    if (
+        last - begin
+    ) // query.window.period * slices.keys <= MOST // operator.shares:  # as it is nearly always
         return 0
     begins = np.maximum(slices.oldest(), begin)  # of each key
     return int(np.maximum(last - begins.astype(np.float64), 0.0).sum())

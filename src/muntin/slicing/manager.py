@@ -126,7 +126,8 @@ class SliceManager:
         self.waiting.append(Waiting(rows, None if raw is None else Raw(batch.key, batch.time, raw)))
 
     def _edges_of(self, batch: Batch) -> Column:
-        return self.edges_around(batch.extent.low, batch.extent.high, batch.time)
+        whole = batch.whole or batch
+        return self.edges_around(whole.extent.low, whole.extent.high, whole.time)
 
     def _edges_of_rows(self, rows: SliceTable) -> Column:
         times = np.concatenate([rows.first, rows.last])

@@ -42,6 +42,7 @@ class SlicingOperator:
     """One operator instance serves all keys and all queries.
 
     Times and watermarks are in the unit inside: microseconds, or units of an integer time column.
+    `shares`: how many operators share the keys of the stream.
     """
 
     def __init__(self, spec: QuerySpec, in_order: bool = False, store: str | None = None) -> None:
@@ -50,6 +51,7 @@ class SlicingOperator:
         self.forced_store = store
         self.lag: int | None = None
         self.in_step = False
+        self.shares = 1
         self.metrics = Metrics()
         self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
         self.declared: dict[str, pa.DataType] = {}
@@ -68,11 +70,12 @@ class SlicingOperator:
         """Fix the types of the input."""
         if self.binding is None:
             windows = tuple(q.window for q in self.live.queries)
-            self._open(Binding.of(self.spec, windows, schema, in_order=self.in_order))
+            self.open_with(Binding.of(self.spec, windows, schema, in_order=self.in_order))
         assert self.binding is not None
         return self.binding
 
-    def _open(self, binding: Binding) -> None:
+    def open_with(self, binding: Binding) -> None:
+        """Begin with input of these types."""
         lateness = int(self.spec.allowed_lateness)
         self._read_inputs(self.live, binding)
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
@@ -112,7 +115,7 @@ class SlicingOperator:
         """Early results, where they are asked for after each batch: what is in now is one."""
         if self.binding is None or not isinstance(self.spec.early, EachBatch):
             return self.nothing()
-        return self._table(self._look_early())
+        return self.table(self.look_early())
 
     def take_in(
         self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()
@@ -136,11 +139,15 @@ class SlicingOperator:
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
             raise self._out_of_order(time)
         self.slices.keys = len(self.keys)
-        self.slices.add(batch, data if self.spec.late == "route" else None)
-        self.windows.observe(batch)
+        self.add(batch, data if self.spec.late == "route" else None)
         self._seq += len(data)
         self.metrics.tuples += len(data)
         return batch, data
+
+    def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
+        """Slice or keep these tuples; `raw` are the same as they came, for the late output."""
+        self.slices.add(batch, raw)
+        self.windows.observe(batch)
 
     def notice(self, data: pa.RecordBatch) -> None:
         """Note how far the stream has come, without taking the tuples in."""
@@ -202,6 +209,12 @@ class SlicingOperator:
             return self._advance(INF, closing=True)
 
     def _advance(self, watermark: int, closing: bool) -> pa.Table:
+        table = self.table(self.complete(watermark, closing))
+        compact(self)
+        return table
+
+    def complete(self, watermark: int, closing: bool) -> list[Emission]:
+        """Move the watermark on; the windows that this completes, with their results."""
         slices, windows = self.slices, self.windows
         self.late += slices.judge()
         before = slices.watermark
@@ -217,13 +230,11 @@ class SlicingOperator:
         looked = self._crossed_period(before, watermark)
         if looked:
             emissions += windows.emit_early()
-        table = self._table(emissions)
         # Until the next early look, fresh means: changed since the last one.
         slices.settle(fresh=looked or not isinstance(self.spec.early, Every))
         slices.evict()
         windows.forget()
-        compact(self)
-        return table
+        return emissions
 
     def _crossed_period(self, before: int, watermark: int) -> bool:
         early = self.spec.early
@@ -231,7 +242,8 @@ class SlicingOperator:
             return False
         return before == NEG_INF or before // early.period < watermark // early.period
 
-    def _look_early(self) -> list[Emission]:
+    def look_early(self) -> list[Emission]:
+        """The windows that have changed since they were last emitted, complete or not."""
         self.late += self.slices.judge()
         refuse_flood(self, self.slices.watermark, self.slices.watermark)
         if self.slices.kept is not None:
@@ -241,7 +253,8 @@ class SlicingOperator:
         self.slices.settle()
         return emissions
 
-    def _table(self, emissions: list[Emission]) -> pa.Table:
+    def table(self, emissions: list[Emission]) -> pa.Table:
+        """These windows as rows of results."""
         return self.results.table(emissions, self.keys)
 
     def nothing(self) -> pa.Table:

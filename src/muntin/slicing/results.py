@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,11 @@ from muntin.windows.base import Window
 
 Column = npt.NDArray[np.int64]
 
+Each = Callable[[Callable[[Callable[[], list[pa.Array]]], list[pa.Array]], Iterable[Any]], Iterable[Any]]
+
+FEW = 8
+"""So many sorted runs are quicker merged than sorted again."""
+
 
 class Results:
     """Makes result tables for a set of queries over input of known types."""
@@ -30,53 +37,72 @@ class Results:
         self.empty = self.schema.empty_table()
         self._final = pa.array([], pa.string())
 
-    def table(self, emissions: list[Emission], keys: KeyTable) -> pa.Table:
-        """One row per emitted window: retractions first, then by end, start, query and key."""
-        return _table(self, emissions, keys) if emissions else self.empty
+    def table(self, emissions: list[Emission], keys: KeyTable, each: Each = map) -> pa.Table:
+        """One row per emitted window: retractions first, then by end, start, query and key.
 
-    def kinds(self, kind: Column) -> pa.Array:
-        """The kinds of rows in words; most often all of them are final."""
-        if kind.any():
+        `each` makes the columns; they do not depend on each other.
+        """
+        return _table(self, emissions, keys, each) if emissions else self.empty
+
+    def kinds(self, kind: Column | None, n: int) -> pa.Array:
+        """The kinds of n rows in words; most often all of them are final."""
+        if kind is not None:
             return KINDS.take(pa.array(kind))
-        if len(self._final) < len(kind):
-            self._final = pa.repeat(KINDS[FINAL_ROW], 2 * len(kind))
-        return self._final.slice(0, len(kind))
+        if len(self._final) < n:
+            self._final = pa.repeat(KINDS[FINAL_ROW], 2 * n)
+        return self._final.slice(0, n)
 
 
-def _table(shape: Results, emissions: list[Emission], keys: KeyTable) -> pa.Table:
-    schema = shape.schema
-    number, key, start, end, kind, revision = _joined(emissions)
-    order = None
+def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:
+    windows = [e.windows for e in emissions]
+    number, key, start, end = _joined([(w.query, w.key, w.start, w.end) for w in windows])
+    kind, revision, order = None, None, None
+    if not all(e.ordered for e in emissions):  # else all of them are final, for the first time
+        kind, revision = _joined([(e.kind, e.revision) for e in emissions])
     if len(emissions) > 1 or not emissions[0].ordered:
-        from muntin.slicing.sorting_kernels import sort_windows
-
-        order = sort_windows(end, start, number, key)
-        retracted = kind[order] == RETRACT_ROW
-        if retracted.any():
-            order = np.concatenate([order[retracted], order[~retracted]])
-        number, key, start, end, kind, revision = (
-            c[order] for c in (number, key, start, end, kind, revision)
-        )
-    columns = keys.values(key)
-    columns.append(shape.names.take(pa.array(number)))
-    columns.append(_edges(shape, emissions, start, end, order))
-    for i in range(len(shape.binding.spec.aggregates)):
-        columns.append(_in_order([e.values[i] for e in emissions], schema.field(len(columns)).type, order))
-    columns.append(shape.kinds(kind))
-    columns.append(pa.array(revision, pa.int64()))
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _joined(emissions: list[Emission]) -> list[Column]:
-    parts = [
-        (e.windows.query, e.windows.key, e.windows.start, e.windows.end, e.kind, e.revision)
-        for e in emissions
-    ]
-    return (
-        list(parts[0])
-        if len(parts) == 1
-        else [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+        order = _order(emissions, end, start, number, key)
+        if kind is not None:
+            retracted = kind[order] == RETRACT_ROW
+            if retracted.any():
+                order = np.concatenate([order[retracted], order[~retracted]])
+    values = [[e.values[i] for e in emissions] for i in range(len(shape.binding.spec.aggregates))]
+    n = len(number)
+    columns = each(
+        lambda make: make(),
+        [
+            lambda: keys.values(_at(key, order)),
+            lambda: [shape.names.take(pa.array(_at(number, order)))],
+            lambda: [_edges(shape, emissions, start, end, order)],
+            *(partial(_value_column, shape, i, parts, order) for i, parts in enumerate(values)),
+            lambda: [shape.kinds(None if kind is None else _at(kind, order), n)],
+            lambda: [pa.array(np.zeros(n, dtype=np.int64) if revision is None else _at(revision, order))],
+        ],
     )
+    return pa.Table.from_arrays([c for made in columns for c in made], schema=shape.schema)
+
+
+def _value_column(shape: Results, i: int, parts: list[pa.Array], order: Column | None) -> list[pa.Array]:
+    return [_in_order(parts, shape.binding.partials.bound[i].type, order)]
+
+
+def _at(column: Column, order: Column | None) -> Column:
+    return column if order is None else column[order]
+
+
+def _order(emissions: list[Emission], *columns: Column) -> Column:
+    """The order of the windows by end, start, query and key."""
+    from muntin.slicing.sorting_kernels import merge_windows, sort_windows
+
+    if len(emissions) <= FEW and all(e.ordered for e in emissions):
+        return merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), *columns)
+    return sort_windows(*columns)
+
+
+def _joined(parts: list[tuple[Column, ...]]) -> list[Column]:
+    """Column by column the rows of all parts."""
+    if len(parts) == 1:
+        return list(parts[0])
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
 def _in_order(parts: list[pa.Array], kind: pa.DataType, order: Column | None) -> pa.Array:
@@ -88,7 +114,7 @@ def _edges(
     shape: Results, emissions: list[Emission], start: Column, end: Column, order: Column | None
 ) -> pa.StructArray:
     time = shape.binding.time
-    children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
+    children = [time.to_edges(_at(start, order), ceil=False), time.to_edges(_at(end, order), ceil=True)]
     for field in shape.edge_fields[2:]:
         parts = [_beside_time(e, shape.windows, field) for e in emissions]
         children.append(_in_order(parts, field.type, order))

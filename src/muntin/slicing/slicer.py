@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.base import Groups
-from muntin.slicing.batch import Batch
+from muntin.slicing.batch import Batch, Extent
 from muntin.slicing.blaming import about_tuples
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import SliceTable
@@ -22,17 +22,17 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     `gap` is the smallest session gap, -1 without sessions: slicing by it alone serves the sessions
     of all gaps [scotty §7.3.1]. Rows may still be finer than slices; merging them fuses the rest.
     """
-    extent = batch.extent
+    whole = batch.whole or batch
+    extent = whole.extent
     if extent.ordered and extent.one_key:
         return slice_sorted(batch, edges, gap, partials)
     cells = None
     if extent.high - extent.low < LIMIT:  # beyond, differences of times would not fit int64
-        cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(batch) + 1024)
-    width = 0 if cells is None else len(cells) + 1
-    keys = 1 if extent.one_key else int(batch.key.max()) + 1
-    if cells is None or keys * width > 8 * len(batch) + 65_536:
+        cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(whole) + 1024)
+    keys = 1 if extent.one_key else whole.keys
+    if cells is None or keys * (len(cells) + 1) > 8 * len(whole) + 65_536:
         return slice_sorted(batch.take(batch.order()), edges, gap, partials)
-    return _lift_scattered(batch, cells, keys, partials)
+    return _lift_scattered(batch, cells, extent, partials)
 
 
 def slice_sorted(
@@ -86,17 +86,18 @@ def _with_gap_grid(edges: Column, gap: int, low: int, high: int, most: int) -> C
     return np.union1d(inside, grid)
 
 
-def _lift_scattered(batch: Batch, cells: Column, keys: int, partials: PartialSet) -> SliceTable:
+def _lift_scattered(batch: Batch, cells: Column, extent: Extent, partials: PartialSet) -> SliceTable:
     """Aggregate the tuples of each (key, cell); those without tuples give no row."""
     from muntin.slicing.cutting_kernels import assign, lookup_table
 
-    low, high = batch.extent.low, batch.extent.high
+    low, high = extent.low, extent.high
+    keys = 1 if extent.one_key else batch.keys
     width = len(cells) + 1
     shift = max(0, (high - low).bit_length() - (4 * len(cells) + 4).bit_length())
     table = lookup_table(cells, low, shift, ((high - low) >> shift) + 1)
     group = np.empty(len(batch), dtype=np.int64)
     first, last, n = np.empty((3, keys * width), dtype=np.int64)
-    ids = None if batch.extent.one_key else batch.ids
+    ids = None if extent.one_key else batch.ids
     assign(batch.time, ids, cells, table, low, shift, group, first, last, n)
     groups = Groups(keys * width, group, False, batch.time, batch.arrival, batch.values, counts=n)
     with about_tuples(batch):

@@ -89,18 +89,38 @@ def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
+def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
+    """As `sort_windows`, for runs from one bound to the next of which each is sorted already."""
+    order = np.empty(end.shape[0], np.int64)
+    heads = bounds[:-1].copy()
+    for o in range(order.shape[0]):
+        best = -1
+        for r in range(heads.shape[0]):
+            h = heads[r]
+            if h == bounds[r + 1]:
+                continue
+            if best < 0 or _before(h, heads[best], end, start, query, key):
+                best = r
+        order[o] = heads[best]
+        heads[best] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _before(p: int, q: int, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
+    if end[p] != end[q]:
+        return bool(end[p] < end[q])
+    if start[p] != start[q]:
+        return bool(start[p] < start[q])
+    if query[p] != query[q]:
+        return bool(query[p] < query[q])
+    return bool(key[p] < key[q])
+
+
+@njit(cache=True, nogil=True)
 def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
     for i in range(1, order.shape[0]):
-        p, q = order[i - 1], order[i]
-        if end[p] != end[q]:
-            continue
-        if start[p] != start[q]:
-            if start[p] > start[q]:
-                return False
-        elif query[p] != query[q]:
-            if query[p] > query[q]:
-                return False
-        elif key[p] > key[q]:
+        if _before(order[i], order[i - 1], end, start, query, key):
             return False
     return True
 

@@ -1,0 +1,202 @@
+"""`run(table, threads=n)`: what one operator gives, from several that share the keys."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.errors import DataError, QueryError
+from muntin.slicing import flood
+from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.parts import PartedOperator
+
+WINDOWS = {
+    "time": {"ten": w.tumbling(10), "sixty": w.sliding(60, 10), "grown": w.cumulate(50, 10)},
+    "sessions": {"visit": w.session(3), "long": w.session(40), "ten": w.tumbling(10)},
+    "tuples": {"hundred": w.count(100), "slide": w.slide_by_tuple(7, 3), "ten": w.tumbling(10)},
+    "empty": {"ten": w.tumbling(10, emit_empty=True), "mark": w.landmark(0, 500)},
+    "frames": {"high": w.threshold("f > 0"), "full": w.until(a.sum("f"), 5.0), "last": w.last(5, 50)},
+}
+AGGREGATES = {
+    "sums": {"total": a.sum("f"), "mean": a.mean("f"), "whole": a.sum("i"), "n": a.count("i")},
+    "moments": {"spread": a.stddev("f"), "bend": a.kurtosis("f"), "together": a.correlation("f", "i")},
+    "others": {"median": a.median("f"), "first": a.first("i"), "top": a.top_k("i", 3), "all": a.collect("i")},
+}
+
+
+def stream(n: int, keys: int, ordered: bool = False) -> pa.Table:
+    """Floats whose sums depend on the order of additions, ties, nulls, and a key of two columns."""
+    rng = np.random.default_rng(keys)
+    time = np.sort(rng.integers(0, 1000, n)) if ordered else rng.integers(0, 1000, n)
+    floats = rng.normal(size=n) * 10.0 ** rng.integers(-20, 20, n)
+    return pa.table(
+        {
+            "t": time,
+            "k": pa.array(rng.integers(0, keys, n), mask=rng.random(n) < 0.01),
+            "j": pa.array(rng.choice(["a", "b", "c"], n)),
+            "f": pa.array(floats, mask=rng.random(n) < 0.1),
+            "i": rng.integers(-1000, 1000, n),
+        }
+    )
+
+
+def seen(table: pa.Table) -> tuple[pa.Schema, str]:
+    return table.schema, repr(table.to_pylist())
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many parts there were at each end of a stream, and 0 wherever they were given up."""
+    found: list[int] = []
+    complete, add = PartedOperator.complete, SlicingOperator.add
+
+    def noting_parts(self: Any, watermark: int, closing: bool) -> Any:
+        found.append(len(self._parts))
+        return complete(self, watermark, closing)
+
+    def noting_none(self: Any, *batch: Any) -> None:
+        if isinstance(self, PartedOperator):
+            found.append(0)
+        add(self, *batch)
+
+    monkeypatch.setattr(PartedOperator, "complete", noting_parts)
+    monkeypatch.setattr(SlicingOperator, "add", noting_none)
+    return found
+
+
+@pytest.mark.parametrize("aggregates", AGGREGATES)
+@pytest.mark.parametrize("windows", WINDOWS)
+def test_results_are_the_same_bit_for_bit(windows: str, aggregates: str, parts: list[int]) -> None:
+    query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES[aggregates]).by("k", "j").on("t")
+    for ordered, n in ((False, 3_000), (True, 500)):
+        table = stream(n, 9, ordered)
+        assert seen(query.run(table, threads=3)) == seen(query.run(table))
+    assert parts == [3, 3]
+
+
+def test_tuples_so_far_apart_that_not_all_edges_are_listed(parts: list[int]) -> None:
+    query = mt.windows(seven=w.tumbling(7), visit=w.session(50)).aggregate(**AGGREGATES["sums"]).by("k")
+    table = stream(400, 9)
+    table = table.set_column(0, "t", pa.array(table["t"].to_numpy() * 10**9 // 7))
+    assert seen(query.on("t").run(table, threads=3)) == seen(query.on("t").run(table))
+    assert parts == [3]
+
+
+def test_many_tuples_of_many_keys(parts: list[int]) -> None:
+    query = mt.windows(hundred=w.tumbling(100)).aggregate(**AGGREGATES["sums"]).by("k").on("t")
+    table = stream(150_000, 5_000)  # enough for keys to be numbered in pieces
+    assert query.run(table, threads=2).equals(query.run(table))
+    assert parts == [2]
+
+
+def test_early_results_and_updates(parts: list[int]) -> None:
+    query = mt.windows(**WINDOWS["sessions"]).aggregate(**AGGREGATES["sums"]).by("k")
+    query = query.on("t", early=mt.each_batch(), allowed_lateness=20)
+    table = stream(500, 7)
+    assert seen(query.run(table, threads=3)) == seen(query.run(table))
+    assert parts == [3]
+
+
+@pytest.mark.parametrize("bad", ["skip", "route", "fail"])
+def test_bad_tuples(bad: str, caplog: pytest.LogCaptureFixture) -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t", bad=bad)
+    rows = [{"t": i % 50, "k": i % 7, "v": i / 3} for i in range(100)]
+    rows[41] |= {"t": None}
+    rows[60] |= {"v": "much"}
+    if bad == "fail":
+        with pytest.raises(DataError) as alone:
+            query.run(rows)
+        with pytest.raises(DataError, match=f"^{re.escape(str(alone.value))}$"):
+            query.run(rows, threads=2)
+        return
+    with caplog.at_level(logging.WARNING):
+        assert seen(query.run(rows, threads=2)) == seen(query.run(rows))
+    assert len({record.getMessage() for record in caplog.records}) == 1
+    assert len(caplog.records) == 2
+
+
+def test_an_error_in_a_part_is_that_of_one_thread(parts: list[int]) -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")
+    table = {"t": [1, 2, 3, 4], "k": ["a", "b", "b", "c"], "v": [1, 2**62, 2**62, 1]}
+    with pytest.raises(DataError) as alone:
+        query.run(table)
+    with pytest.raises(DataError, match=f"^{re.escape(str(alone.value))}$"):
+        query.run(table, threads=2)
+    assert parts == [2, 0]
+
+
+@pytest.mark.parametrize("most", [10_000, 16_000, 20_000])
+def test_a_flood_is_judged_as_a_whole(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flood, "MOST", most)
+    query = mt.windows(ten=w.tumbling(10, emit_empty=True)).aggregate(n=a.count()).by("k").on("t")
+    table = {"t": [0, 0, 0, 70_000, 70_000, 7_000], "k": [1, 2, 3, 1, 2, 3]}
+    outcomes = []
+    for threads in (1, 2, 3):
+        try:
+            outcomes.append(seen(query.run(table, threads=threads)))
+        except DataError as error:
+            outcomes.append((type(error), str(error)))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert (outcomes[0][0] is DataError) == (most < 14_000)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        {"t": [], "k": [], "v": []},
+        {"t": 5, "k": "a", "v": 1.0},
+        [{"t": 5, "k": "a", "v": 1.0}, {"t": 7, "k": None, "v": 0.5}],
+        {"t": [5, 6, 7], "k": [0.0, -0.0, float("nan")], "v": [1, 2, 3]},
+        {"t": [None, None], "k": ["a", "b"], "v": [1, 2]},
+        pa.RecordBatchReader,
+    ],
+)
+def test_whatever_holds_tuples(data: Any) -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t", bad="skip")
+
+    def fresh() -> Any:
+        if data is not pa.RecordBatchReader:
+            return data
+        return pa.table({"t": [1, 2], "k": ["a", "b"], "v": [2**63 - 1, 1]}).to_reader()  # read once
+
+    assert seen(query.run(fresh(), threads=4)) == seen(query.run(fresh()))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("f")).on("t"),
+        mt.windows(ten=w.tumbling(10)).aggregate(x=a.aggregate("i", lift=abs, combine=max)).by("k").on("t"),
+        mt.windows(ten=w.tumbling(10)).aggregate(x=a.approx_count_distinct("i")).by("k").on("t"),
+        mt.windows(d=w.discretize(lambda r: (1, 0))).aggregate(n=a.count()).by("k").on("t"),
+        mt.windows(long=w.sliding(1000, 1)).aggregate(total=a.sum("f")).by("k").on("t"),
+    ],
+    ids=["no key", "own function", "sketch", "own window", "a tree of floats"],
+)
+def test_one_thread_does_it_alone(query: Any, parts: list[int]) -> None:
+    table = stream(300, 5)
+    assert seen(query.run(table, threads=2)) == seen(query.run(table))
+    assert parts in ([], [0, 0])
+
+
+def test_a_tree_of_whole_numbers_is_split(parts: list[int]) -> None:
+    query = mt.windows(long=w.sliding(1000, 1)).aggregate(total=a.sum("i")).by("k").on("t")
+    table = stream(300, 5)
+    assert seen(query.run(table, threads=2)) == seen(query.run(table))
+    assert parts == [2]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "two", None])
+def test_a_number_of_threads_that_makes_no_sense(threads: Any) -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+    with pytest.raises(QueryError, match=r"threads must be a whole number from 1 on: got .*cpu_count"):
+        query.run({"t": [1]}, threads=threads)

@@ -1,0 +1,55 @@
+"""`run` on several threads beside `run` on one: the same rows, in the same order, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, note, settings
+
+import muntin as mt
+from muntin.errors import MuntinError
+from muntin.slicing.parts import is_compiled
+from muntin.testing.scenarios import Scenario
+from muntin.testing.strategies import scenarios
+from muntin.testing.strategy_aggregates import AGGREGATES
+from muntin.windows import tumbling
+
+COMPILED = [
+    name
+    for name, aggregate in AGGREGATES.items()
+    if is_compiled(mt.windows(ten=tumbling(10)).aggregate(x=aggregate).by("k").on("t"))
+]
+
+SOME = settings(
+    max_examples=settings.default.max_examples,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def outcome(query: Any, table: pa.Table, threads: int) -> tuple[object, str]:
+    """All that can be seen of a run; as text, where NaN equals NaN and -0.0 differs from 0.0."""
+    try:
+        result = query.run(table, threads=threads)
+    except MuntinError as error:
+        return type(error), str(error)
+    return result.schema, repr(result.to_pylist())
+
+
+@SOME
+@given(scenario=scenarios(early=True, aggregates=COMPILED))
+def test_threads_do_not_show(scenario: Scenario) -> None:
+    note(repr(scenario))
+    rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
+    table = pa.Table.from_pylist(rows, schema=scenario.schema)
+    assert outcome(scenario.query, table, 3) == outcome(scenario.query, table, 1)
+
+
+@settings(SOME, max_examples=settings.default.max_examples // 4)
+@given(scenario=scenarios(stamps=True))
+def test_threads_do_not_show_where_some_code_is_interpreted(scenario: Scenario) -> None:
+    note(repr(scenario))
+    rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
+    table = pa.Table.from_pylist(rows, schema=scenario.schema)
+    assert outcome(scenario.query, table, 2) == outcome(scenario.query, table, 1)
