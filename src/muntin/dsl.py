@@ -89,21 +89,33 @@ class Query(QuerySpec):
         )
 
     def explain(
-        self, *, in_order: bool = False, store: str | None = None, schema: object = None
+        self,
+        frame: Any = None,
+        *,
+        in_order: bool = False,
+        store: str | None = None,
+        schema: object = None,
+        plan: str = "auto",
     ) -> Explanation:
         """The plan and the reason for each decision; print it.
 
         Args:
+            frame: A Spark DataFrame: what would run on it where, and why.
             in_order: As for `operator`.
             store: As for `operator`.
             schema: As for `operator`. The types of columns decide whether user-defined
                 aggregates are compiled; with them, this tries it.
+            plan: With a DataFrame, as for `transform`.
         """
+        if frame is not None:
+            from muntin.connectors.spark import explain as explain_on_spark
+
+            return explain_on_spark(self.validated(), frame, plan)
         from muntin.connectors.types import declared
-        from muntin.planning import plan
+        from muntin.planning.plan import explain as explain_embedded
 
         kinds = None if schema is None else declared(schema)
-        return plan.explain(self.validated(), in_order=in_order, store=store, types=kinds)
+        return explain_embedded(self.validated(), in_order=in_order, store=store, types=kinds)
 
     def to_toml(self) -> str:
         """The query as the text of a TOML file, which `mt.load` reads back."""
@@ -111,11 +123,17 @@ class Query(QuerySpec):
 
         return to_toml(self)
 
-    def __call__(self, frame: Any) -> Any:
-        """The window results of a Spark DataFrame, streaming or batch: `events.transform(query)`."""
+    def __call__(self, frame: Any, *, plan: str = "auto") -> Any:
+        """The window results of a Spark DataFrame, streaming or batch: `events.transform(query)`.
+
+        Args:
+            frame: The DataFrame.
+            plan: `events.transform(query, plan="packed")` runs the query in Python workers, "jvm" in
+                Spark's own operators where they can serve it; "auto" does the latter where it can.
+        """
         from muntin.connectors.spark import transform
 
-        return transform(self.validated(), frame)
+        return transform(self.validated(), frame, plan)
 
 
 def windows(*unnamed: object, **named: Window) -> Query:

@@ -1,0 +1,110 @@
+"""`query.explain(df)`: which plan runs on a DataFrame, why, and what each of its steps does where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.connectors.spark.jvm_batch import is_one_slice
+from muntin.connectors.spark.jvm_blocks import block_size
+from muntin.connectors.spark.jvm_plan import Case, Choice, choose
+from muntin.connectors.spark.settings import PROVIDER
+from muntin.connectors.spark.tuples import can_slice
+from muntin.planning import plan as planning
+from muntin.planning.plan import Explanation
+from muntin.query import QuerySpec
+from muntin.windows import Session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["explain"]
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
+    """The physical shape of the query on this DataFrame; for packed groups the engine's plan as well."""
+    case = Case(query, frame)
+    choice = choose(case, plan)
+    types = {field.name: field.type for field in case.binding.schema}
+    engine = planning.explain(query, types=types)
+    lines = ["spark", f"  input: a {'streaming' if frame.isStreaming else 'bounded'} DataFrame"]
+    lines += [f"  plan: {line}" for line in _named(case, choice)]
+    lines.append("steps")
+    lines += [f"  {i}. {step}" for i, step in enumerate(_steps(case, choice), 1)]
+    lines.append("settings")
+    lines += [f"  {name}: {value}" for name, value in _settings(case)]
+    if choice.plan == "packed":
+        return Explanation(engine.plan, "\n".join([*lines, engine.text]))
+    lines.append("query")
+    lines += [f"  {name}: {value}" for name, value in planning.settings(query)]
+    return Explanation(engine.plan, "\n".join(lines))
+
+
+def _named(case: Case, choice: Choice) -> list[str]:
+    if choice.plan == "packed":
+        return [f"packed groups in Python workers, not the JVM: {choice.reason}"]
+    if not case.frame.isStreaming:
+        return [f'Spark\'s own operators in the JVM: {choice.reason}; plan="packed" forces Python workers']
+    return [
+        f"Spark's own window(): {choice.reason}",
+        'plan="packed" forces Python workers, which are faster with many thousands of keys',
+        'use plan="packed" with the output mode update, where window() shows windows that are not complete',
+    ]
+
+
+def _steps(case: Case, choice: Choice) -> list[str]:
+    if choice.plan == "packed":
+        return _packed_steps(case)
+    key = ", ".join(case.query.keys) or "no key"
+    if case.frame.isStreaming or is_one_slice(case.query):
+        return [
+            f"JVM: tuples are aggregated by ({key}, window), in each partition first",
+            "shuffle: one row per partition, key and window that has tuples",
+            "JVM: rows of one window are combined, and results are read off"
+            + (" when the watermark passes its end" if case.frame.isStreaming else ""),
+        ]
+    windows = [window for _, window in case.query.windows]
+    steps = [
+        f"JVM: the input is read once, and tuples are aggregated by ({key}, slice), in each partition first",
+        "shuffle: one row per partition, key and slice, cut at the edges of all windows; no tuples",
+    ]
+    if any(isinstance(window, Session) for window in windows):
+        steps.append(
+            "shuffle and JVM: slices are sorted by key and time; longer silences end sessions of all gaps"
+        )
+    if any(map(block_size, windows)):
+        steps.append("JVM and shuffle: slices are combined into blocks too, for windows of many slices")
+    return [
+        *steps,
+        "JVM: each slice or block is given to the windows that hold it",
+        "shuffle: one row per partition, key and window",
+        "JVM: rows of one window are combined, and results are read off",
+    ]
+
+
+def _packed_steps(case: Case) -> list[str]:
+    groups = case.frame.sparkSession.conf.get(PARTITIONS) if case.query.keys else "1"
+    if can_slice(case.query):
+        before = "Python, mapInArrow: each partition slices its tuples and combines them"
+        crossing = "slices, packed; one row per partition and key group, and no tuples"
+    else:
+        before = "Python, mapInArrow: each partition packs its tuples"
+        crossing = "tuples, packed, since windows depend on them, on empty windows, or late tuples are routed"
+    by = f"of {', '.join(case.query.keys)}" if case.query.keys else "of the only stream"
+    if case.frame.isStreaming:
+        behind = "Python, transformWithStateInPandas: one stateful call per key group and micro-batch"
+        return [
+            before,
+            f"shuffle: {crossing}",
+            f"{behind}; {groups} key groups {by}",
+            "Python: results are unpacked",
+        ]
+    behind = "Python, applyInArrow: slices of a key group become windows"
+    return [before, f"shuffle: {crossing}", f"{behind}; {groups} key groups {by}"]
+
+
+def _settings(case: Case) -> list[tuple[str, str]]:
+    names = [PARTITIONS, "spark.sql.session.timeZone", "spark.sql.ansi.enabled"]
+    names += [PROVIDER] if case.frame.isStreaming else []
+    return [(name, str(case.frame.sparkSession.conf.get(name))) for name in names]

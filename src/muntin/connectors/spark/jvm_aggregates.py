@@ -1,0 +1,190 @@
+"""Aggregates as Spark's own: what a slice holds, how slices are combined, how the result is read off.
+
+The same three steps as everywhere: lift, combine, lower. Equal partials are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import pyarrow as pa
+from pyarrow import types as t
+from pyspark.sql import functions as f
+
+from muntin.aggregates import base, bits, counts, dependence, extremes, logic, means, shape, spread, sums
+from muntin.expressions import Expr
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["Partials", "lowered", "only_uncombined", "unfit"]
+
+Aggregation: TypeAlias = Callable[..., Any]
+"""One of Spark's aggregate functions; it returns a Column."""
+
+_HALF = 32
+_LOW = 2**_HALF - 1
+_MEAN_DIGITS = 13
+"""Decimals of so many digits have means that Spark's division rounds once and right."""
+
+
+@dataclass
+class Partials:
+    """The columns of a slice, made as aggregates ask for them: p0, p1, ..."""
+
+    columns: Mapping[Expr, Column]
+    lifts: list[Column] = field(default_factory=list)
+    combines: list[Aggregation] = field(default_factory=list)
+    _known: dict[tuple[str, base.Aggregate], Column] = field(default_factory=dict)
+
+    def part(self, of: base.Aggregate, name: str, lift: Column, combine: Aggregation) -> Column:
+        """The partial of this name; the aggregate tells its inputs and its filter."""
+        key = (name, of)
+        if key not in self._known:
+            number = len(self.lifts)
+            self.lifts.append(lift.alias(f"p{number}"))
+            self.combines.append(combine)
+            self._known[key] = f.col(f"p{number}")
+        return self._known[key]
+
+    def combined(self) -> list[Column]:
+        """The partials of a window, from those of its slices."""
+        return [
+            combine(f.col(f"p{number}")).alias(f"p{number}") for number, combine in enumerate(self.combines)
+        ]
+
+    def inputs(self, of: base.Aggregate) -> list[Column]:
+        """The inputs of an aggregate, null where its filter is not true."""
+        found = [self.columns[expr] for expr in of.inputs]
+        if of.filter is None:
+            return found
+        condition = self.columns[cast(Expr, of.filter)]
+        return [f.when(condition, column) for column in found or [f.lit(1)]]
+
+    def count(self, of: base.Aggregate) -> Column:
+        """The number of tuples, or of values."""
+        (column,) = self.inputs(of) or [f.lit(1)]
+        return self.part(counts.Count(*of.inputs, filter=of.filter), "count", f.count(column), f.sum)
+
+    def total(self, of: base.Aggregate, kind: pa.DataType) -> Column | tuple[Column, Column]:
+        """The sum; of 64-bit integers the sums of their upper and lower halves, which cannot overflow."""
+        (column,) = self.inputs(of)
+        key = sums.Sum(*of.inputs, filter=of.filter)
+        if kind != pa.int64():
+            return self.part(key, "sum", f.sum(column), f.sum)
+        upper = self.part(key, "upper", f.sum(f.shiftright(column, _HALF)), f.sum)
+        lower = self.part(key, "lower", f.sum(column.bitwiseAND(f.lit(_LOW))), f.sum)
+        return upper + f.shiftright(lower, _HALF), lower.bitwiseAND(f.lit(_LOW))
+
+
+def _count(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    return partials.count(of)
+
+
+def _count_if(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    (condition,) = partials.inputs(of)
+    return partials.part(of, "true", f.count_if(condition), f.sum)
+
+
+def _sum(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    total = partials.total(of, kinds[0])
+    if not isinstance(total, tuple):
+        return total
+    upper, lower = total
+    told = f'a sum over "{of.inputs[0]}" overflows: it does not fit into 64 bits; cast the column'
+    whole = f.shiftleft(upper, _HALF).bitwiseOR(lower)
+    beyond = (upper >= 2 ** (_HALF - 1)) | (upper < -(2 ** (_HALF - 1)))
+    return f.when(beyond, f.raise_error(told).cast("bigint")).otherwise(whole)
+
+
+def _mean(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    (kind,) = kinds
+    count, total = partials.count(of), partials.total(of, kind)
+    if isinstance(total, tuple):
+        total = total[0].cast("double") * f.lit(2.0**_HALF) + total[1].cast("double")
+    if t.is_decimal(kind):  # eleven digits behind those of the result: no tie is made by rounding twice
+        total = total.cast(f"decimal({kind.precision + 14}, {kind.scale + 4})")
+        return f.when(count > 0, total / count.cast("decimal(10, 0)"))
+    return f.when(count > 0, total.cast("double") / count.cast("double"))
+
+
+def _of_spark(name: str) -> Callable[[base.Aggregate, tuple[pa.DataType, ...], Partials], Column]:
+    """A function of Spark that also combines its own results."""
+
+    def lower(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+        function: Aggregation = getattr(f, name)
+        return partials.part(of, name, function(*partials.inputs(of)), function)
+
+    return lower
+
+
+def _moment(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    """A function of Spark whose results cannot be combined."""
+    name = _MOMENTS[of.constructor]
+    if isinstance(of, spread.Variance | dependence.Covariance):
+        name += "_pop" if of.population else "_samp"
+    function: Aggregation = getattr(f, name)
+    return partials.part(of, name, function(*partials.inputs(of)), _cannot_combine)
+
+
+def _cannot_combine(column: Column) -> Column:
+    raise AssertionError("only_uncombined keeps these from windows of several slices")
+
+
+_MOMENTS = {
+    "variance": "var",
+    "stddev": "stddev",
+    "skewness": "skewness",
+    "kurtosis": "kurtosis",
+    "covariance": "covar",
+    "correlation": "corr",
+}
+
+_LOWERED: dict[type, Callable[[Any, tuple[pa.DataType, ...], Partials], Column]] = {
+    counts.Count: _count,
+    counts.CountIf: _count_if,
+    sums.Sum: _sum,
+    means.Mean: _mean,
+    extremes.Min: _of_spark("min"),
+    extremes.Max: _of_spark("max"),
+    logic.Every: _of_spark("bool_and"),
+    logic.Some: _of_spark("bool_or"),
+    bits.BitAnd: _of_spark("bit_and"),
+    bits.BitOr: _of_spark("bit_or"),
+    bits.BitXor: _of_spark("bit_xor"),
+    spread.Variance: _moment,
+    spread.Stddev: _moment,
+    shape.Skewness: _moment,
+    shape.Kurtosis: _moment,
+    dependence.Covariance: _moment,
+    dependence.Correlation: _moment,
+}
+
+
+def lowered(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    """The result as a column over the partials that it asks for; `kinds` are the types of its inputs."""
+    return _LOWERED[type(of)](of, kinds, partials)
+
+
+def only_uncombined(of: base.Aggregate) -> bool:
+    """Whether Spark has it for a window that is one slice only.
+
+    The deviations of two slices from their common mean cannot be added up in SQL without a loss of digits.
+    """
+    return of.constructor in _MOMENTS
+
+
+def unfit(of: base.Aggregate, kinds: tuple[pa.DataType, ...]) -> bool:
+    """Whether Spark has no such function, or not over inputs of these types."""
+    if type(of) not in _LOWERED:
+        return True
+    if any(t.is_null(kind) for kind in kinds):
+        return True
+    if isinstance(of, sums.Sum | means.Mean):
+        wide = isinstance(of, means.Mean) and t.is_decimal(kinds[0]) and kinds[0].precision > _MEAN_DIGITS
+        return wide or not (t.is_integer(kinds[0]) or t.is_floating(kinds[0]) or t.is_decimal(kinds[0]))
+    if isinstance(of, extremes.Min | extremes.Max):
+        return bool(t.is_nested(kinds[0]) or t.is_duration(kinds[0]))
+    return False

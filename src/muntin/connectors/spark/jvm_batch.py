@@ -1,0 +1,145 @@
+"""A query over a bounded DataFrame, all in the JVM: tuples to slices, slices to windows.
+
+The input is read once, whatever the number of windows: tuples are grouped by (key, slice), where slices
+are cut at the edges of all windows. Then each slice is given to the windows that hold it; so what is
+copied for overlapping windows is slices, not tuples. A single window type without overlap needs no second
+step: its windows are the slices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from muntin.connectors.spark.jvm_blocks import LEVEL, alone, block_size, together, with_blocks
+from muntin.connectors.spark.jvm_sessions import FIRST, LAST, session_start, with_sessions
+from muntin.connectors.spark.jvm_times import TIME, with_time
+from muntin.connectors.spark.jvm_translation import MARK, Translated, results_of, translated
+from muntin.connectors.spark.jvm_windows import (
+    SLICE,
+    Marks,
+    at_most_one,
+    edges_of,
+    marks_of,
+    slice_start,
+)
+from muntin.query import QuerySpec
+from muntin.slicing.binding import Binding
+from muntin.windows import Periodic, Session
+from muntin.windows.bands import FixedBand
+from muntin.windows.base import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["is_one_slice", "whole_in_jvm"]
+
+NUMBER = "number"
+"""The column that holds the number of a window type in the query."""
+
+
+def is_one_slice(query: QuerySpec) -> bool:
+    """Whether each window is a slice, so that nothing is combined."""
+    return len(query.windows) == 1 and at_most_one(query.windows[0][1])
+
+
+def whole_in_jvm(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFrame:
+    """The window results of a bounded DataFrame."""
+    tuples, time = with_time(query, frame)
+    parts = translated(query, binding)
+    windows = [window for _, window in query.windows]
+    read = tuples.select(*parts.keys, time.alias(TIME), *parts.inputs)
+    if is_one_slice(query):
+        (window,) = windows
+        marks = marks_of(window, f.col(TIME))
+        held = read if marks.always else read.filter(marks.low <= marks.high)
+        found = held.groupBy(*parts.names, marks.high.alias(MARK)).agg(*parts.partials.lifts)
+        start, end = edges_of(window, f.col(MARK))
+        return results_of(query, binding, parts, found, f.lit(query.windows[0][0]), start, end)
+    found = _combined(parts, _sliced(parts, read, windows), windows)
+    return results_of(query, binding, parts, found, *_described(query))
+
+
+def _sliced(parts: Translated, read: DataFrame, windows: list[Window]) -> DataFrame:
+    """Tuples by (key, slice); beside sessions each slice knows the sessions that it belongs to."""
+    gaps = [int(window.gap) for window in windows if isinstance(window, Session)]
+    fixed = [window for window in windows if not isinstance(window, Session)]
+    start = slice_start(fixed, gaps, f.col(TIME)).alias(SLICE)
+    if not gaps:
+        return read.groupBy(*parts.names, start).agg(*parts.partials.lifts)
+    ends = f.min(TIME).alias(FIRST), f.max(TIME).alias(LAST)
+    slices = read.groupBy(*parts.names, start).agg(*parts.partials.lifts, *ends)
+    return with_sessions(slices, parts.names, gaps)
+
+
+def _combined(parts: Translated, slices: DataFrame, windows: list[Window]) -> DataFrame:
+    """Each slice goes to the windows that hold it, and slices of one window are combined."""
+    combined = parts.partials.combined()
+    carried = [*parts.names, *(f"p{i}" for i in range(len(combined)))]
+    if any(isinstance(window, Session) for window in windows):
+        carried.append(LAST)
+        combined.append(f.max(LAST).alias(LAST))
+    # Outer, since otherwise Spark makes each array once more, to see whether it is empty.
+    held = _held(slices, parts, windows).select(*carried, f.inline_outer("held"))
+    held = held.filter(f.col("low") <= f.col("high"))
+    if len(windows) == 1:
+        held = held.withColumn(NUMBER, f.lit(0))  # a constant is no part of the group
+    if all(isinstance(window, Session) or at_most_one(window) for window in windows):
+        each = held.withColumnRenamed("high", MARK)
+    else:
+        marks = f.explode(f.sequence("low", "high", "step")).alias(MARK)
+        each = held.select(*carried, NUMBER, marks)
+    return each.groupBy(*parts.names, NUMBER, MARK).agg(*combined)
+
+
+def _held(slices: DataFrame, parts: Translated, windows: list[Window]) -> DataFrame:
+    """Slices, and blocks of them, each with an array of the windows that hold it."""
+    blocked = [i for i, window in enumerate(windows) if block_size(window)]
+    single = [(i, marks) for i, window in enumerate(windows) for marks in _marks(window)]
+    if not blocked:
+        return slices.withColumn("held", _array(single))
+    held = f.when(f.col(LEVEL) < 0, _array(single))
+    for i in blocked:
+        held = held.when(f.col(LEVEL) == i, _array([(i, together(windows[i], f.col(SLICE)))]))
+    return with_blocks(slices, parts, {i: windows[i] for i in blocked}).withColumn("held", held)
+
+
+def _marks(window: Window) -> list[Marks]:
+    """The windows that hold a slice without the rest of its block."""
+    if isinstance(window, Session):
+        start = session_start(window.gap)
+        return [Marks(start, start, 1)]
+    return alone(window, f.col(SLICE)) if block_size(window) else [marks_of(window, f.col(SLICE))]
+
+
+def _array(found: list[tuple[int, Marks]]) -> Column:
+    return f.array(
+        *(
+            f.struct(
+                f.lit(number).alias(NUMBER),
+                marks.low.alias("low"),
+                marks.high.alias("high"),
+                f.lit(marks.step).cast("bigint").alias("step"),
+            )
+            for number, marks in found
+        )
+    )
+
+
+def _described(query: QuerySpec) -> tuple[Column, Column, Column]:
+    """The name, the start and the end of a window from its number and its mark."""
+    number, mark = f.col(NUMBER), f.col(MARK)
+    name = f.array(*(f.lit(name) for name, _ in query.windows))[number]
+    lengths = f.array(*(f.lit(int(getattr(window, "length", 0))) for _, window in query.windows))
+    start, end = mark, mark + lengths[number].cast("bigint")
+    for i, (_, window) in enumerate(query.windows):
+        if not isinstance(window, Periodic | FixedBand):  # whose end is no fixed length behind the mark
+            own = (
+                (mark, f.col(LAST) + int(window.gap))
+                if isinstance(window, Session)
+                else edges_of(window, mark)
+            )
+            start = f.when(number == i, own[0]).otherwise(start)
+            end = f.when(number == i, own[1]).otherwise(end)
+    return name, start, end

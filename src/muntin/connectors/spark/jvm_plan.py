@@ -1,0 +1,194 @@
+"""Which plan runs a query: Spark's own operators in the JVM, or packed groups in Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import pyarrow as pa
+from pyarrow import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import TimestampType
+
+from muntin.connectors.spark.jvm_aggregates import only_uncombined, unfit
+from muntin.connectors.spark.jvm_batch import is_one_slice
+from muntin.connectors.spark.jvm_calendar import in_zone
+from muntin.connectors.spark.jvm_expressions import UntranslatableError, computes, to_column
+from muntin.connectors.spark.jvm_windows import CONTEXT_FREE
+from muntin.errors import QueryError, nearest
+from muntin.expressions import Expr
+from muntin.query import QuerySpec
+from muntin.slicing.binding import Binding, require
+from muntin.windows import Periodic, Session
+from muntin.windows.base import Window
+from muntin.windows.calendar import Calendar
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Case", "Choice", "PlanName", "choose"]
+
+PlanName: TypeAlias = Literal["auto", "jvm", "packed"]
+
+WATERMARK = "spark.watermarkDelayMs"
+"""What Spark notes at the column that `withWatermark` names."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and the DataFrame that it is to run on."""
+
+    query: QuerySpec
+    frame: DataFrame
+
+    @cached_property
+    def zone(self) -> str:
+        """Of the session."""
+        return str(self.frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+    @cached_property
+    def checked(self) -> bool:
+        """Whether Spark's arithmetic fails on an overflow instead of going on with a wrong value."""
+        return self.frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+
+    @cached_property
+    def binding(self) -> Binding:
+        """The query over the columns of the DataFrame; an error where it does not fit them."""
+        schema = to_arrow_schema(self.frame.schema, timezone=self.zone)
+        require((self.query.time, *self.query.keys), schema)
+        return Binding.of(self.query, tuple(window for _, window in self.query.windows), schema)
+
+    def windows(self, wanted: Callable[[Window], object]) -> tuple[str, ...]:
+        """The names of the windows for which this is so."""
+        return tuple(name for name, window in self.query.windows if wanted(window))
+
+    def kinds(self, aggregate: str) -> tuple[pa.DataType, ...]:
+        """The types of the inputs of an aggregate."""
+        return tuple(self.binding.types[expr] for expr in dict(self.query.aggregates)[aggregate].inputs)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row: where it applies (with the names that make it apply), this is why a plan cannot run."""
+
+    applies: Callable[[Case], tuple[str, ...] | bool]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The plan, and why it is not the other one."""
+
+    plan: Literal["jvm", "packed"]
+    reason: str
+
+
+def _unknown(case: Case) -> tuple[str, ...]:
+    return case.windows(lambda w: not isinstance(w, (*CONTEXT_FREE, Session)))
+
+
+def _unfit(case: Case) -> tuple[str, ...]:
+    return tuple(name for name, a in case.query.aggregates if unfit(a, case.kinds(name)))
+
+
+def _uncombined(case: Case) -> tuple[str, ...]:
+    if is_one_slice(case.query):
+        return ()
+    return tuple(name for name, a in case.query.aggregates if only_uncombined(a))
+
+
+def _untranslatable(case: Case) -> tuple[str, ...]:
+    return tuple(name for name, a in case.query.aggregates if not all(_says(case, e) for e in a.reads))
+
+
+def _says(case: Case, expr: Expr) -> bool:
+    try:
+        to_column(expr, case.binding.schema)
+    except UntranslatableError:
+        return False
+    return True
+
+
+def _unchecked(case: Case) -> tuple[str, ...]:
+    if case.checked:
+        return ()
+    return tuple(
+        name
+        for name, a in case.query.aggregates
+        if any(map(computes, a.reads)) or any(map(t.is_decimal, case.kinds(name)))
+    )
+
+
+def _nested_keys(case: Case) -> tuple[str, ...]:
+    keys = zip(case.query.keys, case.binding.keys, strict=True)
+    return tuple(name for name, kind in keys if t.is_nested(kind) or t.is_duration(kind))
+
+
+ALWAYS = (
+    Rule(lambda c: c.query.early is not None, "early results are asked for"),
+    Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
+    Rule(_unknown, "windows follow the tuples, a measure, or the newest tuple of all keys"),
+    Rule(lambda c: c.windows(lambda w: getattr(w, "emit_empty", False)), "empty windows are emitted"),
+    Rule(
+        lambda c: c.windows(lambda w: isinstance(w, Calendar) and not in_zone(w, c.zone)),
+        "calendar windows have an offset, or are not in the zone of the session",
+    ),
+    Rule(_unfit, "Spark has no such aggregate, or not over these types"),
+    Rule(_untranslatable, "expressions say something that Spark's do not mean in the same way"),
+    Rule(_unchecked, "spark.sql.ansi.enabled is off: Spark's arithmetic would hide an overflow"),
+    Rule(_nested_keys, "keys are nested, or durations"),
+)
+"""Why a query cannot run in the JVM."""
+
+BOUNDED = (
+    *ALWAYS,
+    Rule(_uncombined, "deviations of several slices cannot be combined in SQL without a loss of digits"),
+)
+"""The same for a bounded DataFrame."""
+
+
+def _plain_tumbling(case: Case) -> bool:
+    (_, window), *others = case.query.windows
+    return not others and isinstance(window, Periodic) and window.slide == window.length
+
+
+def _has_watermark(case: Case) -> bool:
+    field = case.frame.schema[case.query.time]
+    return isinstance(field.dataType, TimestampType) and WATERMARK in (field.metadata or {})
+
+
+STREAMING = (
+    Rule(lambda c: not _plain_tumbling(c), "Spark's own operator serves a single tumbling window only"),
+    Rule(lambda c: bool(c.query.allowed_lateness), "late tuples are allowed to change results"),
+    Rule(lambda c: c.query.late != "drop", "late tuples are routed"),
+    Rule(lambda c: c.query.idle_after is not None, "a silent stream closes its windows"),
+    Rule(lambda c: not _has_watermark(c), "there is no watermark on a timestamp column that is the time"),
+    *ALWAYS,
+)
+"""Why a streaming query cannot be handed to Spark's own `window()`."""
+
+
+def choose(case: Case, plan: str = "auto") -> Choice:
+    """The plan that runs; an error if the one that was asked for cannot."""
+    if plan not in get_args(PlanName):
+        raise QueryError(
+            f'plan must be "auto", "jvm" or "packed": got {plan!r}.{nearest(str(plan), get_args(PlanName))}'
+        )
+    if plan == "packed":
+        return Choice("packed", 'plan="packed" says so')
+    found = _refusal(case)
+    if found is None:
+        return Choice("jvm", "the windows and the aggregates are such that Spark has them itself")
+    if plan == "jvm":
+        raise QueryError(f'plan="jvm" cannot run this query: {found}; leave plan= out, or change the query')
+    return Choice("packed", found)
+
+
+def _refusal(case: Case) -> str | None:
+    """The first reason why it cannot run in the JVM."""
+    for rule in STREAMING if case.frame.isStreaming else BOUNDED:
+        if names := rule.applies(case):
+            return rule.reason + (f" ({', '.join(names)})" if isinstance(names, tuple) else "")
+    return None
