@@ -16,7 +16,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: setup  ## See it work: a stream, its windows, a late tuple and what it changes
+demo: setup  ## See it work: a year of flights through Spark, ten windows, late tuples and what they change
 	@echo '==> Running the demonstration'
 	@$(BIN)/muntin demo
 

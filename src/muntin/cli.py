@@ -23,11 +23,24 @@ QueryFile = Annotated[Path, typer.Argument(help="The query as a TOML file.", exi
 
 
 @app.command()
-def demo() -> None:
-    """Show a stream, its windows, a late tuple and what it changes."""
-    from muntin.demo import show
+def demo(
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="Without Spark: a small shop, one late tuple, step by step.")
+    ] = False,
+    flights: Annotated[int | None, typer.Option(help="Only so many of the flights.", min=1)] = None,
+) -> None:
+    """Stream a year of flights through Spark: ten windows, late tuples and what they change."""
+    from muntin.demo import shop, show
 
-    show(Console())
+    try:
+        if embedded:
+            shop.show(Console())
+        else:
+            show.show(Console(), flights)
+    except MuntinError as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,11 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
     >>> spark = session({"spark.app.name": "windows"})  # doctest: +SKIP
     """
-    from pyspark.sql import SparkSession
-
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise QueryError('Spark is not installed: pip install "muntin[spark]"') from None
+    _require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder: Any = SparkSession.builder.master("local[2]").appName("muntin")
@@ -41,6 +45,17 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
         builder = builder.config(name, value)
     started: SparkSession = builder.getOrCreate()
     return started
+
+
+def _require_java() -> None:
+    """Without this, Spark's own error says that a gateway exited, and not why."""
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
+        where = f"not in JAVA_HOME, {home}" if home else "not on the PATH"
+        raise QueryError(
+            f"Spark needs Java 17 or newer, and there is none: {where}; "
+            "on Debian: sudo apt-get install default-jre-headless"
+        )
 
 
 def check_settings(frame: DataFrame) -> None:

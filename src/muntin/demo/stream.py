@@ -1,0 +1,85 @@
+"""The flights through a streaming query of Spark: a file at a time in, Parquet out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from muntin.demo.query import WATERMARK
+from muntin.dsl import Query
+
+__all__ = ["ROWS", "SETTINGS", "Step", "play"]
+
+ROWS = 20_000
+"""Flights in a file."""
+
+SETTINGS = {
+    "spark.app.name": "muntin demo",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what others read, instead of INT96
+    "spark.ui.showConsoleProgress": "false",  # the demonstration has a bar of its own
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # it ends before more would pay
+}
+SCHEMA = "scheduled timestamp, carrier string, airport string, dest string, delay long, miles long"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one file of flights brought."""
+
+    tuples: int
+    late: int
+    """Those behind the watermark that was in force when they came."""
+    watermark: dt.datetime | None
+    results: pa.Table
+
+
+def play(spark: Any, flights: pa.Table, query: Query, folder: Path, rows: int = ROWS) -> Iterator[Step]:
+    """Stream flights through Spark, `rows` of them at a time; what an earlier run left there is removed."""
+    files, results, checkpoint = (folder / name for name in ("input", "results", "checkpoint"))
+    for one in (files, results, checkpoint):
+        shutil.rmtree(one, ignore_errors=True)
+    files.mkdir(parents=True)
+    events = spark.readStream.schema(SCHEMA).parquet(str(files))
+    running = (
+        events.withWatermark("scheduled", WATERMARK)
+        .transform(query)
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(checkpoint))
+        .start(str(results))
+    )
+    seen: set[Path] = set()
+    watermark = None
+    try:
+        for number, begin in enumerate(range(0, len(flights), rows)):
+            some = flights.slice(begin, rows)
+            late = 0 if watermark is None else pc.sum(pc.less(some["scheduled"], watermark)).as_py()
+            _put(some, files, number)
+            running.processAllAvailable()  # with the micro-batch without tuples that closes windows
+            watermark = _watermark(running)
+            new = sorted(set(results.glob("*.parquet")) - seen)
+            seen.update(new)
+            yield Step(len(some), late, watermark, pa.concat_tables([pq.read_table(path) for path in new]))
+    finally:
+        running.stop()
+
+
+def _put(flights: pa.Table, files: Path, number: int) -> None:
+    """A new file, which appears as a whole: Spark overlooks names that begin with an underscore."""
+    unfinished = files / "_unfinished.parquet"
+    pq.write_table(flights, unfinished)
+    unfinished.rename(files / f"{number:04}.parquet")
+
+
+def _watermark(running: Any) -> dt.datetime | None:
+    told = running.lastProgress.eventTime.get("watermark")
+    moment = None if told is None else dt.datetime.fromisoformat(told)
+    return moment if moment is not None and moment.year > 1970 else None
