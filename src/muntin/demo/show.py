@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -37,7 +38,11 @@ def show(console: Console, most: int | None = None) -> None:
     """Stream the flights, at most so many, through Spark and print what comes out."""
     flights = data.load().slice(0, most)
     console.print(_introduction(flights), highlight=False)
-    with console.status(f"Spark is starting; what it logs is in {LOG}"), _errors_to(LOG):
+    with (
+        console.status(f"Spark is starting; what it logs is in {LOG}"),
+        _errors_to(LOG),
+        _interrupted_after(),
+    ):
         session = spark.session(SETTINGS)
     summary = Summary()
     try:
@@ -63,6 +68,19 @@ def _errors_to(path: Path) -> Iterator[None]:
     finally:
         os.dup2(before, 2)
         os.close(before)
+
+
+@contextmanager
+def _interrupted_after() -> Iterator[None]:
+    """Ctrl-C waits until this is done: a JVM whose Python ends while they find each other stays behind."""
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def _introduction(flights: pa.Table) -> str:
