@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -38,11 +39,8 @@ def show(console: Console, most: int | None = None) -> None:
     """Stream the flights, at most so many, through Spark and print what comes out."""
     flights = data.load().slice(0, most)
     console.print(_introduction(flights), highlight=False)
-    with (
-        console.status(f"Spark is starting; what it logs is in {LOG}"),
-        _errors_to(LOG),
-        _interrupted_after(),
-    ):
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs the traceback of a Ctrl-C
+    with console.status(f"Spark is starting; its log: {LOG}"), _errors_to(LOG), _interrupted_after():
         session = spark.session(SETTINGS)
     summary = Summary()
     try:
