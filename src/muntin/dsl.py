@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from muntin.connectors.embedded import Operator
+    from muntin.connectors.spark.control import Controlled
+    from muntin.connectors.spark.progress import StreamStats
     from muntin.planning.plan import Explanation
 
 __all__ = ["Query", "windows"]
@@ -123,17 +126,34 @@ class Query(QuerySpec):
 
         return to_toml(self)
 
-    def __call__(self, frame: Any, *, plan: str = "auto") -> Any:
+    def __call__(self, frame: Any, *, plan: str = "auto", tie: Any = None) -> Any:
         """The window results of a Spark DataFrame, streaming or batch: `events.transform(query)`.
 
         Args:
             frame: The DataFrame.
             plan: `events.transform(query, plan="packed")` runs the query in Python workers, "jvm" in
                 Spark's own operators where they can serve it; "auto" does the latter where it can.
+            tie: A column of integers or timestamps that orders tuples of one time, as a name or a
+                `Column`; without it their values decide.
         """
         from muntin.connectors.spark import transform
 
-        return transform(self.validated(), frame, plan)
+        return transform(self.validated(), frame, plan, tie=tie)
+
+    def control(self, path: str | PathLike[str]) -> Controlled:
+        """The query for a stream whose windows change while it runs: `events.transform(query.control(path))`.
+
+        `path` is a directory that driver and workers can read. What it returns has `add` and `remove`.
+        """
+        from muntin.connectors.spark.control import Controlled
+
+        return Controlled(self.validated(), fspath(path))
+
+    def stats(self, running: Any) -> StreamStats:
+        """What this query has done so far in a running streaming query of Spark; print it."""
+        from muntin.connectors.spark.progress import stats
+
+        return stats(self, running)
 
 
 def windows(*unnamed: object, **named: Window) -> Query:

@@ -5,24 +5,34 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from muntin import windows as w
+from muntin.connectors.spark.control import Controlled, read_changes
+from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packing import GROUP, Packing
-from muntin.connectors.spark.payload import pack_results, take_in, unpack_results
+from muntin.connectors.spark.payload import pack_results, unpack_results
 from muntin.connectors.spark.state import Stored, read, write
-from muntin.connectors.spark.tuples import can_slice
+from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import EachBatch
+from muntin.slicing.binding import Binding
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.testing import Transcript, load_transcripts, replay
 from muntin.testing.engines import Record, rows_of_table
 from muntin.testing.rows import Row
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
+from muntin.timeline import INF
+from muntin.windows.base import TupleDriven
 
 FOLDER = Path(__file__).parents[1] / "transcripts"
 sys.path.insert(0, str(FOLDER))
@@ -37,11 +47,17 @@ class PackedEngine:
     def __init__(self, query: Any, schema: pa.Schema) -> None:
         self.query = query
         self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
-        self.packing = Packing(query, tuple(range(GROUPS)), can_slice(query))
+        own = tuple(window for _, window in query.windows)
+        binding = Binding.of(query, own, schema)
+        # Windows that come later may have ranks or numbers beside their edges.
+        results = binding.result_schema((*own, w.count(1), w.slide_by_tuple(1, every=1)))
+        self.job = Job(query, self.schema, outcome_schema(query, results, self.schema))
+        self.control: Controlled | None = None
         self.stores: dict[int, tuple[bytes, dict[str, bytes]]] = {}
         self.waiting: dict[int, list[bytes]] = {group: [] for group in range(GROUPS)}
         self.newest: int | None = None
         self.arrived = 0
+        self.late: list[tuple[str, Record]] = []
 
     def process(self, rows: Sequence[Record]) -> list[Row]:
         plain = self.schema.remove(len(self.schema) - 1)
@@ -50,45 +66,85 @@ class PackedEngine:
         self.arrived += len(table)
         table = table.append_column(GROUP, pa.array([self._group(row) for row in rows], pa.int32()))
         table = table.append_column(ARRIVAL, pa.array(arrival, pa.int64()))
+        packing = Packing(
+            self.query, tuple(range(GROUPS)), self.schema, None if self.control is None else self.control.path
+        )
         for partition in range(PARTITIONS):
             mine = table.filter(pa.array(arrival % PARTITIONS == partition))
-            newest, payloads = self.packing.packed(mine.to_batches())
+            newest, payloads = packing.packed(mine.to_batches())
             if newest is not None:
                 self.newest = newest if self.newest is None else max(newest, self.newest)
             for group, payload in payloads:
                 assert payload is not None
                 self.waiting[group].append(payload)
         if isinstance(self.query.early, EachBatch):
-            return self._step(None)
+            return self._step()
         return []
 
     def _group(self, row: Record) -> int:
         return hash(str([row[key] for key in self.query.keys])) % GROUPS if self.query.keys else 0
 
     def advance(self, watermark: int) -> list[Row]:
-        return self._step(lambda operator: operator.advance(watermark))
+        return self._step(watermark)
 
     def finish(self) -> list[Row]:
-        return self._step(lambda operator: operator.finish())
+        return self._step(INF)
 
-    def _step(self, then: Any) -> list[Row]:
+    def add_query(self, name: str, window: Any, since: int | None) -> int:
+        self._step()
+        self._controlled().add(**{name: window})
+        self._step(changes=self._newest_change())
+        (starts,) = {self._live(group)[name].since for group in self.stores}
+        return starts
+
+    def remove_query(self, name: str) -> None:
+        self._step()
+        self._controlled().remove(name)
+        self._step(changes=self._newest_change())
+
+    def _controlled(self) -> Controlled:
+        if self.control is None:
+            folder = mkdtemp()
+            finalize(self, rmtree, folder)
+            self.control = Controlled(self.query, folder)
+        return self.control
+
+    def _newest_change(self) -> tuple[str, ...]:
+        name, text = read_changes(self._controlled().path)[-1]
+        return (f"{name}\n{text}",)
+
+    def _live(self, group: int) -> dict[str, Any]:
+        return {query.name: query for query in self._load(group).operator.live.queries}
+
+    def _step(self, watermark: int | None = None, changes: tuple[str, ...] = ()) -> list[Row]:
         found = []
         for group, payloads in self.waiting.items():
             stored = self._load(group)
-            results = [take_in(stored.operator, self.schema, payloads, self.newest)]
-            if then is not None:
-                results.append(then(stored.operator))
+            driven = any(isinstance(q.window, TupleDriven) for q in stored.operator.live.queries)
+            if watermark is not None and watermark != INF and driven:
+                # These tuples come in the order of arrival: none goes before one of its time.
+                at: int | None = watermark + 1
+            else:
+                at = watermark
+            tables = step(stored, self.job, Given(tuple(payloads), self.newest, changes, None, at))
+            assert stored.refused == 0
             self._save(group, stored)
-            for table in results:
-                if table.num_rows:
-                    batches = unpack_results(pack_results(table))
-                    found += rows_of_table(pa.Table.from_batches(batches), self.query.keys)
+            for table in tables:
+                found += self._rows(pa.Table.from_batches(unpack_results(pack_results(table))))
         self.waiting = {group: [] for group in range(GROUPS)}
         return found
 
+    def _rows(self, table: pa.Table) -> list[Row]:
+        routed = pc.equal(table.column("kind"), "late")
+        if self.query.late == "route":
+            late = table.filter(routed).select(["query", "late"]).to_pylist()
+            self.late += [(row["query"], row["late"]) for row in late]
+            table = table.filter(pc.invert(routed)).drop_columns(["late"])
+        return rows_of_table(table, self.query.keys)
+
     def _load(self, group: int) -> Stored:
         if group not in self.stores:
-            return Stored(SlicingOperator(self.query))
+            return Stored(SlicingOperator(self.query), self.query)
         head, parts = self.stores[group]
         return read(head, parts.__getitem__, self.query)
 
@@ -99,20 +155,15 @@ class PackedEngine:
         self.stores[group] = written.head, kept | written.changed
 
     def take_late(self) -> list[tuple[str, Record]]:
-        found = []
-        for group in self.stores:
-            stored = self._load(group)
-            late = stored.operator.take_late()
-            self._save(group, stored)
-            if late.num_rows:
-                found += [(row.pop("query"), row) for row in late.drop_columns([ARRIVAL]).to_pylist()]
-        return found
+        self._step()
+        late, self.late = self.late, []
+        return late
 
 
 TRANSCRIPTS = [
     transcript
     for transcript in load_transcripts(FOLDER, NAMED)
-    if not any(step.action in ("add", "remove") or step.error for step in transcript.steps)
+    if not any(step.error for step in transcript.steps)
 ]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 import pyarrow as pa
 
 from muntin.errors import DataError, QueryError, nearest
+from muntin.expressions.foreign import plain_name
 from muntin.expressions.syntax import Node, columns_of, parse_node, render
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Expr:
 
 
 ColumnLike: TypeAlias = Union[str, Expr, "pc.Expression"]
-"""What users may write for a column: its name, an Arrow expression, or an `Expr`."""
+"""What users may write for a column: its name, an Arrow expression, an `Expr`; for Spark also a `Column`."""
 
 
 def as_expr(value: ColumnLike, name: str = "column") -> Expr:
@@ -90,6 +91,7 @@ def as_expr(value: ColumnLike, name: str = "column") -> Expr:
     """
     if isinstance(value, Expr):
         return value
+    value = plain_name(value)
     if isinstance(value, str):
         if not value:
             raise QueryError(f"{name} must be the name of a column: got an empty text")

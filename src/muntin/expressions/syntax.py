@@ -91,7 +91,8 @@ def parse_node(text: object) -> Node:
 def columns_of(node: Node) -> tuple[str, ...]:
     """The columns that the expression reads, each once, in order of appearance."""
     if node.head == "col":
-        return (str(node.value),)
+        name: str = node.value  # type: ignore[assignment]  # a leaf may hold any literal, but not this one
+        return (name,)
     return tuple(dict.fromkeys(name for arg in node.args for name in columns_of(arg)))
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest
+from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.query.policies import EachBatch, Every, OnClose
 from muntin.timeline import Micros, format_span, span
@@ -69,7 +70,7 @@ class QuerySpec:
 
     def by(self, *columns: str) -> Self:
         """Compute separately for each value of these columns; no column means one stream."""
-        return replace(self, keys=columns)
+        return replace(self, keys=tuple(map(plain_name, columns)))
 
     def on(
         self,
@@ -98,7 +99,7 @@ class QuerySpec:
         """
         return replace(
             self,
-            time=time,
+            time=plain_name(time),
             allowed_lateness=span(allowed_lateness, "allowed_lateness"),
             emit=_ON_CLOSE if emit is None else emit,
             early=early,

@@ -64,7 +64,14 @@ class Batch:
         """What one look at a batch of at least one tuple tells."""
         from muntin.slicing.cutting_kernels import all_equal, extent
 
-        return Extent(*extent(self.time), self.ids is None or all_equal(self.ids))
+        low, high, ordered = extent(self.time)
+        return Extent(low, high, ordered and self._in_turn(), self.ids is None or all_equal(self.ids))
+
+    def _in_turn(self) -> bool:
+        """Whether tuples of one time, in order of time, are in order of arrival, too."""
+        if isinstance(self.arrival, int):
+            return True
+        return not ((self.time[1:] == self.time[:-1]) & (self.arrival[1:] < self.arrival[:-1])).any()
 
     @property
     def nbytes(self) -> int:

@@ -10,37 +10,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from muntin.connectors.spark.columns import with_columns
+from muntin.connectors.spark.outcome import bad, late, windows
+from muntin.connectors.spark.progress import StreamStats
 from muntin.connectors.spark.settings import session
 from muntin.errors import QueryError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from muntin.planning.plan import Explanation
     from muntin.query import QuerySpec
 
-__all__ = ["explain", "session", "transform"]
+__all__ = ["StreamStats", "bad", "explain", "late", "session", "transform", "windows"]
 
 
-def transform(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> DataFrame:
+def transform(
+    query: QuerySpec,
+    frame: DataFrame,
+    plan: str = "auto",
+    *,
+    tie: str | Column | None = None,
+    control: str | None = None,
+) -> DataFrame:
     """The window results of a DataFrame: of a streaming one as windows close, else of the whole of it.
 
-    `plan` forces the packed plan or that of the JVM, where the query can run there.
+    `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
+    that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
     """
     _require_frame(frame)
     from muntin.connectors.spark.jvm_plan import Case, choose
 
-    case = Case(query, frame)
+    frame = with_columns(query, frame)
+    case = Case(query, frame, changing=control is not None)
     in_jvm = choose(case, plan).plan == "jvm"
     if frame.isStreaming:
         from muntin.connectors.spark.builtin_window import handed_over
         from muntin.connectors.spark.streaming import stream
 
-        return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame)
+        return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
+    if control is not None:
+        raise QueryError(
+            "only the queries of a stream can change, and this DataFrame is bounded; "
+            "transform it with the query itself"
+        )
     from muntin.connectors.spark.batch import whole
     from muntin.connectors.spark.jvm_batch import whole_in_jvm
 
-    return whole_in_jvm(query, case.binding, frame) if in_jvm else whole(query, frame)
+    return whole_in_jvm(query, case.binding, frame) if in_jvm else whole(query, frame, tie)
 
 
 def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
@@ -48,7 +65,7 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     _require_frame(frame)
     from muntin.connectors.spark import explaining
 
-    return explaining.explain(query, frame, plan)
+    return explaining.explain(query, with_columns(query, frame), plan)
 
 
 def _require_frame(frame: object) -> None:

@@ -9,23 +9,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.packing import GROUP, PACKED, Packing
-from muntin.connectors.spark.payload import take_in
+from muntin.connectors.spark.packing import GROUP, NEWEST, PACKED, PAYLOAD, Packing
+from muntin.connectors.spark.state import Stored
+from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.tuples import prepare
 from muntin.query import QuerySpec
 from muntin.slicing.operator import SlicingOperator
+from muntin.timeline import INF
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["whole"]
 
 
-def whole(query: QuerySpec, frame: DataFrame) -> DataFrame:
+def whole(query: QuerySpec, frame: DataFrame, tie: str | Column | None = None) -> DataFrame:
     """The window results of a bounded DataFrame."""
-    tuples = prepare(query, frame)
-    packing = Packing(query, tuples.groups, tuples.sliced)
-    finish = _finisher(query, tuples.schema, tuples.results)
+    tuples = prepare(query, frame, tie)
+    packing = Packing(query, tuples.groups, tuples.schema)
+    finish = _finisher(Job(query, tuples.schema, tuples.results))
     return (
         tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
         .groupBy(GROUP)
@@ -33,14 +35,14 @@ def whole(query: QuerySpec, frame: DataFrame) -> DataFrame:
     )
 
 
-def _finisher(query: QuerySpec, schema: pa.Schema, results: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+def _finisher(job: Job) -> Callable[[pa.Table], pa.Table]:
     """What runs for each key group: a function, since of a callable object Spark counts `self` too."""
 
     def finish(packed: pa.Table) -> pa.Table:
-        operator = SlicingOperator(query)
-        payloads = packed.column("payload").drop_null().to_pylist()
-        take_in(operator, schema, payloads, pc.max(packed.column("newest")).as_py())
-        found = operator.finish()
-        return found if found.num_rows else results.empty_table()
+        stored = Stored(SlicingOperator(job.query), job.query)
+        payloads = packed.column(PAYLOAD).drop_null().to_pylist()
+        newest = pc.max(packed.column(NEWEST)).as_py()
+        rows = step(stored, job, Given(tuple(payloads), newest, watermark=INF))
+        return pa.concat_tables(rows) if rows else job.outcome.empty_table()
 
     return finish

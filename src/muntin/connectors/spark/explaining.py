@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from muntin.connectors.spark.jvm_batch import is_one_slice
 from muntin.connectors.spark.jvm_blocks import block_size
 from muntin.connectors.spark.jvm_plan import Case, Choice, choose
+from muntin.connectors.spark.packing import can_slice
 from muntin.connectors.spark.settings import PROVIDER
-from muntin.connectors.spark.tuples import can_slice
 from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation
 from muntin.query import QuerySpec

@@ -42,6 +42,8 @@ class Case:
 
     query: QuerySpec
     frame: DataFrame
+    changing: bool = False
+    """Whether queries come and go while the stream runs."""
 
     @cached_property
     def zone(self) -> str:
@@ -160,6 +162,7 @@ def _has_watermark(case: Case) -> bool:
 
 
 STREAMING = (
+    Rule(lambda c: c.changing, "queries may come and go"),
     Rule(lambda c: not _plain_tumbling(c), "Spark's own operator serves a single tumbling window only"),
     Rule(lambda c: bool(c.query.allowed_lateness), "late tuples are allowed to change results"),
     Rule(lambda c: c.query.late != "drop", "late tuples are routed"),

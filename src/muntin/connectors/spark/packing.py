@@ -13,23 +13,43 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.connectors.spark.payload import pack_slices, pack_tuples
+from muntin.connectors.spark.changes import read_change
+from muntin.connectors.spark.control import read_changes
+from muntin.connectors.spark.payload import pack_bad, pack_slices, pack_tuples
+from muntin.errors import MuntinError
 from muntin.query import QuerySpec
+from muntin.slicing.binding import Binding
 from muntin.slicing.operator import SlicingOperator
+from muntin.windows.base import TupleDriven
 
-__all__ = ["GROUP", "PACKED", "Packing"]
+__all__ = ["CHANGE", "CLOCK", "GROUP", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
 
 GROUP = "__group"
 """The column that says to which key group a tuple belongs."""
+NEWEST, PAYLOAD, CHANGE, CLOCK = "newest", "payload", "change", "clock"
 
 PACKED = pa.schema(
-    [pa.field(GROUP, pa.int32()), pa.field("newest", pa.int64()), pa.field("payload", pa.binary())]
+    [
+        pa.field(GROUP, pa.int32()),
+        pa.field(NEWEST, pa.int64()),
+        pa.field(PAYLOAD, pa.binary()),
+        pa.field(CHANGE, pa.string()),
+        pa.field(CLOCK, pa.int64()),
+    ]
 )
+"""What crosses the shuffle: payloads, newest times of partitions, changes to the queries, the time of day."""
 
 TOGETHER = 1 << 19
 """Tuples that are sliced at once: Spark's own batches are too small for it."""
 
 Ints = npt.NDArray[np.int64]
+
+
+def can_slice(query: QuerySpec) -> bool:
+    """Whether no window needs tuples, or their order, behind the shuffle."""
+    driven = any(isinstance(window, TupleDriven) for _, window in query.windows)
+    empty = any(getattr(window, "emit_empty", False) for _, window in query.windows)
+    return not driven and not empty and query.late == "drop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +58,15 @@ class Packing:
 
     Every partition tells every group its newest time, be it without a payload: so all groups see
     every micro-batch, hold the same watermark, and know how far the stream has come.
+
+    `control` is the directory of changes, if there is one. Tuples are cut by the edges of every window
+    that was ever asked for there: finer slices than the operators need do no harm, coarser ones would.
     """
 
     query: QuerySpec
     groups: tuple[int, ...]
-    sliced: bool
+    schema: pa.Schema
+    control: str | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of (group, newest time, payload)."""
@@ -53,15 +77,22 @@ class Packing:
                 pa.array([group for group, _ in rows], pa.int32()),
                 pa.array([newest] * len(rows), pa.int64()),
                 pa.array([payload for _, payload in rows], pa.binary()),
+                pa.nulls(len(rows), pa.string()),
+                pa.nulls(len(rows), pa.int64()),
             ],
             schema=PACKED,
         )
 
     def packed(self, batches: Iterable[pa.RecordBatch]) -> tuple[int | None, list[tuple[int, bytes | None]]]:
         """The newest time of a partition, and its payloads with their groups."""
-        operator = SlicingOperator(replace(self.query, early=None))
+        query = replace(self.query, early=None)
+        if self.control is not None:
+            query = _with_changes(query, self.control, self.schema)
+        operator = SlicingOperator(query)
         rows: list[tuple[int, bytes | None]] = []
-        rows += self._slices(operator, batches) if self.sliced else self._tuples(operator, batches)
+        rows += self._slices(operator, batches) if can_slice(query) else self._tuples(operator, batches)
+        if operator.arrivals.bad:
+            rows.append((self.groups[0], pack_bad(operator)))
         return (None if operator.binding is None else operator.slices.newest), rows
 
     def _slices(
@@ -90,6 +121,23 @@ class Packing:
             ends = [*begins[1:], len(group)]
             for number, begin, end in zip(numbers, begins, ends, strict=True):
                 yield int(number), pack_tuples(sorted_tuples.slice(begin, end - begin))
+
+
+def _with_changes(query: QuerySpec, control: str, schema: pa.Schema) -> QuerySpec:
+    """The query with every window that was ever added; what the operators will refuse is left out."""
+    for name, text in read_changes(control):
+        try:
+            added = read_change(text, name).add
+        except MuntinError:
+            continue
+        for key, window in added.items():
+            try:
+                more = replace(query, windows=(*query.windows, (f"{name}/{key}", window)))
+                Binding.of(more, (window,), schema)
+            except MuntinError:
+                continue
+            query = more
+    return query
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from muntin.slicing.archive import pack, unpack
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
 
-__all__ = ["pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
+__all__ = ["pack_bad", "pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,6 +42,11 @@ def pack_tuples(tuples: pa.Table) -> bytes:
     return pack({"holds": "tuples"}, {"tuples": tuples})
 
 
+def pack_bad(operator: SlicingOperator) -> bytes:
+    """How many bad tuples an operator has met, and the tuples themselves where they are routed."""
+    return pack({"holds": "bad", "count": operator.arrivals.bad}, {"bad": operator.take_bad()})
+
+
 def take_in(
     operator: SlicingOperator, schema: pa.Schema, payloads: Iterable[bytes], newest: int | None
 ) -> pa.Table:
@@ -58,6 +63,9 @@ def take_in(
         if header["holds"] == "slices":
             keys = [column.combine_chunks() for column in tables["keys"].columns]
             operator.take_slices(keys, load_slices(tables["slices"], operator.slices.partials))
+        elif header["holds"] == "bad":
+            operator.arrivals.bad += header["count"]
+            operator.arrivals.routed += [tables["bad"]] if len(tables["bad"]) else []
         else:
             for batch in tables["tuples"].combine_chunks().to_batches():
                 operator.take_in(batch)

@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from muntin.connectors.spark.payload import pack_results, take_in
+from muntin.connectors.spark.packing import CHANGE, CLOCK, NEWEST, PAYLOAD
+from muntin.connectors.spark.payload import pack_results
+from muntin.connectors.spark.progress import COUNTERS, counted
 from muntin.connectors.spark.state import Stored, read, token_of, write
+from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import SnapshotError
-from muntin.query import QuerySpec
 from muntin.slicing.operator import SlicingOperator
 
-__all__ = ["WindowProcessor"]
+__all__ = ["STEPPED", "WindowProcessor"]
 
 HEAD, PARTS = "head", "parts"
+
+STEPPED = ", ".join([f"{PAYLOAD} binary", *(f"{name} long" for name in COUNTERS)])
+"""What a step gives: result rows in payloads, and its counters in one row of their own."""
 
 _cached: OrderedDict[tuple[str, int], Stored] = OrderedDict()
 """Operators of this worker process; one is only used if its token is that of the committed state."""
@@ -32,10 +36,10 @@ class WindowProcessor(StatefulProcessor):
     timer one millisecond after the watermark sees to that, and so windows close without new input.
     """
 
-    def __init__(self, query: QuerySpec, schema: pa.Schema, run: str) -> None:
-        self.query = query
-        self.schema = schema
+    def __init__(self, job: Job, run: str) -> None:
+        self.job = job
         self.run = run
+        self.done: set[int] = set()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
@@ -46,44 +50,48 @@ class WindowProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """The payloads of one group."""
         frame = pd.concat(list(rows))
-        yield from self._step(key, frame, timerValues)
+        newest, clock = frame[NEWEST].max(), frame[CLOCK].max()
+        given = Given(
+            tuple(bytes(payload) for payload in frame[PAYLOAD].dropna()),
+            None if pd.isna(newest) else int(newest),
+            tuple(frame[CHANGE].dropna()),
+            None if pd.isna(clock) else int(clock),
+            _watermark(timerValues),
+        )
+        # A group has one task per micro-batch, and this object lives as long as the task.
+        self.done.add(int(key[0]))
+        yield from self._step(int(key[0]), given)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """The watermark has moved."""
-        yield from self._step(key, None, timerValues)
+        """The watermark has moved; a group with input in this micro-batch knows it already."""
+        if int(key[0]) not in self.done:
+            yield from self._step(int(key[0]), Given(watermark=_watermark(timerValues)))
 
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _step(self, key: Any, packed: pd.DataFrame | None, timer_values: Any) -> Iterator[pd.DataFrame]:
-        watermark = timer_values.getCurrentWatermarkInMs()
-        stored = self._load(int(key[0]))
-        operator = stored.operator
-        results = []
-        if packed is not None:
-            newest = packed["newest"].max()
-            payloads = [bytes(payload) for payload in packed["payload"].dropna()]
-            results.append(take_in(operator, self.schema, payloads, None if pd.isna(newest) else int(newest)))
-        if watermark > 0:  # 0 is Spark's way to say that there is none yet
-            results.append(operator.advance(watermark * 1000))
-        self._save(stored)
-        _cached[self.run, int(key[0])] = stored
+    def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
+        stored = self._load(group)
+        rows = [pack_results(table) for table in step(stored, self.job, given)]
+        written = self._save(stored)
+        _cached[self.run, group] = stored
         while len(_cached) > _MOST_CACHED:
             _cached.popitem(last=False)
-        self.handle.registerTimer(max(watermark, 0) + 1)
-        found = [pack_results(table) for table in results if table.num_rows]
-        if found:
-            yield pd.DataFrame({"payload": found})
+        self.handle.registerTimer((given.watermark or 0) // 1000 + 1)
+        found = pd.DataFrame({PAYLOAD: [*rows, None]}, dtype=object)
+        for name, value in counted(stored, written).items():
+            found[name] = pd.array([None] * len(rows) + [value], dtype="Int64")
+        yield found
 
     def _load(self, group: int) -> Stored:
         head = self.head.get()
         if head is None:
-            return Stored(SlicingOperator(self.query))
+            return Stored(SlicingOperator(self.job.query), self.job.query)
         # Taken out: if this step fails, what it did to the operator is not used again.
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
-        return read(bytes(head[0]), self._part, self.query)
+        return read(bytes(head[0]), self._part, self.job.query)
 
     def _part(self, path: str) -> bytes:
         found = self.parts.getValue((path,))
@@ -91,10 +99,16 @@ class WindowProcessor(StatefulProcessor):
             raise SnapshotError(f"the state has lost {path}; start from an older checkpoint")
         return bytes(found[0])
 
-    def _save(self, stored: Stored) -> None:
+    def _save(self, stored: Stored) -> int:
         written = write(stored)
         for path, body in written.changed.items():
             self.parts.updateValue((path,), (body,))
         for path in written.gone:
             self.parts.removeKey((path,))
         self.head.update((written.head,))
+        return written.nbytes
+
+
+def _watermark(timer_values: Any) -> int | None:
+    watermark = timer_values.getCurrentWatermarkInMs()
+    return int(watermark) * 1000 if watermark > 0 else None  # 0 is Spark's way to say that there is none yet

@@ -2,41 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.packing import GROUP, PACKED, Packing
+from muntin.connectors.spark.packing import CHANGE, CLOCK, GROUP, PACKED, PAYLOAD, Packing
 from muntin.connectors.spark.payload import unpack_results
-from muntin.connectors.spark.processor import WindowProcessor
+from muntin.connectors.spark.processor import STEPPED, WindowProcessor
+from muntin.connectors.spark.progress import metrics, metrics_name
 from muntin.connectors.spark.settings import check_settings
-from muntin.connectors.spark.tuples import prepare
+from muntin.connectors.spark.step import Job
+from muntin.connectors.spark.tuples import Input, prepare
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["stream"]
 
 
-def stream(query: QuerySpec, frame: DataFrame) -> DataFrame:
+def stream(
+    query: QuerySpec, frame: DataFrame, tie: str | Column | None = None, control: str | None = None
+) -> DataFrame:
     """The window results of a streaming DataFrame with a watermark."""
     check_settings(frame)
-    tuples = prepare(query, frame)
-    packing = Packing(query, tuples.groups, tuples.sliced)
-    processor = WindowProcessor(query, tuples.schema, uuid4().hex)
+    tuples = prepare(query, frame, tie, open_ended=control is not None)
+    session = frame.sparkSession
+    packing = Packing(query, tuples.groups, tuples.schema, control)
+    packed = tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
+    if control is not None:
+        packed = packed.unionByName(_changes(session, control, tuples), allowMissingColumns=True)
+    if query.idle_after is not None:
+        packed = packed.unionByName(_heartbeat(session, tuples), allowMissingColumns=True)
+    job = Job(query, tuples.schema, tuples.results)
     return (
-        tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
-        .groupBy(GROUP)
-        .transformWithStateInPandas(processor, "payload binary", "Append", "EventTime")
-        .mapInArrow(_unpack, from_arrow_schema(tuples.results))
+        packed.groupBy(GROUP)
+        .transformWithStateInPandas(WindowProcessor(job, uuid4().hex), STEPPED, "Append", "EventTime")
+        .observe(metrics_name(query), *metrics())
+        .mapInArrow(_unpacker(), from_arrow_schema(tuples.results))
     )
 
 
-def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for payload in batch.column("payload"):
-            yield from unpack_results(payload.as_py())
+def _changes(session: SparkSession, control: str, tuples: Input) -> DataFrame:
+    """Each new file in the directory, once for every key group.
+
+    Spark's log of the micro-batches says which files belong to which one: a repeated micro-batch reads
+    the same ones.
+    """
+    files = (
+        session.readStream.format("text")
+        .option("wholetext", True)
+        .option("pathGlobFilter", "*.toml")
+        .load(control)
+    )
+    text = f.concat(f.col("_metadata.file_name"), f.lit("\n"), f.col("value"))
+    return files.select(text.alias(CHANGE), _every_group(tuples))
+
+
+def _heartbeat(session: SparkSession, tuples: Input) -> DataFrame:
+    """The time of day, once a second for every key group.
+
+    It starts a micro-batch where no tuple does, and is part of Spark's log: a repeated micro-batch sees
+    the same time.
+    """
+    ticks = session.readStream.format("rate").option("rowsPerSecond", 1).option("numPartitions", 1).load()
+    return ticks.select(f.unix_micros("timestamp").alias(CLOCK), _every_group(tuples))
+
+
+def _every_group(tuples: Input) -> Column:
+    return f.explode(f.array(*(f.lit(group).cast("int") for group in tuples.groups))).alias(GROUP)
+
+
+def _unpacker() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for payload in batch.column(PAYLOAD).drop_null():
+                yield from unpack_results(payload.as_py())
+
+    return unpack

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import DoubleType, FloatType, IntegralType, TimestampNTZType, TimestampType
 
 from muntin.connectors.spark.groups import group_numbers
-from muntin.connectors.spark.packing import GROUP
+from muntin.connectors.spark.outcome import outcome_schema
+from muntin.connectors.spark.packing import GROUP, can_slice
+from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, require
 from muntin.slicing.operator import ARRIVAL
-from muntin.windows.base import TupleDriven
+from muntin.windows import count, slide_by_tuple
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Input", "can_slice", "prepare"]
+__all__ = ["Input", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -35,25 +37,54 @@ class Input:
     """Whether tuples become slices before the shuffle."""
 
 
-def prepare(query: QuerySpec, frame: DataFrame) -> Input:
-    """Check the query against the columns and lay out the work."""
+def prepare(
+    query: QuerySpec, frame: DataFrame, tie: str | Column | None = None, open_ended: bool = False
+) -> Input:
+    """Check the query against the columns and lay out the work.
+
+    `open_ended`: other windows may come while the stream runs, and read any column.
+    """
     session = frame.sparkSession
     zone = session.conf.get("spark.sql.session.timeZone")
     given = to_arrow_schema(frame.schema, timezone=zone)
     require((query.time, *query.keys), given)
     windows = tuple(window for _, window in query.windows)
     binding = Binding.of(query, windows, given)
-    columns = _columns_read(query, binding)
+    whole = open_ended or query.late == "route" or query.bad == "route"
+    columns = given.names if whole else _columns_read(query, binding)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
     groups = group_numbers(partitions)[: None if query.keys else 1]
     prepared = frame.select(
         *columns,
         _group(query, frame, groups).alias(GROUP),
-        # Not negative, and the same whenever the same tuple is read again.
-        f.shiftrightunsigned(f.xxhash64(*columns), 1).alias(ARRIVAL),
+        _place(frame, columns, tie).alias(ARRIVAL),
     )
     schema = to_arrow_schema(prepared.drop(GROUP).schema, timezone=zone)
-    return Input(prepared, tuple(groups), schema, binding.result_schema(windows), can_slice(query))
+    # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
+    possible = (*windows, count(1), slide_by_tuple(1, every=1)) if open_ended else windows
+    results = outcome_schema(query, binding.result_schema(possible), schema)
+    return Input(prepared, tuple(groups), schema, results, can_slice(query))
+
+
+def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
+    """The place of a tuple among those of its time: not negative, and the same whenever it is read again."""
+    if tie is None:
+        return f.shiftrightunsigned(f.xxhash64(*columns), 1)
+    kind = frame.select(tie).schema[0]
+    given = frame[tie] if isinstance(tie, str) else tie
+    if isinstance(kind.dataType, TimestampType | TimestampNTZType):
+        number = f.unix_micros(given.cast("timestamp"))
+    elif isinstance(kind.dataType, IntegralType):
+        number = given.cast("long")
+    else:
+        raise QueryError(
+            f'tie must be a column of integers or timestamps: "{kind.name}" is '
+            f"{kind.dataType.simpleString()}; leave it out to order tuples of one time by their values"
+        )
+    message = (
+        f'the tie column "{kind.name}" must not be null or negative; leave tie= out, or shift its values'
+    )
+    return f.when(number >= 0, number).otherwise(f.raise_error(f.lit(message)).cast("long"))
 
 
 def _columns_read(query: QuerySpec, binding: Binding) -> list[str]:
@@ -61,13 +92,6 @@ def _columns_read(query: QuerySpec, binding: Binding) -> list[str]:
     for expr in binding.inputs:
         names |= set(expr.columns)
     return [name for name in binding.schema.names if name in names]
-
-
-def can_slice(query: QuerySpec) -> bool:
-    """Whether no window needs tuples, or their order, behind the shuffle."""
-    driven = any(isinstance(window, TupleDriven) for _, window in query.windows)
-    empty = any(getattr(window, "emit_empty", False) for _, window in query.windows)
-    return not driven and not empty and query.late == "drop"
 
 
 def _group(query: QuerySpec, frame: DataFrame, groups: list[int]) -> Column:

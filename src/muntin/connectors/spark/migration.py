@@ -1,0 +1,126 @@
+"""A checkpoint and a query that has changed since: windows may come and go, the rest must be the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from muntin.errors import MuntinError, QueryError, SnapshotError
+from muntin.query import QuerySpec
+from muntin.query.files import load_windows, windows_to_toml
+from muntin.query.forms import fingerprint_form
+from muntin.slicing.changing import change_queries
+from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.snapshot import current_spec
+from muntin.timeline import NEG_INF
+from muntin.windows.base import Window
+
+__all__ = ["asked_for", "migrate", "served_by", "windows_of"]
+
+FREE = ("idle_after", "bad")
+"""Policies that no stored state depends on."""
+
+Form = dict[str, Any]
+
+
+def asked_for(query: QuerySpec) -> Form:
+    """The query of a program as plain values."""
+    form = fingerprint_form(query)
+    form["policies"] = {name: value for name, value in form["policies"].items() if name not in FREE}
+    return form
+
+
+def served_by(operator: SlicingOperator) -> list[list[Any]]:
+    """The windows that are served now: name, form, and the text that makes it again if it has one."""
+    spec = current_spec(operator)
+    forms = dict(fingerprint_form(spec)["windows"])
+    return [[name, forms[name], _text(name, window)] for name, window in spec.windows]
+
+
+def _text(name: str, window: Window) -> str | None:
+    try:
+        return windows_to_toml([(name, window)])
+    except QueryError:  # a Python function
+        return None
+
+
+def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QuerySpec:
+    """The query with the windows that the checkpoint serves; an error where nothing else may differ."""
+    now = asked_for(query)
+    changes = [
+        change for part in ("time", "keys", "policies", "aggregates") for change in _changes(part, asked, now)
+    ]
+    if changes:
+        raise SnapshotError(
+            f"the checkpoint is of another query: {'; '.join(changes)}. Only windows may change; "
+            "give this query a checkpoint of its own"
+        )
+    known = dict(query.windows)
+    forms = dict(now["windows"])
+    windows = []
+    for name, form, text in served:
+        if forms.get(name) == form:
+            windows.append((name, known[name]))
+        elif text is None:
+            raise SnapshotError(
+                f'the checkpoint serves the window "{name}" ({_shown(form)}), which is written in Python and '
+                "is not in this query any more; leave it in, or give this query a checkpoint of its own"
+            )
+        else:
+            windows += _from_text(text)
+    return replace(query, windows=tuple(windows))
+
+
+def _from_text(text: str) -> list[tuple[str, Window]]:
+    import tomllib
+
+    return list(load_windows(tomllib.loads(text), "the checkpoint").items())
+
+
+def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
+    """Add and remove the windows by which the query differs from the one that was asked for before."""
+    before, now = dict(asked["windows"]), dict(asked_for(query)["windows"])
+    if before == now:
+        return
+    served = {q.name for q in operator.live.queries}
+    remove = [name for name in before if name in served and now.get(name) != before[name]]
+    add = {name: window for name, window in query.windows if before.get(name) != now[name]}
+    try:
+        change_queries(operator, add, remove, NEG_INF if operator.binding is None else operator.slices.newest)
+    except MuntinError as error:
+        changes = _changes("windows", asked, asked_for(query))
+        raise SnapshotError(
+            f"the checkpoint is of another query ({'; '.join(changes)}), and its slices do not allow the "
+            f"change: {error} Give this query a checkpoint of its own"
+        ) from error
+
+
+def _changes(part: str, before: Form, now: Form) -> list[str]:
+    """How a part of the query differs, in words."""
+    old, new = before[part], now[part]
+    if old == new:
+        return []
+    if part in ("time", "keys"):
+        return [f"{part} {_shown(old)} became {_shown(new)}"]
+    olds, news = dict(old), dict(new)
+    what = {"policies": "", "aggregates": "aggregate ", "windows": "window "}[part]
+    changes = [f"{what}{name} ({_shown(olds[name])}) is gone" for name in olds if name not in news]
+    changes += [f"{what}{name} ({_shown(news[name])}) is new" for name in news if name not in olds]
+    changes += [
+        f"{what}{name} was {_shown(olds[name])} and is {_shown(news[name])}"
+        for name in olds
+        if name in news and olds[name] != news[name]
+    ]
+    return changes or [f"the order of the {part} has changed"]
+
+
+def _shown(form: Any) -> str:
+    if isinstance(form, dict) and "constructor" in form:
+        arguments = ", ".join(
+            f"{name}={json.dumps(value)}"
+            for name, value in form.items()
+            if name != "constructor" and value is not None
+        )
+        return f"{form['constructor']}({arguments})"
+    return json.dumps(form)

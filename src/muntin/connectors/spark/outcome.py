@@ -1,0 +1,130 @@
+"""What a query gives on Spark: rows of windows and, where tuples are routed, rows of tuples.
+
+A streaming query has one output. So tuples that are late or bad come in the same DataFrame, in columns
+of their own: `late` and `bad` are structs of the input's columns, null in the rows of windows. Their
+`kind` is "late" or "bad".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.connectors.spark.packing import GROUP
+from muntin.errors import QueryError
+from muntin.query import QuerySpec
+from muntin.slicing.operator import ARRIVAL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["bad", "bad_rows", "late", "late_rows", "outcome_schema", "window_rows", "windows"]
+
+LATE, BAD, REASON = "late", "bad", "reason"
+
+
+def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> pa.Schema:
+    """The columns of windows, and those of routed tuples; `tuples` is the schema of the input."""
+    own = [field for field in tuples if field.name not in (GROUP, ARRIVAL)]
+    wanted = {
+        LATE: pa.struct(own) if query.late == "route" else None,
+        BAD: pa.struct([*own, pa.field(REASON, pa.string())]) if query.bad == "route" else None,
+    }
+    for name, kind in wanted.items():
+        if kind is None:
+            continue
+        if name in results.names:
+            raise QueryError(
+                f'the column "{name}" holds routed tuples: got an aggregate or key of that name; rename it'
+            )
+        results = results.append(pa.field(name, kind))
+    return results
+
+
+def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Result rows with all columns of the outcome."""
+    if table.schema.equals(schema):
+        return table
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    if "window" in columns:
+        columns["window"] = _as_struct(columns["window"], schema.field("window").type)
+    return _filled(columns, schema, len(table))
+
+
+def late_rows(late: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
+    """Tuples that came too late, as `take_late` gives them."""
+    # The query that a tuple missed is the last column; the input may have one of that name.
+    missed = late.column(late.num_columns - 1)
+    return _tuples(late, LATE, keys, schema, {"query": missed.combine_chunks()})
+
+
+def bad_rows(bad: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
+    """Bad tuples, as `take_bad` gives them."""
+    return _tuples(bad, BAD, keys, schema, {})
+
+
+def _tuples(
+    table: pa.Table, kind: str, keys: tuple[str, ...], schema: pa.Schema, columns: dict[str, pa.Array]
+) -> pa.Table:
+    held = {name: table.column(name).combine_chunks() for name in table.column_names}
+    own = schema.field(kind).type
+    columns = columns | {key: held[key] for key in keys}
+    columns[kind] = pa.StructArray.from_arrays([held[f.name].cast(f.type) for f in own], fields=list(own))
+    columns["kind"] = pa.repeat(pa.scalar(kind), len(table))
+    return _filled(columns, schema, len(table))
+
+
+def _filled(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
+    """The columns in the order of the schema, with nulls for those that are not given."""
+    arrays = [
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _as_struct(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
+    """The edges of windows with all fields that any window of the query may have."""
+    if array.type.equals(kind):
+        return array
+    known = set(array.type.names)
+    children = [
+        array.field(field.name).cast(field.type) if field.name in known else pa.nulls(len(array), field.type)
+        for field in kind
+    ]
+    return pa.StructArray.from_arrays(children, fields=list(kind))
+
+
+def windows(results: DataFrame) -> DataFrame:
+    """The rows of windows, without the columns of routed tuples.
+
+    >>> import muntin as mt
+    >>> mt.spark.windows(results).writeStream.format("parquet")  # doctest: +SKIP
+    """
+    rows = results.where("kind not in ('late', 'bad')")
+    return rows.drop(*(name for name in (LATE, BAD) if name in results.columns))
+
+
+def late(results: DataFrame) -> DataFrame:
+    """Tuples that came too late, each with the query that it missed, for `.on(..., late="route")`.
+
+    >>> import muntin as mt
+    >>> mt.spark.late(results).writeStream.format("parquet")  # doctest: +SKIP
+    """
+    return _routed(results, LATE, ["query", f"{LATE}.*"])
+
+
+def bad(results: DataFrame) -> DataFrame:
+    """Bad tuples, each with the reason, for `.on(..., bad="route")`.
+
+    >>> import muntin as mt
+    >>> mt.spark.bad(results).writeStream.format("parquet")  # doctest: +SKIP
+    """
+    return _routed(results, BAD, [f"{BAD}.*"])
+
+
+def _routed(results: DataFrame, kind: str, columns: list[str]) -> DataFrame:
+    if kind not in results.columns:
+        raise QueryError(f'the query does not route its {kind} tuples; write .on(..., {kind}="route")')
+    return results.where(f"kind = '{kind}'").select(*columns)

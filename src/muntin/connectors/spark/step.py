@@ -1,0 +1,89 @@
+"""One step of a key group: what arrived goes in, the watermark moves on, rows come out. No Spark in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from muntin.connectors.spark.changes import apply_texts
+from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
+from muntin.connectors.spark.payload import take_in
+from muntin.connectors.spark.state import Stored
+from muntin.query import QuerySpec
+from muntin.slicing.due import latest_due
+from muntin.slicing.operator import SlicingOperator
+from muntin.timeline import INF
+
+__all__ = ["Given", "Job", "step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every step of every group needs to know: the query, the columns that go in and that come out."""
+
+    query: QuerySpec
+    schema: pa.Schema
+    outcome: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a micro-batch brings to a group."""
+
+    payloads: tuple[bytes, ...] = ()
+    newest: int | None = None
+    """The newest time among the tuples of the micro-batch, in all groups."""
+    changes: tuple[str, ...] = ()
+    clock: int | None = None
+    """The time of day, where there is a heartbeat."""
+    watermark: int | None = None
+    """INF at the end of the stream."""
+
+
+def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
+    """Rows of the outcome; `stored` goes on to the state after the step."""
+    operator = stored.operator
+    operator.bind(job.schema)
+    stored.refused += apply_texts(operator, given.changes, operator.slices.newest, job.outcome)
+    results = [take_in(operator, job.schema, given.payloads, given.newest)]
+    if given.watermark == INF:
+        results.append(operator.finish())
+    elif given.watermark is not None:
+        results.append(operator.advance(_safe(operator, given.watermark)))
+    if _is_idle(stored, given):
+        results.append(operator.advance(latest_due(operator)))
+    rows = [window_rows(table, job.outcome) for table in results if table.num_rows]
+    return rows + list(_routed(operator, job))
+
+
+def _safe(operator: SlicingOperator, watermark: int) -> int:
+    """A watermark that tuples of the same time, ordered by their values, cannot undercut.
+
+    Embedded, a tuple comes behind those of its time that came before it. Here it may come in front of
+    a tuple at the watermark that has closed a window. So windows that tuples cut wait one unit longer.
+    """
+    return watermark if operator.slices.kept is None else watermark - 1
+
+
+def _is_idle(stored: Stored, given: Given) -> bool:
+    """Whether the stream has been silent for `idle_after`; takes note of when it was heard."""
+    limit = stored.query.idle_after
+    if limit is None:
+        return False
+    if given.newest is not None:
+        stored.heard = given.clock
+        return False
+    if given.clock is None:
+        return False
+    if stored.heard is None:  # tuples came since the last heartbeat, no earlier than that
+        stored.heard = given.clock
+    return given.clock - stored.heard >= limit
+
+
+def _routed(operator: SlicingOperator, job: Job) -> Iterator[pa.Table]:
+    if job.query.late == "route" and operator.late:
+        yield late_rows(operator.take_late(), job.query.keys, job.outcome)
+    if job.query.bad == "route" and operator.arrivals.routed:
+        yield bad_rows(operator.take_bad(), job.query.keys, job.outcome)

@@ -1,0 +1,78 @@
+"""A key group of the Spark connector without Spark: what it is given, step by step, and its state store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.connectors.spark.changes import apply_texts
+from muntin.connectors.spark.outcome import outcome_schema
+from muntin.connectors.spark.packing import GROUP, Packing
+from muntin.connectors.spark.state import Stored, read, write
+from muntin.connectors.spark.step import Given, Job, step
+from muntin.query import QuerySpec
+from muntin.slicing.binding import Binding
+from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.snapshot import current_spec
+from muntin.windows import count, slide_by_tuple
+
+
+class KeyGroup:
+    """All keys in one group; every step goes through the state store."""
+
+    def __init__(self, query: QuerySpec, schema: pa.Schema) -> None:
+        self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
+        self.head: bytes | None = None
+        self.parts: dict[str, bytes] = {}
+        self.written = 0
+        self.use(query)
+
+    def use(self, query: QuerySpec) -> None:
+        """Go on with this query, as after a restart."""
+        self.query = query
+        own = tuple(window for _, window in query.windows)
+        results = Binding.of(query, own, self.schema).result_schema(
+            (*own, count(1), slide_by_tuple(1, every=1))
+        )
+        self.job = Job(query, self.schema, outcome_schema(query, results, self.schema))
+
+    def step(
+        self, rows: Sequence[Sequence[Any]] = (), arrival: Sequence[int] = (), **given: Any
+    ) -> list[dict[str, Any]]:
+        """Rows of the outcome; `rows` are tuples in the order of the columns."""
+        plain = self.schema.remove(len(self.schema) - 1)
+        columns = list(zip(*rows, strict=True)) if rows else [[] for _ in plain]
+        table = pa.table([pa.array(c, f.type) for c, f in zip(columns, plain, strict=True)], schema=plain)
+        table = table.append_column(GROUP, pa.array(np.zeros(len(table)), pa.int32()))
+        table = table.append_column(ARRIVAL, pa.array(arrival or range(len(table)), pa.int64()))
+        packing = Packing(self._served(given.get("changes", ())), (0,), self.schema)
+        newest, payloads = packing.packed(table.to_batches())
+        found = tuple(payload for _, payload in payloads if payload is not None)
+        stored = self.load()
+        tables = step(stored, self.job, Given(found, newest, **given))
+        self._save(stored)
+        return [row for table in tables for row in table.to_pylist()]
+
+    def _served(self, changes: tuple[str, ...]) -> QuerySpec:
+        """The query with the windows after these changes, by which partitions cut their tuples."""
+        operator = self.load().operator
+        operator.bind(self.schema)
+        apply_texts(operator, changes, operator.slices.newest, self.job.outcome)
+        return current_spec(operator)
+
+    def load(self) -> Stored:
+        """What the state store holds."""
+        if self.head is None:
+            return Stored(SlicingOperator(self.query), self.query)
+        return read(self.head, self.parts.__getitem__, self.query)
+
+    def _save(self, stored: Stored) -> None:
+        written = write(stored)
+        self.head, self.written = written.head, written.nbytes
+        for path in written.gone:
+            del self.parts[path]
+        self.parts |= written.changed
+        assert stored.nbytes == sum(map(len, self.parts.values()))

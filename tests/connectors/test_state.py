@@ -1,0 +1,144 @@
+"""The state of a key group: what is written, what stays, and which other queries can go on from it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.errors import SnapshotError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from key_group import KeyGroup  # beside this file, not installed
+
+SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64())])
+
+
+def query(**windows: Any) -> mt.Query:
+    return mt.windows(**windows).aggregate(total=a.sum("v"), p=a.median("v")).by("k").on("t")
+
+
+@pytest.mark.parametrize("window", [w.sliding(10_000, every=10), w.sliding(10_000, every=10, offset=3)])
+def test_bytes_written_stay_flat_while_the_state_grows(window: Any) -> None:
+    group = KeyGroup(query(q=window), SCHEMA)
+    written, stored = [], []
+    for batch in range(30):
+        times = range(batch * 100, batch * 100 + 100)
+        group.step([(key, t, t % 7) for t in times for key in "abcdefgh"], watermark=batch * 100)
+        written.append(group.written)
+        stored.append(sum(map(len, group.parts.values())))
+    assert stored[29] > 3 * stored[5]
+    # Now and then the parts become longer, and all are written; not more often than the state doubles.
+    assert median(written[20:]) < 1.2 * median(written[5:15])
+    assert sum(size > stored[i] / 3 for i, size in enumerate(written) if i > 3) <= 3
+
+
+def test_finished_keys_leave_no_state() -> None:
+    group = KeyGroup(query(q=w.tumbling(10)), SCHEMA)
+    sizes = []
+    for batch in range(40):
+        # A thousand keys that are never seen again.
+        rows = [(f"key {batch} {i}", batch * 10, i) for i in range(1000)]
+        group.step(rows, watermark=batch * 10)
+        sizes.append(sum(map(len, group.parts.values())))
+    assert max(sizes[20:]) < 1.5 * max(sizes[5:20])
+
+
+def test_a_window_that_is_new_starts_behind_the_newest_tuple_of_the_checkpoint() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)
+    group.use(query(ten=w.tumbling(10), five=w.tumbling(5)))
+    rows = group.step([("a", 13, 4), ("a", 16, 8)], watermark=100)
+    assert [(r["query"], r["window"]["start"], r["total"]) for r in rows] == [
+        ("ten", 0, 1),
+        ("ten", 10, 14),
+        ("five", 15, 8),
+    ]
+
+
+def test_a_window_that_is_gone_or_another_one_is_replaced() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), gone=w.session(3)), SCHEMA)
+    group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)
+    group.use(query(ten=w.tumbling(20)))
+    rows = group.step([("a", 23, 4)], watermark=100)
+    assert [(r["query"], r["window"]["start"], r["total"]) for r in rows] == [("ten", 20, 4)]
+
+
+def test_a_window_of_a_running_change_outlives_a_restart() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step(changes=('1.toml\n[windows.five]\ntype = "tumbling"\nlength = 5',))
+    group.use(query(ten=w.tumbling(10)))
+    assert {r["query"] for r in group.step([("a", 1, 1)], watermark=10)} == {"five", "ten"}
+    group.use(query(ten=w.tumbling(10), two=w.tumbling(2)))
+    assert {r["query"] for r in group.step([("a", 30, 1)], watermark=40)} == {"five", "ten", "two"}
+
+
+def other(**changed: Any) -> mt.Query:
+    given: dict[str, Any] = {
+        "keys": ("k",),
+        "time": "t",
+        "aggregates": {"total": a.sum("v"), "p": a.median("v")},
+    }
+    given |= changed
+    policies = given.get("policies", {})
+    return (
+        mt.windows(ten=w.tumbling(10)).aggregate(**given["aggregates"]).by(*given["keys"]).on("t", **policies)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"aggregates": {"total": a.max("v"), "p": a.median("v")}}, r"aggregate total was sum.* and is max"),
+        ({"aggregates": {"total": a.sum("v")}}, r"aggregate p .*is gone"),
+        ({"aggregates": {"p": a.median("v"), "total": a.sum("v")}}, r"order of the aggregates"),
+        ({"keys": ()}, r'keys \["k"\] became \[\]'),
+        ({"policies": {"allowed_lateness": 5}}, r"allowed_lateness \(5\) is new"),
+        ({"policies": {"late": "route"}}, r'late \("route"\) is new'),
+    ],
+)
+def test_another_query_is_refused_with_what_changed(changed: dict[str, Any], named: str) -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)])
+    before = group.head, dict(group.parts)
+    group.use(other(**changed))
+    with pytest.raises(SnapshotError, match=named):
+        group.step([("a", 2, 1)])
+    assert (group.head, group.parts) == before
+
+
+def test_policies_that_no_state_depends_on_may_change() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)])
+    group.use(other(policies={"idle_after": "1 second", "bad": "skip"}))
+    assert len(group.step([("a", 2, 1), ("a", None, 1)], watermark=10)) == 1
+
+
+def evens(record: Any) -> tuple[int, int]:
+    return (1, 0) if record["v"] % 2 == 0 else (0, 1)
+
+
+def test_a_window_in_python_that_is_gone_is_refused() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), mine=w.discretize(evens)), SCHEMA)
+    group.step([("a", 1, 1)])
+    group.use(query(ten=w.tumbling(10), mine=w.discretize(evens), five=w.tumbling(5)))
+    group.step([("a", 2, 1)])
+    group.use(query(ten=w.tumbling(10)))
+    with pytest.raises(SnapshotError, match='serves the window "mine"'):
+        group.step([("a", 3, 1)])
+
+
+def test_an_unknown_format_is_refused() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)])
+    assert group.head is not None
+    group.head = group.head.replace(b'"version": 2', b'"version": 99')
+    with pytest.raises(SnapshotError, match="format version 99"):
+        group.step([("a", 2, 1)])

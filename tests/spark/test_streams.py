@@ -1,0 +1,252 @@
+"""Streams on local Spark: side outputs, counters, changing queries, silence, restarts, what comes next."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.errors import QueryError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from streams import Files, Running  # beside this file, not installed
+
+START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+
+
+def at(second: float) -> dt.datetime:
+    return START + dt.timedelta(seconds=second)
+
+
+def table(*rows: tuple[float | None, str, int]) -> pa.Table:
+    times = [None if row[0] is None else at(row[0]) for row in rows]
+    return pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "k": pa.array([row[1] for row in rows]),
+            "v": pa.array([row[2] for row in rows], pa.int64()),
+        }
+    )
+
+
+@pytest.fixture
+def files(spark: SparkSession, tmp_path: Path) -> Files:
+    return Files(spark, tmp_path / "in", "ts timestamp, k string, v long", "2 seconds")
+
+
+def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """(query, start, end, key, total, kind), in seconds, sorted."""
+
+    def seconds(edge: dt.datetime) -> float:
+        return (edge.replace(tzinfo=dt.UTC) - START).total_seconds()
+
+    edges = [(seconds(row["window"]["start"]), seconds(row["window"]["end"])) for row in rows]
+    return sorted(
+        (row["query"], *edge, row["k"], row["total"], row["kind"])
+        for row, edge in zip(rows, edges, strict=True)
+    )
+
+
+def query(**windows: Any) -> mt.Query:
+    return mt.windows(**windows).aggregate(total=a.sum("v")).by("k").on("ts")
+
+
+def test_late_and_bad_tuples_are_routed_and_everything_is_counted(files: Files, tmp_path: Path) -> None:
+    wanted = query(ten=w.tumbling("10 seconds")).on("ts", late="route", bad="route")
+    results = files.frame().transform(wanted)
+    assert results.columns[-2:] == ["late", "bad"]
+    running = Running(results, tmp_path / "checkpoint")
+    files.put(table((1, "a", 1), (5, "b", 2), (25, "a", 4)))
+    rows = running.catch_up()
+    assert brief(rows) == [("ten", 0, 10, "a", 1, "final"), ("ten", 0, 10, "b", 2, "final")]
+    files.put(table((3, "a", 8), (None, "b", 16), (30, "b", 32)))
+    rows = running.catch_up()
+    late, bad, final = (
+        [row for row in rows if row["kind"] == "late"],
+        [row for row in rows if row["kind"] == "bad"],
+        [row for row in rows if row["kind"] == "final"],
+    )
+    assert brief(final) == []
+    assert [(row["query"], row["k"], row["late"]["v"]) for row in late] == [("ten", "a", 8)]
+    assert [(row["bad"]["v"], row["bad"]["ts"]) for row in bad] == [(16, None)]
+    assert '"ts" needs a value' in bad[0]["bad"]["reason"]
+    stats = wanted.stats(running.query)
+    running.stop()
+    assert (stats.tuples, stats.late, stats.bad, stats.windows) == (5, 1, 1, 2)
+    assert stats.newest == at(30)
+    assert stats.watermark == at(28)
+    assert stats.watermark_lag == dt.timedelta(seconds=2)
+    assert stats.state_bytes > 0
+    assert "watermark lag: 0:00:02" in str(stats)
+
+
+def test_the_parts_of_the_output_have_dataframes_of_their_own(spark: SparkSession) -> None:
+    events = spark.createDataFrame(table((1, "a", 1), (None, "b", 2)))
+    results = events.transform(query(ten=w.tumbling("10 seconds")).on("ts", bad="route"))
+    assert mt.spark.windows(results).columns == ["k", "query", "window", "total", "kind", "revision"]
+    assert [row["total"] for row in mt.spark.windows(results).collect()] == [1]
+    assert [(row["k"], row["v"]) for row in mt.spark.bad(results).collect()] == [("b", 2)]
+    with pytest.raises(QueryError, match='late="route"'):
+        mt.spark.late(results)
+
+
+def test_queries_come_and_go_while_the_stream_runs(files: Files, tmp_path: Path) -> None:
+    live = query(ten=w.tumbling("10 seconds")).control(tmp_path / "control")
+    checkpoint = tmp_path / "checkpoint"
+    running = Running(files.frame().transform(live), checkpoint)
+    files.put(table((1, "a", 1), (12, "b", 2)))
+    assert brief(running.catch_up()) == [("ten", 0, 10, "a", 1, "final")]
+    live.add(five=w.tumbling("5 seconds"), three=w.count(3))
+    files.put(table((13, "b", 4), (16, "b", 8), (17, "c", 16), (31, "b", 32)))
+    found = brief(running.catch_up())
+    # The newest tuple before the change is at 12: [10, 15) and its count windows are not whole.
+    assert found == [
+        ("five", 15, 20, "b", 8, "final"),
+        ("five", 15, 20, "c", 16, "final"),
+        ("ten", 10, 20, "b", 14, "final"),
+        ("ten", 10, 20, "c", 16, "final"),
+    ]
+    live.remove("ten")
+    files.put(table((33, "b", 64), (46, "c", 128)))
+    assert [row[0] for row in brief(running.catch_up())] == ["five", "three"]
+    running.stop()
+    # After a restart the changes still hold, although the program asks for the first query again.
+    again = Running(files.frame().transform(live), checkpoint)
+    files.put(table((70, "b", 256)))
+    assert {row[0] for row in brief(again.catch_up())} == {"five"}
+    again.stop()
+
+
+def test_a_silent_stream_closes_its_windows(files: Files, tmp_path: Path) -> None:
+    wanted = query(ten=w.tumbling("10 seconds")).on("ts", idle_after="2 seconds")
+    running = Running(files.frame().transform(wanted), tmp_path / "checkpoint")
+    files.put(table((1, "a", 1), (12, "b", 2)))
+    rows = running.wait(lambda rows: len(rows) == 2)
+    running.stop()
+    assert brief(rows) == [("ten", 0, 10, "a", 1, "final"), ("ten", 10, 20, "b", 2, "final")]
+
+
+def test_a_changed_query_goes_on_from_a_checkpoint_or_is_refused(files: Files, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    running = Running(files.frame().transform(query(ten=w.tumbling("10 seconds")), plan="packed"), checkpoint)
+    files.put(table((1, "a", 1), (12, "b", 2)))
+    running.catch_up()
+    running.stop()
+    more = query(ten=w.tumbling("10 seconds"), visit=w.session("5 seconds"))
+    running = Running(files.frame().transform(more), checkpoint)
+    files.put(table((21, "b", 4), (40, "a", 8)))
+    assert brief(running.catch_up()) == [
+        ("ten", 10, 20, "b", 2, "final"),
+        ("ten", 20, 30, "b", 4, "final"),
+        ("visit", 21, 26, "b", 4, "final"),
+    ]
+    running.stop()
+    other = more.aggregate(most=a.max("v"))
+    running = Running(files.frame().transform(other), checkpoint)
+    files.put(table((50, "a", 16)))
+    with pytest.raises(StreamingQueryException, match=r"aggregate most .* is new"):
+        running.catch_up()
+    assert running.all() == []
+    # Nothing was touched: the query before goes on.
+    running = Running(files.frame().transform(more), checkpoint)
+    assert brief(running.catch_up()) == [("visit", 40, 45, "a", 8, "final")]
+    running.stop()
+
+
+def test_a_tie_column_orders_tuples_of_one_time(spark: SparkSession) -> None:
+    rows = table(*((1, "a", v) for v in (5, 3, 9, 1)))
+    events = spark.createDataFrame(rows.append_column("n", pa.array([2, 0, 3, 1])))
+    wanted = mt.windows(all=w.tumbling("10 seconds")).aggregate(order=a.collect("v")).by("k").on("ts")
+    for tie in ("n", f.col("n"), f.timestamp_micros(f.col("n"))):
+        assert [r["order"] for r in events.transform(wanted, tie=tie).collect()] == [[3, 1, 5, 9]]
+    with pytest.raises(QueryError, match="integers or timestamps"):
+        events.transform(wanted, tie="k")
+    with pytest.raises(Exception, match="must not be null or negative"):
+        events.transform(wanted, tie=f.col("n") - 1).collect()
+
+
+def test_results_feed_a_further_aggregation_and_the_file_sink(
+    spark: SparkSession, files: Files, tmp_path: Path
+) -> None:
+    wanted = query(ten=w.tumbling("10 seconds"))
+    results = files.frame().transform(wanted, plan="packed")
+    for second in (1, 12, 25, 60):
+        files.put(table((second, "a", second), (second + 1, "b", 1)))
+    per_key = results.groupBy("k").agg(f.sum("total").alias("total"), f.count("*").alias("n"))
+    further = Running(per_key, tmp_path / "further", mode="update")
+    further.catch_up()
+    further.stop()
+    last = {row["k"]: (row["total"], row["n"]) for row in further.all()}
+    assert last == {"a": (38, 3), "b": (3, 3)}
+    sink = (
+        results.writeStream.format("parquet")
+        .option("checkpointLocation", str(tmp_path / "sink"))
+        .trigger(availableNow=True)
+        .start(str(tmp_path / "out"))
+    )
+    sink.awaitTermination()
+    written = spark.read.parquet(str(tmp_path / "out"))
+    assert written.schema == results.schema
+    assert written.agg(f.sum("total")).first()[0] == 41  # type: ignore[index]  # there is one row
+
+
+def test_few_rows_cross_the_shuffle_whatever_the_number_of_tuples(spark: SparkSession) -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from muntin.connectors.spark.packing import PACKED, Packing
+    from muntin.connectors.spark.tuples import prepare
+
+    windows = mt.windows(ten=w.tumbling("10 seconds"), smooth=w.sliding("1 minute", every="1 second"))
+    wanted = windows.aggregate(total=a.sum("id")).on("ts")
+    counts = []
+    for tuples in (1_000, 100_000):
+        # One stream without keys, in four partitions.
+        time = f.timestamp_millis(f.col("id") % 60_000)
+        events = spark.range(tuples, numPartitions=4).select(time.alias("ts"), "id")
+        prepared = prepare(wanted, events)
+        packing = Packing(wanted, prepared.groups, prepared.schema)
+        packed = prepared.frame.mapInArrow(packing, from_arrow_schema(PACKED))
+        counts.append(packed.count())
+        total = events.transform(wanted).where("query = 'ten'").agg(f.sum("total")).first()
+        assert total is not None
+        assert total[0] == tuples * (tuples - 1) // 2
+    # A payload and a newest time from each partition.
+    assert counts == [8, 8]
+
+
+def test_columns_may_be_spark_columns(spark: SparkSession) -> None:
+    events = spark.createDataFrame(table((1, "a", 1), (2, "b", 2), (3, "a", 4)))
+    wanted = (
+        mt.windows(ten=w.tumbling("10 seconds"), low=w.threshold(f.col("v") < 3))
+        .aggregate(
+            twice=a.sum(f.col("v") * 2),
+            plain=a.sum(f.col("v")),
+            best=a.arg_max("v", by=-f.col("v")),
+            some=a.count(filter=f.col("v") > 1),
+        )
+        .by(f.upper("k").alias("key"), f.col("k"))
+        .on(f.col("ts"))
+    )
+    columns = ("key", "k", "query", "twice", "plain", "best", "some")
+    found = sorted(tuple(row[c] for c in columns) for row in events.transform(wanted).collect())
+    assert found == [
+        ("A", "a", "low", 2, 1, 1, 0),
+        ("A", "a", "ten", 10, 5, 1, 1),
+        ("B", "b", "low", 4, 2, 2, 1),
+        ("B", "b", "ten", 4, 2, 2, 1),
+    ]
+    # What the windows read, the JVM reads as well.
+    simple = mt.windows(ten=w.tumbling("10 seconds")).aggregate(twice=a.sum(f.col("v") * 2)).on("ts")
+    assert [row["twice"] for row in events.transform(simple, plan="jvm").collect()] == [14]
+    with pytest.raises(mt.errors.DataError, match="no column"):
+        simple.run(table((1, "a", 1)))
