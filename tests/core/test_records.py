@@ -189,3 +189,33 @@ def test_times_of_every_kind_wait_or_are_told_as_in_a_batch(kind: pa.DataType, t
     assert waiting.take_bad().equals(sliced.take_bad())
     assert waiting.finish().equals(sliced.finish())
     assert 0 < waiting.stats().bad < len(times)
+
+
+def test_records_alike_are_not_looked_at_again_but_others_are() -> None:
+    op = query(w.tumbling(10)).operator()
+    record: dict[Any, Any] = {"t": 1, "v": 1}
+    for _ in range(3):
+        op.process(record)
+    record[7] = "a name that is no text"  # in the same dict as before
+    with pytest.raises(DataError, match="names of columns must be texts: got 7"):
+        op.process(record)
+    del record[7]
+    op.process(record)
+    op.process({"t": [2, 3], "v": [1, 1]})  # the same names, but two tuples
+    op.process({"v": 5, "t": 4})
+    op.process({"t": 5, "v": 5, "note": "one more"})
+    assert brief(op.advance(10)) == [(0, 10, 8)]
+    op.process(record | {"t": 11})
+    assert brief(op.finish()) == [(10, 20, 1)]
+    with pytest.raises(DataError, match="the stream has ended"):
+        op.process(record)
+
+
+def test_records_alike_after_a_change_of_queries_give_the_new_columns() -> None:
+    op = query(w.tumbling(10)).operator()
+    for t in (1, 2):
+        op.process({"t": t, "v": 1})
+    op.add_query(c=w.count(2))
+    nothing = [op.process({"t": t, "v": 1}) for t in (3, 4, 5)]
+    assert all(table.schema == op.flush().schema for table in nothing[1:])
+    assert "start_rank" in [field.name for field in nothing[-1].schema.field("window").type]

@@ -14,6 +14,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError
+from muntin.slicing.emission import WindowManager
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Window
 
@@ -293,3 +294,61 @@ def test_the_clock_of_an_operator_starts_when_it_is_made_or_restored() -> None:
     assert again.poll().num_rows == 0
     clock.now += 1
     assert again.poll().num_rows == 1
+
+
+# Quiet watermarks: no window begins or ends on the way to them. --------------------------------------
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The watermarks at which windows were looked for."""
+    found: list[int] = []
+    emit = WindowManager.emit
+
+    def noting(self: WindowManager, before: int, closing: bool = False) -> Any:
+        found.append(self.slices.watermark)
+        return emit(self, before, closing)
+
+    monkeypatch.setattr(WindowManager, "emit", noting)
+    return found
+
+
+def test_a_quiet_watermark_costs_no_look_at_windows(looks: list[int]) -> None:
+    query = mt.windows(ten=w.tumbling(10), slid=w.sliding(40, 20)).aggregate(n=a.count()).on("t")
+    op = query.operator()
+    rows = []
+    for t in range(40):
+        op.process({"t": [t]})
+        rows += op.advance(t).to_pylist()
+    assert [row["window"]["end"] for row in rows] == [10, 20, 20, 30]
+    assert looks == [0, 10, 20, 30]
+    assert op.watermark == 39
+
+
+def test_a_late_tuple_is_judged_at_a_quiet_watermark() -> None:
+    op = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t", late="route").operator()
+    for t, watermark in ((12, 11), (13, 13), (5, 14)):
+        op.process({"t": [t]})
+        op.advance(watermark)
+    assert op.take_late()["t"].to_pylist() == [5]
+
+
+def test_windows_of_a_watermark_that_failed_are_still_due() -> None:
+    op = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).on("t").operator()
+    op.process({"t": [1, 2], "v": [2**62, 2**62]})
+    op.advance(3)
+    for _ in range(2):
+        with pytest.raises(DataError, match="does not fit"):
+            op.advance(12)
+    op.process({"t": [3], "v": [-(2**62)]})
+    assert op.advance(12)["total"].to_pylist() == [2**62]
+
+
+def test_a_window_added_in_the_quiet_comes_out_in_time() -> None:
+    op = mt.windows(hundred=w.tumbling(100)).aggregate(n=a.count()).on("t").operator()
+    op.process({"t": [1]})
+    op.advance(2)
+    op.advance(5)
+    op.add_query(ten=w.tumbling(10))
+    op.process({"t": [11]})
+    assert op.advance(20)["query"].to_pylist() == ["ten", "ten"]

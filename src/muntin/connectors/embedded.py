@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time as clocks
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, KeysView, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
-from muntin.connectors.tables import ANYTHING, Expected, as_record, to_batch
+from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
-from muntin.connectors.waiting import Waiting
+from muntin.connectors.waiting import MANY, Waiting
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
@@ -76,6 +76,9 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
         self._waiting = Waiting(self._engine)
+        self._time = query.time
+        self._none = self._nothing()
+        self._alike: KeysView[str] | None = None
         self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
         self._engine.declared = declared(schema)
         columns = columns_read(query, (window for _, window in query.windows))
@@ -91,10 +94,17 @@ class Operator:
         Returns the results that this makes due: none as long as `advance` sets the watermark, unless
         early results after each batch are asked for.
         """
+        # A record like the one before, of which everything but its values was looked at, only waits.
+        if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
+            records = self._waiting.records
+            records.append(data.copy())
+            return self._none if len(records) < MANY else self.flush()
         self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._waiting.take(record):
+            if self._waiting.patient:
+                self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
             return self.flush() if self._waiting.over else self._nothing()
         self._slice_records()
         if record is not None:
@@ -109,6 +119,7 @@ class Operator:
 
     def _slice_records(self) -> None:
         """Slice the buffered records. A bad one is told; those before it count, those behind it wait."""
+        self._alike = None
         records = self._waiting.records
         if not records:
             return

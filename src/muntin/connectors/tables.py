@@ -10,6 +10,7 @@ import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from muntin.errors import DataError
 from muntin.slicing.arrivals import Misfit
 from muntin.slicing.binding import require
 
-__all__ = ["Expected", "as_record", "to_batch"]
+__all__ = ["SCALARS", "Expected", "as_record", "to_batch"]
 
 _ACCEPTED = (
     "an Arrow Table or RecordBatch, a pandas or polars DataFrame, a dict of columns or a list of dicts"
@@ -32,7 +33,7 @@ _INTEGERS = frozenset({"integer"})
 _TIMES = {"integer": (_INTEGERS, _STAMPS), "timestamp": (_STAMPS, _INTEGERS), "": (_STAMPS | _INTEGERS,)}
 """What a time column may hold, by the kind that the query asks for. The other kind is told as such later."""
 
-_SCALARS = (int, dt.datetime, type(None))
+SCALARS = frozenset({int, dt.datetime, type(None)})
 """Most times are one of these, which are no columns."""
 
 
@@ -72,7 +73,7 @@ def as_record(data: object, time: str, *, forgiving: bool = False) -> Mapping[st
         if not forgiving or not data or any(_is_column(value) for value in data.values()):
             return None
         data = {time: None, **data}
-    if type(data[time]) not in _SCALARS and _is_column(data[time]):
+    if type(data[time]) not in SCALARS and _is_column(data[time]):
         return None
     for name in data:
         if type(name) is not str:
@@ -184,18 +185,28 @@ def _check_name(name: object) -> None:
 def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
     # Arrow's own from_pylist takes the names of the first record and drops the others'. A field that
     # no record of this batch has is null, as it would be beside records that have it.
-    names: dict[Any, None] = {}
+    if set(map(type, data)) - {dict}:
+        _check_records(data)
+    shapes = dict.fromkeys(map(tuple, data))
+    names = {name: None for shape in shapes for name in shape}
+    names.update(dict.fromkeys(expected.types if data else ()))
+    if data and not names and expected.time:
+        require((expected.time,), pa.schema([]))
+    alike = len(shapes) == 1 and len(names) == len(next(iter(shapes)))  # nearly always
+    return _from_columns({name: _field(data, name, alike) for name in names}, expected)
+
+
+def _field(data: Sequence[Any], name: object, everywhere: bool) -> list[Any]:
+    return list(map(itemgetter(name), data)) if everywhere else [record.get(name) for record in data]
+
+
+def _check_records(data: Sequence[Any]) -> None:
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise DataError(
                 f"a list of tuples must hold dicts: got {type(record).__name__} in row {row}; "
                 f"pass {_ACCEPTED}"
             )
-        names.update(dict.fromkeys(record))
-    names.update(dict.fromkeys(expected.types if data else ()))
-    if data and not names and expected.time:
-        require((expected.time,), pa.schema([]))
-    return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
 
 
 def _python_values(values: Any) -> Sequence[Any] | None:

@@ -129,7 +129,7 @@ def _whole(value: Any) -> int:
 
 def _kinds(values: Sequence[Any]) -> set[str]:
     """The kinds of all values; "null" only where some are nulls that Arrow does not know."""
-    by_class = {type(value): value for value in values}
+    by_class = dict(zip(map(type, values), values, strict=True))
     by_class.pop(type(None), None)
     kinds = {kind_of_value(value) for value in by_class.values()}
     if any(kind.startswith("timestamp") for kind in kinds):

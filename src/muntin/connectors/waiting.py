@@ -14,7 +14,7 @@ from muntin.slicing.due import is_foreseeable, next_due
 from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn
 
-__all__ = ["Waiting"]
+__all__ = ["MANY", "Waiting"]
 
 MANY = 4096
 """So many records are sliced even if nothing is due; results do not depend on it."""
@@ -59,6 +59,12 @@ class Waiting:
                 self._due = min(self._due, time + self.engine.live.gap + 1)
         self.records.append(dict(record))  # programs use one dict again and again
         return True
+
+    @property
+    def patient(self) -> bool:
+        """Whether records wait for `advance`, whatever they hold and whenever they come."""
+        spec = self.engine.spec
+        return self._lag is None and spec.idle_after is None and not isinstance(spec.early, EachBatch)
 
     @property
     def over(self) -> bool:

@@ -14,7 +14,6 @@ from muntin.errors import DataError
 from muntin.slicing.live import LiveQuery
 from muntin.timeline import INF, Micros, format_instant
 from muntin.windows import Landmark, Last
-from muntin.windows.base import ContextFreeWindow
 
 if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
@@ -29,17 +28,13 @@ def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
 
     Costs O(keys) where empty windows are emitted, and O(slices) where it may be a flood.
     """
-    slices = operator.slices
-    for query in slices.live.queries:
+    for query in operator.slices.live.unprompted:
         period = query.window.period
-        if period is None:
-            continue
+        assert period is not None
         if isinstance(query.window, Landmark | Last):
             number = _endless(operator, query, before, upto) // period
-        elif isinstance(query.window, ContextFreeWindow) and query.window.emit_empty:
-            number = operator.windows.silent_time(query, before, upto) // period
         else:
-            continue
+            number = operator.windows.silent_time(query, before, upto) // period
         if number > _most(operator):
             raise _flood(operator, query, number)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from muntin.expressions import Expr
 from muntin.slicing.edges import EdgeSet
 from muntin.timeline import INF, LIMIT, NEG_INF
-from muntin.windows import Periodic, Session
+from muntin.windows import Landmark, Last, Periodic, Session
 from muntin.windows.base import Context, ContextFreeWindow, TupleDriven, Window
 
 
@@ -79,6 +79,17 @@ class LiveSet:
     def spanned(self) -> tuple[LiveQuery, ...]:
         """Those that emit empty windows."""
         return tuple(q for q in self.free if isinstance(q.window, ContextFreeWindow) and q.window.emit_empty)
+
+    @cached_property
+    def unprompted(self) -> tuple[LiveQuery, ...]:
+        """Those whose windows come out one after the other with the watermark, also without a tuple."""
+        regular = (q for q in self.queries if q.window.period is not None)
+        return tuple(q for q in regular if isinstance(q.window, Landmark | Last) or q in self.spanned)
+
+    @cached_property
+    def only_edges(self) -> bool:
+        """Whether results come out at fixed edges of arithmetic series only, and never without a tuple."""
+        return len(self.periodic) == len(self.queries) and not self.spanned
 
     def first_start(self, after: int) -> int:
         """The smallest start of any context-free window that ends after `after`."""

@@ -32,7 +32,7 @@ from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
 from muntin.slicing.widening import learn
-from muntin.timeline import INF, NEG_INF, instant
+from muntin.timeline import INF, LIMIT, NEG_INF, instant
 
 ARRIVAL = "__arrival"
 """The name of a column of integers that orders tuples of one time, where the input has it."""
@@ -62,6 +62,7 @@ class SlicingOperator:
         self.held: list[pa.Table] = []
         self.crowded = FEW
         self._watermark = NEG_INF
+        self._due: tuple[LiveSet | None, int] = (None, NEG_INF)
         self._seq = 0
 
     # Input. -----------------------------------------------------------------------------------------
@@ -197,8 +198,23 @@ class SlicingOperator:
         if self.binding is None:
             self._watermark = max(self._watermark, watermark)
             return self._untyped
+        if self._is_quiet(watermark):
+            self.slices.watermark = self._watermark = max(watermark, self._watermark)
+            return self.results.empty
         with whole_or_nothing(self, sliced=True):
             return self._advance(max(watermark, self._watermark), closing=False)
+
+    def _is_quiet(self, watermark: int) -> bool:
+        """Whether nothing can come out or change: no window begins or ends on the way, no tuple is late."""
+        live, due = self._due
+        return watermark < due and live is self.slices.live and not self.slices.waiting
+
+    def _next_due(self) -> tuple[LiveSet, int]:
+        """For these queries the watermark that ends the quiet; the smallest there is where none can tell."""
+        slices, spec = self.slices, self.spec
+        simple = slices.live.only_edges and not slices.lateness and spec.early is None
+        told = simple and abs(self._watermark) < LIMIT
+        return slices.live, slices.live.edges.after(self._watermark) if told else NEG_INF
 
     def finish(self) -> pa.Table:
         """The end of the stream: every window closes."""
@@ -211,6 +227,7 @@ class SlicingOperator:
     def _advance(self, watermark: int, closing: bool) -> pa.Table:
         table = self.table(self.complete(watermark, closing))
         compact(self)
+        self._due = self._next_due()
         return table
 
     def complete(self, watermark: int, closing: bool) -> list[Emission]:

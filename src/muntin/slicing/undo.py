@@ -14,6 +14,9 @@ from muntin.slicing.blaming import name_place
 if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
 
+_LISTED = frozenset({list, dict})
+_WITH_ARRAYS = frozenset({list, dict, np.ndarray})
+
 Saved = list[tuple[Any, dict[str, Any]]]
 
 
@@ -65,8 +68,9 @@ def _save(operator: SlicingOperator, sliced: bool) -> Saved:
 def _attributes(part: Any, arrays: bool) -> dict[str, Any]:
     slots = getattr(part, "__slots__", None)
     found = vars(part).copy() if slots is None else {name: getattr(part, name) for name in slots}
+    copied = _WITH_ARRAYS if arrays else _LISTED
     for name, value in found.items():
-        if type(value) in (list, dict) or (arrays and type(value) is np.ndarray):
+        if type(value) in copied:
             found[name] = _copied(value, arrays)
     return found
 

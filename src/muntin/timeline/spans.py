@@ -173,7 +173,7 @@ def _of_datetime(value: dt.datetime) -> Micros:
 
 def _integer(value: object) -> int | None:
     """`value` as an int if it is one (also NumPy's), None otherwise; a bool is no integer."""
-    if isinstance(value, Micros):
+    if type(value) is int or isinstance(value, Micros):  # the first is far quicker than what follows
         return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or type(value).__name__ == "bool":
         return None
