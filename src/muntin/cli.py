@@ -113,6 +113,19 @@ def bench_core(
             draw(found, plot)
 
 
+@bench.command("latency")
+def bench_latency(
+    slices: Annotated[
+        list[int] | None, typer.Option(help="Slices in a window; repeat for several.", min=1)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """From a watermark to its results, for each store, and what steps of few tuples cost."""
+    from muntin.bench.latency import run_latency
+
+    run_latency(tuple(slices or ()), json, Console())
+
+
 @bench.command("peers")
 def bench_peers(
     tuples: Annotated[int, typer.Option(help="How many tuples a query reads.", min=100_000)] = 2_000_000,

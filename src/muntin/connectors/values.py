@@ -6,6 +6,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,9 @@ def _whole(value: Any) -> int:
 def _kinds(values: Sequence[Any]) -> set[str]:
     """The kinds of all values; "null" only where some are nulls that Arrow does not know."""
     by_class = dict(zip(map(type, values), values, strict=True))
+    if by_class.keys() == {dt.datetime}:  # quicker than what serves all
+        zones = set(map(type, map(attrgetter("tzinfo"), values)))
+        return {"timestamp" if zone is type(None) else "timestamp with a zone" for zone in zones}
     by_class.pop(type(None), None)
     kinds = {kind_of_value(value) for value in by_class.values()}
     if any(kind.startswith("timestamp") for kind in kinds):

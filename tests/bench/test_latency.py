@@ -1,0 +1,55 @@
+"""`muntin bench latency`: it measures what it says, and finds wrong results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from muntin.bench import latency
+from muntin.cli import app
+from muntin.planning.plan import STORES
+from muntin.slicing.operator import SlicingOperator
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_windows_of_every_store_are_checked(store: str) -> None:
+    found = latency.measure_latency("sum of integers", store, 20, rounds=3)
+    assert (found.store, found.slices) == (store, 20)
+    assert 0 < found.best <= found.median
+
+
+def test_steps_are_checked() -> None:
+    found = list(latency.measure_steps(7, 1_200))
+    assert [m.tuples for m in found] == [7, 7]
+    assert all(m.rate == pytest.approx(7 / m.mean) for m in found)
+
+
+def test_a_wrong_result_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = SlicingOperator.table
+
+    def wrong(self: SlicingOperator, emissions: Any) -> pa.Table:
+        found = table(self, emissions)
+        name = "value" if "value" in found.column_names else "total"
+        at = found.column_names.index(name)
+        return found.set_column(at, name, pa.array([v + 1 for v in found[name].to_pylist()], pa.int64()))
+
+    monkeypatch.setattr(SlicingOperator, "table", wrong)
+    with pytest.raises(AssertionError, match=r"lazy: \[920\] at 11, not \[919\]"):
+        latency.measure_latency("max", "lazy", 10, rounds=2)
+    with pytest.raises(AssertionError, match="windows and sums of t1"):
+        list(latency.measure_steps(50, 200))
+
+
+def test_the_command_prints_json_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency, "STEPS", (10,))
+    monkeypatch.setattr(latency, "measure_records", lambda: latency.StepMeasurement("records", 10, 5.0, 5.0))
+    found = json.loads(CliRunner().invoke(app, ["bench", "latency", "--slices", "3", "--json"]).output)
+    assert {(m["store"], m["slices"]) for m in found["latency"]} == {(store, 3) for store in STORES}
+    assert [m["tuples"] for m in found["steps"]] == [10, 10, 10]
+    shown = CliRunner().invoke(app, ["bench", "latency", "--slices", "3"], env={"COLUMNS": "120"}).output
+    assert "3 slices" in shown
+    assert "records" in shown
