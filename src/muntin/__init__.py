@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from muntin import errors
+from muntin.cache_folder import ensure_cache_folder
 from muntin.errors import MuntinError
 from muntin.windows_package import MuntinPackage
 
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 sys.modules[__name__].__class__ = MuntinPackage
+ensure_cache_folder()
 
 _ELSEWHERE = {
     "Operator": ("muntin.connectors.embedded", "Operator"),

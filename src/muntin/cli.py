@@ -1,4 +1,4 @@
-"""The command line: `muntin demo`, `muntin bench`, `muntin run`, `muntin explain`."""
+"""The command line: `muntin demo`, `bench`, `run`, `explain`, `warmup`."""
 
 from __future__ import annotations
 
@@ -82,6 +82,14 @@ def explain(
         Console().print(str(load(query).explain(in_order=in_order)), highlight=False, markup=False)
     except MuntinError as error:
         _fail(error)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile what queries need, once per machine; what is compiled already is only loaded."""
+    from muntin.warming import warm_up
+
+    warm_up(Console())
 
 
 @bench.command("core")

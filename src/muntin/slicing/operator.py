@@ -77,6 +77,9 @@ class SlicingOperator:
 
     def open_with(self, binding: Binding) -> None:
         """Begin with input of these types."""
+        from muntin.compiling_kernels import announce_compiling
+
+        announce_compiling()
         lateness = int(self.spec.allowed_lateness)
         self._read_inputs(self.live, binding)
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)

@@ -8,6 +8,8 @@ import numba
 from numba import types
 from numba.core.errors import NumbaError
 
+from muntin.compiling_kernels import announce_compiling
+
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
@@ -40,6 +42,7 @@ def _one_for_all_values(kernel: Any) -> Any:
 
 def jit_entry(function: Any, *, cache: bool) -> Any:
     """Compile a function that Python calls."""
+    announce_compiling()
     without: dict[str, Any] = {"no_cfunc_wrapper": True}
     return numba.njit(**_OPTIONS, **without, cache=cache)(function)
 
