@@ -111,6 +111,8 @@ class Query(QuerySpec):
             plan: With a DataFrame, as for `transform`.
         """
         if frame is not None:
+            if in_order or store is not None or schema is not None:
+                raise QueryError("a DataFrame has its schema, and no in_order= or store=: leave them out")
             from muntin.connectors.spark import explain as explain_on_spark
 
             return explain_on_spark(self.validated(), frame, plan)

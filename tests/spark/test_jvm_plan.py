@@ -113,6 +113,8 @@ def test_explain_tells_the_steps(bounded: DataFrame, stream: DataFrame) -> None:
     assert "keep tuples? yes" in counted
 
 
-def test_explain_wants_a_frame() -> None:
+def test_explain_wants_a_frame_and_nothing_of_the_embedded_engine(bounded: DataFrame) -> None:
     with pytest.raises(QueryError, match="got a dict"):
         query().explain({"ts": []})
+    with pytest.raises(QueryError, match="leave them out"):
+        query().explain(bounded, store="fiba")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.jvm_blocks import LEVEL, alone, block_size, together, with_blocks
-from muntin.connectors.spark.jvm_sessions import FIRST, LAST, session_start, with_sessions
+from muntin.connectors.spark.jvm_blocks import LEVEL, with_blocks
+from muntin.connectors.spark.jvm_sessions import FIRST, LAST, with_sessions
 from muntin.connectors.spark.jvm_times import TIME, with_time
 from muntin.connectors.spark.jvm_translation import MARK, Translated, results_of, translated
+from muntin.connectors.spark.jvm_ways import NUMBER, given, marks_by_way, ways_of
 from muntin.connectors.spark.jvm_windows import (
     SLICE,
-    Marks,
     at_most_one,
     edges_of,
     marks_of,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = ["is_one_slice", "whole_in_jvm"]
-
-NUMBER = "number"
-"""The column that holds the number of a window type in the query."""
 
 
 def is_one_slice(query: QuerySpec) -> bool:
@@ -76,55 +73,35 @@ def _sliced(parts: Translated, read: DataFrame, windows: list[Window]) -> DataFr
 def _combined(parts: Translated, slices: DataFrame, windows: list[Window]) -> DataFrame:
     """Each slice goes to the windows that hold it, and slices of one window are combined."""
     combined = parts.partials.combined()
-    carried = [*parts.names, *(f"p{i}" for i in range(len(combined)))]
     if any(isinstance(window, Session) for window in windows):
-        carried.append(LAST)
         combined.append(f.max(LAST).alias(LAST))
-    # Outer, since otherwise Spark makes each array once more, to see whether it is empty.
-    held = _held(slices, parts, windows).select(*carried, f.inline_outer("held"))
-    held = held.filter(f.col("low") <= f.col("high"))
-    if len(windows) == 1:
-        held = held.withColumn(NUMBER, f.lit(0))  # a constant is no part of the group
+    held, always = _held(slices, parts, windows)
     if all(isinstance(window, Session) or at_most_one(window) for window in windows):
-        each = held.withColumnRenamed("high", MARK)
+        each = held if always else held.filter("low <= high")
+        each = each.withColumnRenamed("high", MARK)
     else:
-        marks = f.explode(f.sequence("low", "high", "step")).alias(MARK)
-        each = held.select(*carried, NUMBER, marks)
+        # Where there are none, null: a filter in front of it would compute the marks once more.
+        marks = f.when(f.col("low") <= f.col("high"), f.sequence("low", "high", "step"))
+        each = held.select("*", f.explode_outer(marks).alias(MARK)).filter(f.col(MARK).isNotNull())
     return each.groupBy(*parts.names, NUMBER, MARK).agg(*combined)
 
 
-def _held(slices: DataFrame, parts: Translated, windows: list[Window]) -> DataFrame:
-    """Slices, and blocks of them, each with an array of the windows that hold it."""
-    blocked = [i for i, window in enumerate(windows) if block_size(window)]
-    single = [(i, marks) for i, window in enumerate(windows) for marks in _marks(window)]
-    if not blocked:
-        return slices.withColumn("held", _array(single))
-    held = f.when(f.col(LEVEL) < 0, _array(single))
-    for i in blocked:
-        held = held.when(f.col(LEVEL) == i, _array([(i, together(windows[i], f.col(SLICE)))]))
-    return with_blocks(slices, parts, {i: windows[i] for i in blocked}).withColumn("held", held)
+def _held(slices: DataFrame, parts: Translated, windows: list[Window]) -> tuple[DataFrame, bool]:
+    """A row for each slice, or block of slices, and window type: the marks of the windows that hold it.
 
-
-def _marks(window: Window) -> list[Marks]:
-    """The windows that hold a slice without the rest of its block."""
-    if isinstance(window, Session):
-        start = session_start(window.gap)
-        return [Marks(start, start, 1)]
-    return alone(window, f.col(SLICE)) if block_size(window) else [marks_of(window, f.col(SLICE))]
-
-
-def _array(found: list[tuple[int, Marks]]) -> Column:
-    return f.array(
-        *(
-            f.struct(
-                f.lit(number).alias(NUMBER),
-                marks.low.alias("low"),
-                marks.high.alias("high"),
-                f.lit(marks.step).cast("bigint").alias("step"),
-            )
-            for number, marks in found
-        )
-    )
+    And whether there is always one.
+    """
+    ways = ways_of(windows)
+    if blocked := {way.number: way.window for way in ways if way.of_blocks}:
+        slices = with_blocks(slices, parts, blocked)
+    # Outer, since otherwise Spark makes each array once more, to see whether it is empty.
+    held = slices.select("*", f.inline_outer(given(ways)))
+    low, high = marks_by_way(ways)
+    # The number of an only window type is a constant, and so no part of the group.
+    number = f.col(NUMBER) if len(windows) > 1 else f.lit(0)
+    kept = [name for name in slices.columns if name not in (SLICE, FIRST, LEVEL)]
+    found = held.select(*kept, number.alias(NUMBER), low.alias("low"), high.alias("high"), "step")
+    return found, all(way.always for way in ways)
 
 
 def _described(query: QuerySpec) -> tuple[Column, Column, Column]:

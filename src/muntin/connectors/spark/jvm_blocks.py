@@ -53,30 +53,17 @@ def with_blocks(slices: DataFrame, parts: Translated, windows: Mapping[int, Wind
     )
 
 
-def alone(window: Window, time: Column) -> list[Marks]:
-    """The windows that hold a slice, but not the whole of its block."""
-    assert isinstance(window, Periodic | Cumulate)
-    start, step = _block_start(window, time), _step(window)
-    if isinstance(window, Cumulate):
-        low = last_multiple(time, window.offset, step) + step
-        return [Marks(low, _block_end(window, start) - step, step)]
-    length, size = int(window.length), block_size(window)
-    ends_inside = last_multiple(time - length, window.offset, step) + step
-    starts_inside = last_multiple(time, window.offset, step)
-    # The first start whose window reaches the end of the block, and the one before it.
-    reaching = last_multiple(start + (size - length - 1), window.offset, step) + step
-    return [Marks(ends_inside, reaching - step, step), Marks(start + step, starts_inside, step)]
+def alone(window: Cumulate, time: Column) -> Marks:
+    """The growing windows that hold a slice, but not the whole of its block."""
+    step = int(window.step)
+    low = last_multiple(time, int(window.offset), step) + step
+    return Marks(low, _block_end(window, _block_start(window, time)) - step, step)
 
 
-def together(window: Window, start: Column) -> Marks:
-    """The windows that hold the whole block that starts there."""
-    assert isinstance(window, Periodic | Cumulate)
-    step = _step(window)
-    if isinstance(window, Cumulate):
-        end = last_multiple(start, window.offset, window.length) + int(window.length)
-        return Marks(_block_end(window, start), end, step)
-    before = start + (block_size(window) - int(window.length) - 1)
-    return Marks(last_multiple(before, window.offset, step) + step, start, step)
+def together(window: Cumulate, start: Column) -> Marks:
+    """The growing windows that hold the whole block that starts there."""
+    end = last_multiple(start, int(window.offset), int(window.length)) + int(window.length)
+    return Marks(_block_end(window, start), end, int(window.step))
 
 
 def _step(window: Periodic | Cumulate) -> int:
@@ -90,11 +77,11 @@ def _block_start(window: Window, time: Column) -> Column:
         into = f.pmod(time - int(window.offset), f.lit(int(window.length)))
         return time - f.pmod(into, f.lit(size))
     assert isinstance(window, Periodic)
-    return last_multiple(time, window.offset, size)
+    return last_multiple(time, int(window.offset), size)
 
 
 def _block_end(window: Cumulate, start: Column) -> Column:
-    period = last_multiple(start, window.offset, window.length)
+    period = last_multiple(start, int(window.offset), int(window.length))
     return f.least(start + block_size(window), period + int(window.length))
 
 

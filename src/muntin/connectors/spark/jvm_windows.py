@@ -6,8 +6,8 @@ A window is known by its *mark*: its start or, of windows that grow from one sta
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from muntin.connectors.spark.jvm_calendar import next_period, period_of
@@ -17,9 +17,6 @@ from muntin.windows import Cumulate, Periodic
 from muntin.windows.bands import FixedBand
 from muntin.windows.base import Window
 from muntin.windows.calendar import Calendar
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 __all__ = [
     "CONTEXT_FREE",
@@ -57,7 +54,7 @@ def slice_start(windows: list[Window], gaps: list[int], time: Column) -> Column:
     """
     found: list[Progression] = [(0, gap) for gap in sorted(gaps)[:1]]
     found += [progression for window in windows for progression in progressions(window)]
-    cuts = [last_multiple(time, offset, period) for offset, period in fuse(found)] if found else []
+    cuts = [last_multiple(time, int(offset), int(period)) for offset, period in fuse(found)] if found else []
     for window in windows:
         if isinstance(window, Calendar):
             cuts.append(period_of(window, time))
@@ -71,11 +68,11 @@ def marks_of(window: Window, time: Column) -> Marks:
     """The windows that hold what starts at this time, and reaches over no edge."""
     match window:
         case Periodic(length=length, slide=slide, offset=offset):
-            low = last_multiple(time - int(length), offset, slide) + int(slide)
-            return Marks(low, last_multiple(time, offset, slide), int(slide), slide <= length)
+            low = last_multiple(time - int(length), int(offset), int(slide)) + int(slide)
+            return Marks(low, last_multiple(time, int(offset), int(slide)), int(slide), slide <= length)
         case Cumulate(length=length, step=step, offset=offset):
-            low = last_multiple(time, offset, step) + int(step)
-            return Marks(low, last_multiple(time, offset, length) + int(length), int(step))
+            low = last_multiple(time, int(offset), int(step)) + int(step)
+            return Marks(low, last_multiple(time, int(offset), int(length)) + int(length), int(step))
         case FixedBand():
             inside = (time >= int(window.start)) & (time < window.end)
             start = f.lit(int(window.start))
@@ -97,7 +94,7 @@ def edges_of(window: Window, mark: Column) -> tuple[Column, Column]:
     """The start and the end of the window of this mark."""
     match window:
         case Cumulate(length=length, step=step, offset=offset):
-            return last_multiple(mark - int(step), offset, length), mark
+            return last_multiple(mark - int(step), int(offset), int(length)), mark
         case Calendar():
             return mark, next_period(window, mark)
         case Periodic(length=length) | FixedBand(length=length):
@@ -105,7 +102,7 @@ def edges_of(window: Window, mark: Column) -> tuple[Column, Column]:
     raise AssertionError(f"{window.describe()} is not context free")
 
 
-def last_multiple(time: Column, offset: int, period: int) -> Column:
+def last_multiple(time: Column, offset: Column | int, period: Column | int) -> Column:
     """The last offset + k * period at or before a time."""
-    into = f.pmod(time - int(offset) if offset else time, f.lit(int(period)))
-    return time - into
+    shifted = time if isinstance(offset, int) and not offset else time - offset
+    return time - f.pmod(shifted, f.lit(period) if isinstance(period, int) else period)
