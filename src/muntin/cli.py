@@ -151,6 +151,23 @@ def bench_peers(
         _fail(error)
 
 
+@bench.command("spark")
+def bench_spark(
+    rows: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 2_000_000,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Workloads whose names begin so, as B or S2; repeat for several.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Muntin on local Spark, beside Spark's own windows."""
+    from muntin.bench.spark import run_spark
+
+    try:
+        run_spark(rows, tuple(only or ()), json, Console())
+    except MuntinError as error:
+        _fail(error)
+
+
 @bench.command("techniques")
 def bench_techniques(
     tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=100_000)] = 500_000,

@@ -39,7 +39,7 @@ def show(console: Console, most: int | None = None) -> None:
     """Stream the flights, at most so many, through Spark and print what comes out."""
     flights = data.load().slice(0, most)
     console.print(_introduction(flights), highlight=False)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs the traceback of a Ctrl-C
+    logging.disable()  # py4j logs the traceback of a Ctrl-C, and to the root logger
     with console.status(f"Spark is starting; its log: {LOG}"), _errors_to(LOG), _interrupted_after():
         session = spark.session(SETTINGS)
     summary = Summary()

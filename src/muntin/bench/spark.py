@@ -1,0 +1,186 @@
+"""`muntin bench spark`: Muntin beside Spark's own windows on local Spark, two cores, in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from muntin.bench.spark_cases import SCHEMA, Case, chosen
+from muntin.bench.spark_runs import (
+    TINY,
+    Run,
+    bounded,
+    checked,
+    shuffled_until_now,
+    streamed,
+    worker_memory,
+)
+from muntin.connectors import spark
+
+__all__ = ["SparkMeasurement", "measure", "measure_spark", "run_spark"]
+
+ROUNDS = 3
+BATCHES = 4
+"""Micro-batches of a stream; the first one is not timed."""
+PER_SECOND = 5_000
+START = 1_700_000_000_000_000
+SETTINGS = {
+    "spark.app.name": "muntin bench",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "4g",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
+COLUMNS = ("goal", "ratio", "Muntin s", "Spark s", "fixed s", "shuffled MB", "state MB", "workers MB")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkMeasurement:
+    """A workload in Muntin and in Spark's own windows, with the same results. Pairs: Muntin's, Spark's."""
+
+    workload: str
+    told: str
+    rows: int
+    goal: float
+    ratio: float
+    """Spark's time divided by Muntin's."""
+    seconds: tuple[float, float]
+    """Of a bounded query, or of a warm micro-batch; the best of the rounds."""
+    overhead: tuple[float | None, float | None]
+    """Of a micro-batch with a single tuple."""
+    shuffled: tuple[int, int]
+    """Bytes that crossed shuffles in a run."""
+    state: tuple[int | None, int | None]
+    """Bytes of the state stores."""
+    workers: tuple[int, int]
+    """Bytes of the Python workers at their peak."""
+    windows: int
+    """How many came out, of both."""
+
+
+def measure_spark(rows: int, only: tuple[str, ...] = (), rounds: int = ROUNDS) -> list[SparkMeasurement]:
+    """Both on all workloads, in a session of their own."""
+    cases = chosen(only)
+    session = spark.session(SETTINGS)
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        with tempfile.TemporaryDirectory(prefix="muntin-bench-") as folder:
+            return [measure(session, case, rows, rounds, Path(folder) / case.name) for case in cases]
+    finally:
+        session.stop()
+
+
+def measure(session: Any, case: Case, rows: int, rounds: int, folder: Path) -> SparkMeasurement:
+    """Both on one workload, in turn."""
+    _write(case, rows, folder / "input")
+    ours, theirs = _frames(session, case, folder / "input")
+    checkpoint = folder / "checkpoint" if case.streaming else None
+    # Warms both, too.
+    mine, own = checked(ours, checkpoint), checked(theirs, checkpoint)
+    if mine != own:
+        raise AssertionError(f"{case.name}: windows and sums are {mine} of Muntin's, {own} of Spark's")
+    run = partial(streamed, folder=folder / "checkpoint") if case.streaming else bounded
+    found: list[tuple[list[Run], list[int], list[int]]] = [([], [], []), ([], [], [])]
+    for _ in range(rounds):
+        for frames, (runs, shuffled, workers) in zip((ours, theirs), found, strict=True):
+            crossed = shuffled_until_now(session)
+            with worker_memory() as peak:
+                runs.append(run(frames))
+            shuffled.append(crossed())
+            workers.append(peak.bytes)
+    session.catalog.clearCache()
+    best = [min(runs, key=lambda one: one.seconds) for runs, _, _ in found]
+    return SparkMeasurement(
+        case.name,
+        case.told,
+        rows,
+        case.goal,
+        best[1].seconds / best[0].seconds,
+        (best[0].seconds, best[1].seconds),
+        (best[0].overhead, best[1].overhead),
+        (max(found[0][1]), max(found[1][1])),
+        (best[0].state, best[1].state),
+        (max(found[0][2]), max(found[1][2])),
+        mine[0],
+    )
+
+
+def _write(case: Case, rows: int, folder: Path) -> None:
+    """A file per micro-batch, in order; behind a stream's, files of a single tuple."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(6)
+    sizes = [rows // BATCHES] * BATCHES + [1] * (TINY if case.streaming else 0)
+    for number, size in enumerate(sizes):
+        begin = sum(sizes[:number])
+        times = START + np.arange(begin, begin + size) * (1_000_000 // PER_SECOND)
+        table = pa.table(
+            {
+                "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+                "k": pa.array(rng.integers(0, case.keys, size)),
+                "v": pa.array(rng.integers(0, 1_000, size)),
+            }
+        )
+        path = folder / f"{number:04}.parquet"
+        pq.write_table(table, path, row_group_size=-(-size // 2))
+        os.utime(path, (number, number))
+
+
+def _frames(session: Any, case: Case, folder: Path) -> tuple[list[Any], list[Any]]:
+    """Muntin's frame, and Spark's own ones."""
+    if case.streaming:
+        reader = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        events = reader.parquet(str(folder)).withWatermark("ts", "1 second")
+    else:
+        events = session.read.schema(SCHEMA).parquet(str(folder)).cache()
+        events.count()
+    events.createOrReplaceTempView("events")
+    return [events.transform(case.query)], [session.sql(text) for text in case.sql("events")]
+
+
+def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console) -> None:
+    """What the command line calls."""
+    found = measure_spark(rows, only)
+    if as_json:
+        console.print_json(json.dumps([asdict(m) for m in found]))
+        return
+    table = Table(box=box.SIMPLE_HEAD, padding=0)
+    for heading in ("workload", "", *COLUMNS):
+        table.add_column(heading, no_wrap=True, justify="right" if heading in COLUMNS else "left")
+    for m in found:
+        table.add_row(m.workload, m.told, *_cells(m))
+    console.print(table)
+    console.print(
+        f"{rows:,} tuples in order, {PER_SECOND:,} per second of event time; local[2], noop sink, warm, the "
+        f"best of {ROUNDS} runs in turn. Seconds: of a bounded query over cached input, or of a micro-batch "
+        f"of {rows // BATCHES:,} tuples. fixed: of a micro-batch with one tuple. Pairs: Muntin's / Spark's. "
+        "The windows and their sums were the same."
+    )
+
+
+def _cells(m: SparkMeasurement) -> tuple[str, ...]:
+    return (
+        f"{m.goal:g}x",
+        f"{m.ratio:.2f}x",
+        f"{m.seconds[0]:.2f}",
+        f"{m.seconds[1]:.2f}",
+        _pair(m.overhead, 1, 2),
+        _pair(m.shuffled, 1e6, 2),
+        _pair(m.state, 1e6, 2),
+        _pair(m.workers, 1e6, 0),
+    )
+
+
+def _pair(values: tuple[float | None, float | None], unit: float, digits: int) -> str:
+    return " / ".join("-" if value is None else f"{value / unit:.{digits}f}" for value in values)

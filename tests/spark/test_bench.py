@@ -1,0 +1,39 @@
+"""`muntin bench spark`, small: both sides give what NumPy counts, and all that is promised is measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from muntin.bench.spark import measure
+from muntin.bench.spark_cases import CASES, chosen
+
+ROWS = 40_000
+
+
+def ten_seconds(folder: Path) -> int:
+    """How many windows of 10 s with tuples there are per key."""
+    table = pq.read_table(folder)
+    slots = table["ts"].to_numpy().astype("M8[s]").astype(np.int64) // 10
+    return len(np.unique(np.stack([slots, table["k"].to_numpy()]), axis=1).T)
+
+
+def test_a_bounded_workload(spark: SparkSession, tmp_path: Path) -> None:
+    (case,) = chosen(("B1",))
+    found = measure(spark, case, ROWS, 1, tmp_path / "run")
+    assert found.windows == ten_seconds(tmp_path / "run" / "input")
+    assert found.ratio == found.seconds[1] / found.seconds[0]
+    assert min(found.shuffled) > 0
+    assert found.state == found.overhead == (None, None)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("case", [case for case in CASES if case.streaming], ids=lambda case: case.name)
+def test_a_stream(spark: SparkSession, tmp_path: Path, case: object) -> None:
+    found = measure(spark, case, ROWS, 1, tmp_path / "run")
+    assert found.windows > 0
+    assert min(*found.shuffled, *found.state, *found.overhead) > 0
