@@ -15,7 +15,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
 
 WINDOWS = {
@@ -95,6 +95,17 @@ def test_many_tuples_of_many_keys(parts: list[int]) -> None:
     table = stream(150_000, 5_000)  # enough for keys to be numbered in pieces
     assert query.run(table, threads=2).equals(query.run(table))
     assert parts == [2]
+
+
+def test_tuples_that_say_themselves_in_which_order_they_came(parts: list[int]) -> None:
+    query = mt.windows(ten=w.tumbling(10), c=w.count(7)).aggregate(all=a.collect("i")).by("k").on("t")
+    table = stream(300, 5)
+    arrival = pa.array(np.random.default_rng(1).permutation(300))
+    asked = table.append_column(ARRIVAL, arrival)
+    assert seen(query.run(asked, threads=3)) == seen(query.run(asked))
+    in_turn = query.run(table.take(np.argsort(arrival.to_numpy())))  # where keys come in another order
+    assert sorted(query.run(asked).to_pylist(), key=repr) == sorted(in_turn.to_pylist(), key=repr)
+    assert parts == [3]
 
 
 def test_early_results_and_updates(parts: list[int]) -> None:

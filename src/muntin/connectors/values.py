@@ -82,17 +82,15 @@ def to_column(
     return _convert(fitting, wanted), misfits
 
 
-def fits_surely(value: object, wanted: pa.DataType) -> bool:
-    """Whether a quick look tells that a column of the type can hold the value; often it does not tell.
+def sure_values(wanted: pa.DataType) -> tuple[frozenset[type], int, int]:
+    """Which values a column of the type holds surely: all of these classes, and integers in a range.
 
-    >>> fits_surely(3, pa.int64()), fits_surely(2**70, pa.int64()), fits_surely(3, pa.string())
-    (True, False, False)
+    >>> classes, low, high = sure_values(pa.int64())
+    >>> [kind.__name__ for kind in classes], low <= 3 <= high, low <= 2**70 <= high
+    (['NoneType'], True, False)
     """
-    kind = type(value)
-    if kind is int:
-        low, high = _EXACT.get(wanted, (0, -1))
-        return low <= value <= high  # type: ignore[operator]  # an int
-    return value is None or wanted in _SURE.get(kind, ())
+    classes = {kind for kind, held in _SURE.items() if wanted in held}
+    return frozenset({*classes, type(None)}), *_EXACT.get(wanted, (0, -1))
 
 
 def as_texts(values: Sequence[Any]) -> pa.Array:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.connectors.values import fits_surely, to_column
+from muntin.connectors.values import sure_values, to_column
 from muntin.query import EachBatch
+from muntin.slicing.binding import Binding
 from muntin.slicing.due import is_foreseeable, next_due
 from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn
@@ -39,7 +40,9 @@ class Waiting:
         self._watermark = NEG_INF
         self._due = INF
         self._time: TimeColumn | None = None
-        self._columns: list[tuple[str, pa.DataType]] = []
+        self._known: Binding | None = None
+        self._units = self._micros = False
+        self._columns: list[tuple[str, pa.DataType, frozenset[type], int, int]] = []
 
     @property
     def watermark(self) -> int:
@@ -82,16 +85,24 @@ class Waiting:
         self._due = next_due(engine) if is_foreseeable(engine) else NEG_INF
         if engine.binding is not None:
             self._time = engine.binding.time
-            names = engine.binding.columns() - {engine.spec.time}
-            self._columns = [(name, engine.binding.schema.field(name).type) for name in names]
+            if engine.binding is not self._known:
+                self._learn(engine.binding)
+
+    def _learn(self, binding: Binding) -> None:
+        """Look once at the types of the columns: questions to Arrow cost more than all the rest."""
+        self._known = binding
+        self._units = binding.time.type == pa.int64()
+        self._micros = binding.time.type == pa.timestamp("us")
+        kinds = {name: binding.schema.field(name).type for name in binding.columns() - {binding.spec.time}}
+        self._columns = [(name, kind, *sure_values(kind)) for name, kind in kinds.items()]
 
     def _read_time(self, record: Mapping[str, Any]) -> int | None:
         """The time inside; None if it is no good one."""
         column, value = self._time, record[self.engine.spec.time]
         assert column is not None
-        if type(value) is int and column.type == pa.int64():
+        if type(value) is int and self._units:
             return value if -LIMIT <= value <= LIMIT else None
-        if type(value) is dt.datetime and value.tzinfo is None and column.type == pa.timestamp("us"):
+        if type(value) is dt.datetime and value.tzinfo is None and self._micros:
             return (value - _EPOCH) // _MICROSECOND
         array, misfits = to_column([value], column.type)
         times, valid = column.to_internal(array, strict=False)
@@ -99,8 +110,9 @@ class Waiting:
 
     def _fits(self, record: Mapping[str, Any]) -> bool:
         """Whether all other values fit their columns."""
-        for name, kind in self._columns:
+        for name, kind, classes, low, high in self._columns:
             value = record.get(name)
-            if not fits_surely(value, kind) and to_column([value], kind)[1]:
+            sure = low <= value <= high if type(value) is int else type(value) in classes
+            if not sure and to_column([value], kind)[1]:
                 return False
         return True

@@ -129,7 +129,7 @@ def concat(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     return Batch(
-        np.concatenate([b.key for b in batches]),
+        None if all(b.ids is None for b in batches) else np.concatenate([b.key for b in batches]),
         np.concatenate([b.time for b in batches]),
         np.concatenate([b.seq for b in batches]),
         {e: pa.concat_arrays([b.values[e] for b in batches]) for e in batches[0].values},

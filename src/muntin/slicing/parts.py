@@ -167,4 +167,6 @@ def _add_share(part: SlicingOperator, batch: Batch, p: int, n: int) -> None:
     index, ids = share(batch.key, batch.keys, p, n)
     part.slices.keys = len(range(p, batch.keys, n))
     values = {e: values_at(v, index) for e, v in batch.values.items()}
-    part.add(Batch(ids, batch.time[index], 0, values, batch))
+    # Where tuples come one by one, they do so in a part as well; only their order counts.
+    arrival = 0 if isinstance(batch.arrival, int) else batch.arrival[index]
+    part.add(Batch(ids, batch.time[index], arrival, values, batch))
