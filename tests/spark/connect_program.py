@@ -1,0 +1,48 @@
+"""A bounded table and a stream through Spark Connect, in a process of its own: a session is classic or not.
+
+    python connect_program.py FOLDER
+
+reads FOLDER/input as `troubled_stream` lays it out, and writes FOLDER/results, FOLDER/packed.parquet and
+FOLDER/jvm.parquet.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.connectors.spark.settings import LOCAL
+
+sys.path.insert(0, str(Path(__file__).parent))
+import troubled_stream as program
+
+
+def plain() -> mt.Query:
+    """What runs in the JVM."""
+    windows = mt.windows(ten=w.tumbling("10 seconds"), smooth=w.sliding("30 seconds", every="10 seconds"))
+    return windows.aggregate(total=a.sum("v"), most=a.max("v")).by("k").on("ts")
+
+
+def main(folder: Path) -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.remote("local")
+    wanted = {name: value for name, value in (LOCAL | program.SETTINGS).items() if "sql" in name}
+    for name, value in wanted.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    for query, name in ((program.query(), "packed"), (plain(), "jvm")):
+        table = spark.read.parquet(str(folder / "input")).transform(query).toArrow()
+        pq.write_table(table, folder / f"{name}.parquet")
+    program.start(spark, folder, troubled=False).awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
