@@ -33,6 +33,7 @@ def query(windows: mt.Query = SLIDING, **aggregates: object) -> mt.Query:
 
 BOUNDED = [
     (query().on("ts", early=mt.each_batch()), "early results"),
+    (query().on("ts", late="route"), "late tuples are routed"),
     (query().on("ts", bad="route"), "bad tuples are routed"),
     (query(mt.windows(five=w.count(5), ten=w.tumbling("10 s"))), "windows follow the tuples.*five"),
     (query(mt.windows(ten=w.tumbling(10, measure="v"))), "a measure.*ten"),

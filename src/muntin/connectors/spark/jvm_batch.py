@@ -17,13 +17,7 @@ from muntin.connectors.spark.jvm_sessions import FIRST, LAST, with_sessions
 from muntin.connectors.spark.jvm_times import TIME, with_time
 from muntin.connectors.spark.jvm_translation import MARK, Translated, results_of, translated
 from muntin.connectors.spark.jvm_ways import NUMBER, given, marks_by_way, ways_of
-from muntin.connectors.spark.jvm_windows import (
-    SLICE,
-    at_most_one,
-    edges_of,
-    marks_of,
-    slice_start,
-)
+from muntin.connectors.spark.jvm_windows import SLICE, at_most_one, edges_of, marks_of, slice_start
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.windows import Periodic, Session
@@ -112,11 +106,11 @@ def _described(query: QuerySpec) -> tuple[Column, Column, Column]:
     start, end = mark, mark + lengths[number].cast("bigint")
     for i, (_, window) in enumerate(query.windows):
         if not isinstance(window, Periodic | FixedBand):  # whose end is no fixed length behind the mark
-            own = (
-                (mark, f.col(LAST) + int(window.gap))
-                if isinstance(window, Session)
-                else edges_of(window, mark)
-            )
+            own = _session_edges(window) if isinstance(window, Session) else edges_of(window, mark)
             start = f.when(number == i, own[0]).otherwise(start)
             end = f.when(number == i, own[1]).otherwise(end)
     return name, start, end
+
+
+def _session_edges(window: Session) -> tuple[Column, Column]:
+    return f.col(MARK), f.col(LAST) + int(window.gap)

@@ -130,6 +130,7 @@ def _nested_keys(case: Case) -> tuple[str, ...]:
 
 ALWAYS = (
     Rule(lambda c: c.query.early is not None, "early results are asked for"),
+    Rule(lambda c: c.query.late == "route", "late tuples are routed"),
     Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
     Rule(_unknown, "windows follow the tuples, a measure, or the newest tuple of all keys"),
     Rule(lambda c: c.windows(lambda w: getattr(w, "emit_empty", False)), "empty windows are emitted"),
@@ -165,7 +166,6 @@ STREAMING = (
     Rule(lambda c: c.changing, "queries may come and go"),
     Rule(lambda c: not _plain_tumbling(c), "Spark's own operator serves a single tumbling window only"),
     Rule(lambda c: bool(c.query.allowed_lateness), "late tuples are allowed to change results"),
-    Rule(lambda c: c.query.late != "drop", "late tuples are routed"),
     Rule(lambda c: c.query.idle_after is not None, "a silent stream closes its windows"),
     Rule(lambda c: not _has_watermark(c), "there is no watermark on a timestamp column that is the time"),
     *ALWAYS,
