@@ -26,7 +26,7 @@ test: lint doctest  ## Everything that must hold: style, types, layers, doctests
 	@echo '==> Tests on Spark'
 	@$(PYTEST) -q tests/spark
 
-test-deep: lint doctest  ## The same with at least 100,000 random scenarios and the long tests (an hour)
+test-deep: lint doctest  ## The same with at least 100,000 random scenarios and the long tests (more than an hour)
 	@echo '==> Tests, deep'
 	@$(PYTEST) -q $(PARALLEL) --ignore tests/project --ignore tests/spark -m 'deep or not deep' --hypothesis-profile deep
 	@echo '==> Tests on Spark'

@@ -20,5 +20,7 @@ settings.register_profile(
     # The same examples in every run: what fails here fails everywhere.
     derandomize=True,
 )
-settings.register_profile("deep", settings.get_profile("default"), max_examples=5_000, derandomize=False)
+# Other examples in every run, and some more of them. The bulk of a deep run are the scenarios of
+# tests/properties/test_against_oracle.py, which sets their number itself.
+settings.register_profile("deep", settings.get_profile("default"), max_examples=300, derandomize=False)
 settings.load_profile("default")

@@ -13,6 +13,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.spark.state import read
 from muntin.errors import SnapshotError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -133,6 +134,14 @@ def test_a_window_in_python_that_is_gone_is_refused() -> None:
     group.use(query(ten=w.tumbling(10)))
     with pytest.raises(SnapshotError, match='serves the window "mine"'):
         group.step([("a", 3, 1)])
+
+
+def test_another_number_of_key_groups_is_refused() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)])
+    assert group.head is not None
+    with pytest.raises(SnapshotError, match=r'spark.conf.set\("spark.sql.shuffle.partitions", "1"\)'):
+        read(group.head, group.parts.__getitem__, group.query, groups=4)
 
 
 def test_an_unknown_format_is_refused() -> None:

@@ -138,3 +138,9 @@ def test_without_the_rocksdb_state_store_the_cure_is_named(spark: SparkSession, 
             frame.transform(query("time"))
     finally:
         spark.conf.set(setting, before)
+
+
+def test_without_a_watermark_the_cure_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    frame = stream(spark, tmp_path / "in", [events(3)])
+    with pytest.raises(mt.MuntinError, match=r'withWatermark\("ts"'):
+        frame.transform(query("time"))

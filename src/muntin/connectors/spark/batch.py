@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.packing import GROUP, NEWEST, PACKED, PAYLOAD, Packing
+from muntin.connectors.spark.packing import GROUP, NEVER, NEWEST, PACKED, PAYLOAD, Packing
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.tuples import prepare
@@ -42,7 +42,8 @@ def _finisher(job: Job) -> Callable[[pa.Table], pa.Table]:
         stored = Stored(SlicingOperator(job.query), job.query)
         payloads = packed.column(PAYLOAD).drop_null().to_pylist()
         newest = pc.max(packed.column(NEWEST)).as_py()
-        rows = step(stored, job, Given(tuple(payloads), newest, watermark=INF))
+        given = Given(tuple(payloads), None if newest == NEVER else newest, watermark=INF)
+        rows = step(stored, job, given)
         return pa.concat_tables(rows) if rows else job.outcome.empty_table()
 
     return finish

@@ -17,6 +17,7 @@ from muntin.connectors.spark.jvm_batch import is_one_slice
 from muntin.connectors.spark.jvm_calendar import in_zone
 from muntin.connectors.spark.jvm_expressions import UntranslatableError, computes, to_column
 from muntin.connectors.spark.jvm_windows import CONTEXT_FREE
+from muntin.connectors.spark.settings import WATERMARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
 from muntin.query import QuerySpec
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Choice", "PlanName", "choose"]
 
 PlanName: TypeAlias = Literal["auto", "jvm", "packed"]
-
-WATERMARK = "spark.watermarkDelayMs"
-"""What Spark notes at the column that `withWatermark` names."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from muntin.errors import MuntinError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.slicing.operator import SlicingOperator
+from muntin.timeline import NEG_INF
 from muntin.windows.base import TupleDriven
 
-__all__ = ["CHANGE", "CLOCK", "GROUP", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
+__all__ = ["CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
 
 GROUP = "__group"
 """The column that says to which key group a tuple belongs."""
@@ -38,6 +39,9 @@ PACKED = pa.schema(
     ]
 )
 """What crosses the shuffle: payloads, newest times of partitions, changes to the queries, the time of day."""
+
+NEVER = NEG_INF
+"""Where there is no newest time, or no time of day. Not null: pandas would make floats of such a column."""
 
 TOGETHER = 1 << 19
 """Tuples that are sliced at once: Spark's own batches are too small for it."""
@@ -75,10 +79,10 @@ class Packing:
         yield pa.record_batch(
             [
                 pa.array([group for group, _ in rows], pa.int32()),
-                pa.array([newest] * len(rows), pa.int64()),
+                pa.array([NEVER if newest is None else newest] * len(rows), pa.int64()),
                 pa.array([payload for _, payload in rows], pa.binary()),
                 pa.nulls(len(rows), pa.string()),
-                pa.nulls(len(rows), pa.int64()),
+                pa.array([NEVER] * len(rows), pa.int64()),
             ],
             schema=PACKED,
         )
@@ -93,7 +97,8 @@ class Packing:
         rows += self._slices(operator, batches) if can_slice(query) else self._tuples(operator, batches)
         if operator.arrivals.bad:
             rows.append((self.groups[0], pack_bad(operator)))
-        return (None if operator.binding is None else operator.slices.newest), rows
+        newest = NEVER if operator.binding is None else operator.slices.newest
+        return (None if newest == NEVER else newest), rows
 
     def _slices(
         self, operator: SlicingOperator, batches: Iterable[pa.RecordBatch]

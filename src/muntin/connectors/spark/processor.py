@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from muntin.connectors.spark.packing import CHANGE, CLOCK, NEWEST, PAYLOAD
+from muntin.connectors.spark.packing import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
 from muntin.connectors.spark.payload import pack_results
 from muntin.connectors.spark.progress import COUNTERS, counted
 from muntin.connectors.spark.state import Stored, read, token_of, write
@@ -50,12 +50,12 @@ class WindowProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """The payloads of one group."""
         frame = pd.concat(list(rows))
-        newest, clock = frame[NEWEST].max(), frame[CLOCK].max()
+        newest, clock = int(frame[NEWEST].max()), int(frame[CLOCK].max())
         given = Given(
             tuple(bytes(payload) for payload in frame[PAYLOAD].dropna()),
-            None if pd.isna(newest) else int(newest),
+            None if newest == NEVER else newest,
             tuple(frame[CHANGE].dropna()),
-            None if pd.isna(clock) else int(clock),
+            None if clock == NEVER else clock,
             _watermark(timerValues),
         )
         # A group has one task per micro-batch, and this object lives as long as the task.
@@ -86,12 +86,12 @@ class WindowProcessor(StatefulProcessor):
     def _load(self, group: int) -> Stored:
         head = self.head.get()
         if head is None:
-            return Stored(SlicingOperator(self.job.query), self.job.query)
+            return Stored(SlicingOperator(self.job.query), self.job.query, self.job.groups)
         # Taken out: if this step fails, what it did to the operator is not used again.
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
-        return read(bytes(head[0]), self._part, self.job.query)
+        return read(bytes(head[0]), self._part, self.job.query, self.job.groups)
 
     def _part(self, path: str) -> bytes:
         found = self.parts.getValue((path,))

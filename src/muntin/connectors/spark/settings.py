@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
+from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["check_settings", "session"]
 
+WATERMARK = "spark.watermarkDelayMs"
+"""What Spark notes at the column that `withWatermark` names."""
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -58,8 +61,14 @@ def _require_java() -> None:
         )
 
 
-def check_settings(frame: DataFrame) -> None:
+def check_settings(query: QuerySpec, frame: DataFrame) -> None:
     """A QueryError that names the line to add, where a streaming query would fail later."""
+    field = frame.schema[query.time] if query.time in frame.columns else None
+    if field is not None and WATERMARK not in (field.metadata or {}):
+        raise QueryError(
+            f'a streaming query needs a watermark on its time column: "{query.time}" has none; '
+            f'write events.withWatermark("{query.time}", "10 seconds").transform(query)'
+        )
     provider = frame.sparkSession.conf.get(PROVIDER, "")
     if not str(provider).endswith("RocksDBStateStoreProvider"):
         raise QueryError(

@@ -34,6 +34,8 @@ class Stored:
     operator: SlicingOperator
     query: QuerySpec
     """As the program gives it; the operator may serve other windows by now."""
+    groups: int = 1
+    """How many key groups the stream has."""
     token: str = ""
     parts: dict[str, tuple[str, int]] = field(default_factory=dict)
     """The digest and the size of each part that is stored."""
@@ -83,6 +85,7 @@ def write(stored: Stored) -> Written:
         "width": stored.width,
         "parts": parts,
         "header": header,
+        "groups": stored.groups,
         "asked": asked_for(stored.query),
         "served": served_by(stored.operator),
         "heard": stored.heard,
@@ -96,7 +99,7 @@ def token_of(head: bytes) -> str:
     return str(json.loads(head)["token"])
 
 
-def read(head: bytes, part: Callable[[str], bytes], query: QuerySpec) -> Stored:
+def read(head: bytes, part: Callable[[str], bytes], query: QuerySpec, groups: int = 1) -> Stored:
     """The operator that was written, with the windows that `query` asks for; `part` looks up the parts."""
     found = json.loads(head)
     if found["version"] != VERSION:
@@ -104,9 +107,17 @@ def read(head: bytes, part: Callable[[str], bytes], query: QuerySpec) -> Stored:
             f"the checkpoint has format version {found['version']}, this version of Muntin reads {VERSION}; "
             "start from a new checkpoint, or go on with the version that wrote it"
         )
+    if found["groups"] != groups:
+        # Keys would be looked for in other groups than those that hold their slices.
+        raise SnapshotError(
+            f"the checkpoint was written with spark.sql.shuffle.partitions = {found['groups']}, which is "
+            f'{groups} now; add spark.conf.set("spark.sql.shuffle.partitions", "{found["groups"]}"), '
+            "or start from a new checkpoint"
+        )
     served = windows_of(found["asked"], found["served"], query)
     bodies: dict[str, pa.Table] = {path: from_ipc(part(path)) for path in found["parts"]}
     operator = assemble(found["header"], joined(bodies), served)
     parts = {path: (str(digest), int(size)) for path, (digest, size) in found["parts"].items()}
     migrate(operator, found["asked"], query)
-    return Stored(operator, query, found["token"], parts, found["width"], found["heard"], found["refused"])
+    clock = found["heard"]
+    return Stored(operator, query, groups, found["token"], parts, found["width"], clock, found["refused"])

@@ -26,6 +26,7 @@ class Job:
     query: QuerySpec
     schema: pa.Schema
     outcome: pa.Schema
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True)

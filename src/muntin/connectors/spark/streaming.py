@@ -10,7 +10,16 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.packing import CHANGE, CLOCK, GROUP, PACKED, PAYLOAD, Packing
+from muntin.connectors.spark.packing import (
+    CHANGE,
+    CLOCK,
+    GROUP,
+    NEVER,
+    NEWEST,
+    PACKED,
+    PAYLOAD,
+    Packing,
+)
 from muntin.connectors.spark.payload import unpack_results
 from muntin.connectors.spark.processor import STEPPED, WindowProcessor
 from muntin.connectors.spark.progress import metrics, metrics_name
@@ -29,16 +38,16 @@ def stream(
     query: QuerySpec, frame: DataFrame, tie: str | Column | None = None, control: str | None = None
 ) -> DataFrame:
     """The window results of a streaming DataFrame with a watermark."""
-    check_settings(frame)
+    check_settings(query, frame)
     tuples = prepare(query, frame, tie, open_ended=control is not None)
     session = frame.sparkSession
     packing = Packing(query, tuples.groups, tuples.schema, control)
     packed = tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
     if control is not None:
-        packed = packed.unionByName(_changes(session, control, tuples), allowMissingColumns=True)
+        packed = packed.unionByName(_changes(session, control, tuples))
     if query.idle_after is not None:
-        packed = packed.unionByName(_heartbeat(session, tuples), allowMissingColumns=True)
-    job = Job(query, tuples.schema, tuples.results)
+        packed = packed.unionByName(_heartbeat(session, tuples))
+    job = Job(query, tuples.schema, tuples.results, len(tuples.groups))
     return (
         packed.groupBy(GROUP)
         .transformWithStateInPandas(WindowProcessor(job, uuid4().hex), STEPPED, "Append", "EventTime")
@@ -60,7 +69,7 @@ def _changes(session: SparkSession, control: str, tuples: Input) -> DataFrame:
         .load(control)
     )
     text = f.concat(f.col("_metadata.file_name"), f.lit("\n"), f.col("value"))
-    return files.select(text.alias(CHANGE), _every_group(tuples))
+    return files.select(_every_group(tuples), *_besides({CHANGE: text}))
 
 
 def _heartbeat(session: SparkSession, tuples: Input) -> DataFrame:
@@ -70,11 +79,22 @@ def _heartbeat(session: SparkSession, tuples: Input) -> DataFrame:
     the same time.
     """
     ticks = session.readStream.format("rate").option("rowsPerSecond", 1).option("numPartitions", 1).load()
-    return ticks.select(f.unix_micros("timestamp").alias(CLOCK), _every_group(tuples))
+    return ticks.select(_every_group(tuples), *_besides({CLOCK: f.unix_micros("timestamp")}))
 
 
 def _every_group(tuples: Input) -> Column:
     return f.explode(f.array(*(f.lit(group).cast("int") for group in tuples.groups))).alias(GROUP)
+
+
+def _besides(given: dict[str, Column]) -> list[Column]:
+    """The columns of a packed row beside its group; those not given hold nothing."""
+    nothing = {
+        NEWEST: f.lit(NEVER),
+        PAYLOAD: f.lit(None).cast("binary"),
+        CHANGE: f.lit(None).cast("string"),
+        CLOCK: f.lit(NEVER),
+    }
+    return [column.alias(name) for name, column in (nothing | given).items()]
 
 
 def _unpacker() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

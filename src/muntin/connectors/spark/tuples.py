@@ -53,7 +53,8 @@ def prepare(
     whole = open_ended or query.late == "route" or query.bad == "route"
     columns = given.names if whole else _columns_read(query, binding)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-    groups = group_numbers(partitions)[: None if query.keys else 1]
+    # Without keys there is one group, whatever the number of partitions.
+    groups = group_numbers(partitions) if query.keys else [0]
     prepared = frame.select(
         *columns,
         _group(query, frame, groups).alias(GROUP),
