@@ -250,3 +250,24 @@ def test_columns_may_be_spark_columns(spark: SparkSession) -> None:
     assert [row["twice"] for row in events.transform(simple, plan="jvm").collect()] == [14]
     with pytest.raises(mt.errors.DataError, match="no column"):
         simple.run(table((1, "a", 1)))
+
+
+def test_instants_do_not_depend_on_the_zone_of_the_session(
+    spark: SparkSession, files: Files, tmp_path: Path
+) -> None:
+    wanted = query(ten=w.tumbling("10 seconds"), two=w.count(2))
+    events = spark.createDataFrame(table((1, "a", 1), (2, "a", 2)))
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        found = events.transform(wanted).toArrow()
+        running = Running(files.frame().transform(wanted), tmp_path / "checkpoint")
+        files.put(table((1, "a", 1), (2, "a", 2), (30, "a", 4)))
+        running.catch_up()
+        running.stop()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    starts = {row["query"]: row["window"]["start"] for row in found.to_pylist()}
+    assert starts == {"ten": at(0), "two": at(1)}
+    # Rows that Python collects have the clock of this process, without a zone.
+    local = {row["query"]: row["window"]["start"].astimezone(dt.UTC) for row in running.all()}
+    assert local == starts

@@ -17,7 +17,8 @@ __all__ = ["with_columns"]
 def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
     """The input with the columns that the query writes as Spark columns; those that it has stay."""
     wanted = {str(name): name.source for name in _read(query) if isinstance(name, ColumnName)}
-    return frame.withColumns({name: c for name, c in wanted.items() if name not in frame.columns})
+    new = {name: source for name, source in wanted.items() if name not in frame.columns}
+    return frame.withColumns(new) if new else frame
 
 
 def _read(query: QuerySpec) -> Iterator[str]:

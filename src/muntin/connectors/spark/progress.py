@@ -15,7 +15,7 @@ from muntin.errors import QueryError
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, Row
     from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats"]
@@ -106,15 +106,25 @@ def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:
     """The counters after the latest micro-batch that told them."""
     name = metrics_name(query)
     for progress in reversed(running.recentProgress):
-        told = progress.observedMetrics.get(name)
-        if told is not None and told["tuples"] is not None:
-            return _stats(progress.batchId, told.asDict())
+        told = _told(progress.observedMetrics.get(name))
+        if told.get("tuples") is not None:
+            return _stats(progress.batchId, told)
     if running.lastProgress is None:
         raise QueryError("the stream has not finished a micro-batch yet; ask again later")
     raise QueryError(
         "this stream does not run the query, or hands it to Spark's own window(); "
         "ask with the query that was transformed, or look at lastProgress"
     )
+
+
+def _told(row: Row | None) -> dict[str, Any]:
+    """The counters by name; Spark Connect gives a row of values and a row of names."""
+    if row is None:
+        return {}
+    found = row.asDict()
+    if "schema" in found:
+        return dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
+    return found
 
 
 def _stats(batch: int, told: dict[str, Any]) -> StreamStats:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import DoubleType, FloatType, IntegralType, TimestampNTZType, TimestampType
 
 from muntin.connectors.spark.groups import group_numbers
@@ -64,7 +64,13 @@ def prepare(
     # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
     possible = (*windows, count(1), slide_by_tuple(1, every=1)) if open_ended else windows
     results = outcome_schema(query, binding.result_schema(possible), schema)
-    return Input(prepared, tuple(groups), schema, results, can_slice(query))
+    return Input(prepared, tuple(groups), schema, _as_spark_takes_it(results), can_slice(query))
+
+
+def _as_spark_takes_it(results: pa.Schema) -> pa.Schema:
+    """The types that Spark wants back from Python: instants in UTC, whatever the zone of the session."""
+    wanted: pa.Schema = to_arrow_schema(from_arrow_schema(results), timezone="UTC")
+    return wanted
 
 
 def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
