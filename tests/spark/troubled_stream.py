@@ -106,10 +106,9 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 def start(spark: Any, folder: Path, troubled: bool = True) -> Any:
     """The streaming query, with what may trouble it before and behind the windows."""
     events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "input"))
-    events = events.withWatermark("ts", f"{DELAY.seconds} seconds")
     if troubled:
         events = events.mapInArrow(before(folder), SCHEMA)
-    results = events.transform(query())
+    results = events.withWatermark("ts", f"{DELAY.seconds} seconds").transform(query())
     if troubled:
         results = results.mapInArrow(behind(folder), results.schema)
     return (
