@@ -271,3 +271,10 @@ def test_instants_do_not_depend_on_the_zone_of_the_session(
     # Rows that Python collects have the clock of this process, without a zone.
     local = {row["query"]: row["window"]["start"].astimezone(dt.UTC) for row in running.all()}
     assert local == starts
+
+
+def test_names_of_columns_may_have_any_characters(spark: SparkSession) -> None:
+    named = table((1, "a", 1), (2, "a", 2)).rename_columns(["the.time", "a key", "v + v"])
+    wanted = mt.windows(two=w.count(2)).aggregate(total=a.sum("v + v")).by("a key").on("the.time")
+    events = spark.createDataFrame(named)
+    assert [(row["a key"], row["total"]) for row in events.transform(wanted).collect()] == [("a", 3)]

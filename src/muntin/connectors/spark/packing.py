@@ -19,7 +19,7 @@ from muntin.connectors.spark.payload import pack_bad, pack_slices, pack_tuples
 from muntin.errors import MuntinError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.timeline import NEG_INF
 from muntin.windows.base import TupleDriven
 
@@ -60,6 +60,8 @@ def can_slice(query: QuerySpec) -> bool:
 class Packing:
     """What `mapInArrow` runs for each partition; it goes to the workers as it is.
 
+    `schema` is that of the input, with ARRIVAL at its end; batches have GROUP before that.
+
     Every partition tells every group its newest time, be it without a payload: so all groups see
     every micro-batch, hold the same watermark, and know how far the stream has come.
 
@@ -93,6 +95,8 @@ class Packing:
         if self.control is not None:
             query = _with_changes(query, self.control, self.schema)
         operator = SlicingOperator(query)
+        names = [*self.schema.names[:-1], GROUP, ARRIVAL]
+        batches = (batch.rename_columns(names) for batch in batches)
         rows: list[tuple[int, bytes | None]] = []
         rows += self._slices(operator, batches) if can_slice(query) else self._tuples(operator, batches)
         if operator.arrivals.bad:

@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import DoubleType, FloatType, IntegralType, TimestampNTZType, TimestampType
 
 from muntin.connectors.spark.groups import group_numbers
+from muntin.connectors.spark.jvm_expressions import quoted
 from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packing import GROUP, can_slice
 from muntin.errors import QueryError
@@ -56,11 +57,12 @@ def prepare(
     # Without keys there is one group, whatever the number of partitions.
     groups = group_numbers(partitions) if query.keys else [0]
     prepared = frame.select(
-        *columns,
+        # By number: pyspark takes names apart that have a dot. `Packing` gives them back.
+        *(quoted(name).alias(f"c{i}") for i, name in enumerate(columns)),
         _group(query, frame, groups).alias(GROUP),
         _place(frame, columns, tie).alias(ARRIVAL),
     )
-    schema = to_arrow_schema(prepared.drop(GROUP).schema, timezone=zone)
+    schema = pa.schema([*(given.field(name) for name in columns), pa.field(ARRIVAL, pa.int64())])
     # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
     possible = (*windows, count(1), slide_by_tuple(1, every=1)) if open_ended else windows
     results = outcome_schema(query, binding.result_schema(possible), schema)
@@ -76,9 +78,9 @@ def _as_spark_takes_it(results: pa.Schema) -> pa.Schema:
 def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
     """The place of a tuple among those of its time: not negative, and the same whenever it is read again."""
     if tie is None:
-        return f.shiftrightunsigned(f.xxhash64(*columns), 1)
-    kind = frame.select(tie).schema[0]
-    given = frame[tie] if isinstance(tie, str) else tie
+        return f.shiftrightunsigned(f.xxhash64(*map(quoted, columns)), 1)
+    given = quoted(tie) if isinstance(tie, str) else tie
+    kind = frame.select(given).schema[0]
     if isinstance(kind.dataType, TimestampType | TimestampNTZType):
         number = f.unix_micros(given.cast("timestamp"))
     elif isinstance(kind.dataType, IntegralType):
@@ -106,6 +108,6 @@ def _group(query: QuerySpec, frame: DataFrame, groups: list[int]) -> Column:
         return f.lit(groups[0]).cast("int")
     floats = {field.name for field in frame.schema if isinstance(field.dataType, DoubleType | FloatType)}
     # 0.0 and -0.0 are one key.
-    keys = [frame[key] + f.lit(0.0) if key in floats else frame[key] for key in query.keys]
+    keys = [quoted(key) + f.lit(0.0) if key in floats else quoted(key) for key in query.keys]
     number = f.pmod(f.xxhash64(*keys), f.lit(len(groups)))
     return f.element_at(f.array(*map(f.lit, groups)), (number + 1).cast("int")).cast("int")
