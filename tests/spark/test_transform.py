@@ -144,3 +144,6 @@ def test_without_a_watermark_the_cure_is_named(spark: SparkSession, tmp_path: Pa
     frame = stream(spark, tmp_path / "in", [events(3)])
     with pytest.raises(mt.MuntinError, match=r'withWatermark\("ts"'):
         frame.transform(query("time"))
+    # Functions in Python drop the mark of the column, but not the watermark.
+    marked = frame.withWatermark("ts", "1 second").mapInArrow(lambda batches: batches, frame.schema)
+    assert marked.transform(query("time")).columns[0] == "k"

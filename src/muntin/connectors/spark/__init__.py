@@ -39,13 +39,13 @@ def transform(
     that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
     """
     _require_frame(frame)
-    from muntin.connectors.spark.jvm_plan import Case, choose
+    from muntin.connectors.spark.jvm.plan import Case, choose
 
     frame = with_columns(query, frame)
     case = Case(query, frame, changing=control is not None)
     in_jvm = choose(case, plan).plan == "jvm"
     if frame.isStreaming:
-        from muntin.connectors.spark.builtin_window import handed_over
+        from muntin.connectors.spark.jvm.builtin_window import handed_over
         from muntin.connectors.spark.streaming import stream
 
         return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
@@ -55,7 +55,7 @@ def transform(
             "transform it with the query itself"
         )
     from muntin.connectors.spark.batch import whole
-    from muntin.connectors.spark.jvm_batch import whole_in_jvm
+    from muntin.connectors.spark.jvm.batch import whole_in_jvm
 
     return whole_in_jvm(query, case.binding, frame) if in_jvm else whole(query, frame, tie)
 

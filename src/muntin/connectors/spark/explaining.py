@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.connectors.spark.jvm_batch import is_one_slice
-from muntin.connectors.spark.jvm_blocks import block_size
-from muntin.connectors.spark.jvm_plan import Case, Choice, choose
+from muntin.connectors.spark.jvm.batch import is_one_slice
+from muntin.connectors.spark.jvm.blocks import block_size
+from muntin.connectors.spark.jvm.plan import Case, Choice, choose
 from muntin.connectors.spark.packing import can_slice
 from muntin.connectors.spark.settings import PROVIDER
 from muntin.planning import plan as planning

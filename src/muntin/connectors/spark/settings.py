@@ -50,6 +50,16 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     return started
 
 
+def _has_watermark(frame: DataFrame) -> bool:
+    """Whether some step towards the DataFrame sets a watermark."""
+    if any(WATERMARK in (field.metadata or {}) for field in frame.schema):
+        return True
+    # Functions in Python drop the mark of the column, not the watermark. Spark Connect shows no plan;
+    # there Spark itself will complain.
+    plan = getattr(frame, "_jdf", None)
+    return plan is None or "EventTimeWatermark" in plan.queryExecution().analyzed().toString()
+
+
 def _require_java() -> None:
     """Without this, Spark's own error says that a gateway exited, and not why."""
     home = os.environ.get("JAVA_HOME")
@@ -63,8 +73,7 @@ def _require_java() -> None:
 
 def check_settings(query: QuerySpec, frame: DataFrame) -> None:
     """A QueryError that names the line to add, where a streaming query would fail later."""
-    field = frame.schema[query.time] if query.time in frame.columns else None
-    if field is not None and WATERMARK not in (field.metadata or {}):
+    if query.time in frame.columns and not _has_watermark(frame):
         raise QueryError(
             f'a streaming query needs a watermark on its time column: "{query.time}" has none; '
             f'write events.withWatermark("{query.time}", "10 seconds").transform(query)'

@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import DoubleType, FloatType, IntegralType, TimestampNTZType, TimestampType
 
 from muntin.connectors.spark.groups import group_numbers
-from muntin.connectors.spark.jvm_expressions import quoted
+from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packing import GROUP, can_slice
 from muntin.errors import QueryError

@@ -12,11 +12,11 @@ from pyarrow import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import TimestampType
 
-from muntin.connectors.spark.jvm_aggregates import only_uncombined, unfit
-from muntin.connectors.spark.jvm_batch import is_one_slice
-from muntin.connectors.spark.jvm_calendar import in_zone
-from muntin.connectors.spark.jvm_expressions import UntranslatableError, computes, to_column
-from muntin.connectors.spark.jvm_windows import CONTEXT_FREE
+from muntin.connectors.spark.jvm.aggregates import only_uncombined, unfit
+from muntin.connectors.spark.jvm.batch import is_one_slice
+from muntin.connectors.spark.jvm.calendar import in_zone
+from muntin.connectors.spark.jvm.expressions import UntranslatableError, computes, to_column
+from muntin.connectors.spark.jvm.windows import CONTEXT_FREE
 from muntin.connectors.spark.settings import WATERMARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr

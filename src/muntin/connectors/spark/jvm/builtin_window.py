@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.jvm_expressions import quoted
-from muntin.connectors.spark.jvm_times import complaint
-from muntin.connectors.spark.jvm_translation import MARK, results_of, translated
+from muntin.connectors.spark.jvm.expressions import quoted
+from muntin.connectors.spark.jvm.times import complaint
+from muntin.connectors.spark.jvm.translation import MARK, results_of, translated
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.windows import Periodic

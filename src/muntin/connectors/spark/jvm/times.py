@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, TimestampNTZType, TimestampType
 
-from muntin.connectors.spark.jvm_expressions import quoted
+from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.query import QuerySpec
 from muntin.timeline import LIMIT
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.jvm_calendar import next_period, period_of
+from muntin.connectors.spark.jvm.calendar import next_period, period_of
 from muntin.planning.progressions import Progression, fuse, progressions
 from muntin.timeline import NEG_INF
 from muntin.windows import Cumulate, Periodic

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.jvm_blocks import LEVEL, with_blocks
-from muntin.connectors.spark.jvm_sessions import FIRST, LAST, with_sessions
-from muntin.connectors.spark.jvm_times import TIME, with_time
-from muntin.connectors.spark.jvm_translation import MARK, Translated, results_of, translated
-from muntin.connectors.spark.jvm_ways import NUMBER, given, marks_by_way, ways_of
-from muntin.connectors.spark.jvm_windows import SLICE, at_most_one, edges_of, marks_of, slice_start
+from muntin.connectors.spark.jvm.blocks import LEVEL, with_blocks
+from muntin.connectors.spark.jvm.sessions import FIRST, LAST, with_sessions
+from muntin.connectors.spark.jvm.times import TIME, with_time
+from muntin.connectors.spark.jvm.translation import MARK, Translated, results_of, translated
+from muntin.connectors.spark.jvm.ways import NUMBER, given, marks_by_way, ways_of
+from muntin.connectors.spark.jvm.windows import SLICE, at_most_one, edges_of, marks_of, slice_start
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.windows import Periodic, Session

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 
-from muntin.connectors.spark.jvm_aggregates import Partials, lowered
-from muntin.connectors.spark.jvm_expressions import quoted, to_column
-from muntin.connectors.spark.jvm_times import told
+from muntin.connectors.spark.jvm.aggregates import Partials, lowered
+from muntin.connectors.spark.jvm.expressions import quoted, to_column
+from muntin.connectors.spark.jvm.times import told
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
 

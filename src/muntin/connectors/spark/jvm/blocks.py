@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.jvm_translation import Translated
-from muntin.connectors.spark.jvm_windows import SLICE, Marks, last_multiple
+from muntin.connectors.spark.jvm.translation import Translated
+from muntin.connectors.spark.jvm.windows import SLICE, Marks, last_multiple
 from muntin.windows import Cumulate, Periodic
 from muntin.windows.base import Window
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.jvm_blocks import LEVEL, alone, block_size, together
-from muntin.connectors.spark.jvm_sessions import session_start
-from muntin.connectors.spark.jvm_windows import SLICE, Marks, last_multiple, marks_of
+from muntin.connectors.spark.jvm.blocks import LEVEL, alone, block_size, together
+from muntin.connectors.spark.jvm.sessions import session_start
+from muntin.connectors.spark.jvm.windows import SLICE, Marks, last_multiple, marks_of
 from muntin.windows import Cumulate, Periodic, Session
 from muntin.windows.base import Window
 

@@ -1,0 +1,1 @@
+"""Plans that run in the JVM: what Spark has itself, Spark does."""
