@@ -54,7 +54,9 @@ class Announcer(event.Listener):
 
 def _is_kept(event: Any) -> bool:
     dispatcher = event.data["dispatcher"]
-    return dispatcher.py_func.__module__.startswith("muntin.") and dispatcher.stats.cache_path is not None
+    # What was typed at a prompt may have no module.
+    module = dispatcher.py_func.__module__ or ""
+    return module.startswith("muntin.") and dispatcher.stats.cache_path is not None
 
 
 ANNOUNCER = Announcer()
