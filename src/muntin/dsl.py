@@ -52,8 +52,8 @@ class Query(QuerySpec):
             threads: Split the keys over so many threads. The results are the same, bit
                 for bit and in the same order. One thread does it all where that would
                 not hold or not help: without keys, with Python code of your own, with
-                sketches, and with aggregates that round (of floats) over windows of so
-                many slices that they are combined in a tree.
+                sketches, and with aggregates without an exact inverse (over floats, min,
+                max) over windows of so many slices that they are combined in a tree.
         """
         from muntin.connectors import embedded
 
