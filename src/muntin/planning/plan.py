@@ -21,13 +21,6 @@ from muntin.windows import Session
 
 STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
 
-_FATES = {
-    "drop": "counted and dropped",
-    "skip": "counted and skipped",
-    "route": "counted and routed",
-    "fail": "an error",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

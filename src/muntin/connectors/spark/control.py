@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -78,11 +78,11 @@ class Controlled:
         return transform(self.query, frame, control=self.path, **options)
 
     def _publish(self, change: Change) -> None:
-        applied(_with_windows(self.query, self.served()), change)
+        applied(replace(self.query, windows=tuple(self.served().items())), change)
         text = change.to_toml()
         filesystem, folder = _place(self.path)
         name = f"{time.time_ns():020}-{uuid4().hex[:8]}.toml"
-        # Spark reads no file whose name begins with a line; so none is read before it is whole.
+        # Spark reads no file whose name begins with an underscore; so none is read before it is whole.
         with filesystem.open_output_stream(f"{folder}/_{name}") as out:
             out.write(text.encode())
         filesystem.move(f"{folder}/_{name}", f"{folder}/{name}")
@@ -109,9 +109,3 @@ def _place(path: str) -> tuple[fs.FileSystem, str]:
         filesystem, folder = fs.FileSystem.from_uri(path)
         return filesystem, folder
     return fs.LocalFileSystem(), str(Path(path).absolute())
-
-
-def _with_windows(query: QuerySpec, windows: dict[str, Window]) -> QuerySpec:
-    from dataclasses import replace
-
-    return replace(query, windows=tuple(windows.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import replace
 from typing import Any
 
@@ -73,8 +74,6 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
 
 
 def _from_text(text: str) -> list[tuple[str, Window]]:
-    import tomllib
-
     return list(load_windows(tomllib.loads(text), "the checkpoint").items())
 
 
