@@ -264,6 +264,19 @@ def test_types_without_data() -> None:
     assert evaluate(exprs, BATCH.slice(0, 0))[0].to_pylist() == []
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64(), pa.float32(), pa.float64()])
+@pytest.mark.parametrize("text", ["x * 0.5", "x * 0.1", "0.75 - x", "x / 0.5"])
+def test_a_number_with_a_point_has_64_bits(kind: pa.DataType, text: str) -> None:
+    assert types([parse(text)], pa.schema({"x": kind})) == [pa.float64()]
+
+
+def test_integers_of_up_to_53_bits_meet_numbers_with_a_point() -> None:
+    x = 2**53 - 1
+    batch = pa.record_batch({"x": [x]})
+    ours = evaluate([parse("x * 0.5"), parse("x > 0.5"), as_expr(pc.field("x") * 0.75)], batch)
+    assert [array.to_pylist() for array in ours] == [[x * 0.5], [True], [x * 0.75]]
+
+
 def test_unknown_and_ambiguous_columns() -> None:
     with pytest.raises(DataError, match=r'there is no column "flug"; .*Did you mean "flag"\?'):
         evaluate([as_expr("flug")], BATCH)

@@ -53,15 +53,21 @@ _MATCH_NULLS = 0  # SetLookupOptions::MATCH
 _HALF_TO_EVEN = 8  # RoundMode::HALF_TO_EVEN
 
 
-def to_arrow(node: Node) -> pc.Expression:
-    """The Arrow expression of a tree."""
+def to_arrow(node: Node, as_written: bool = False) -> pc.Expression:
+    """The Arrow expression of a tree, with numbers that keep their type unless wanted `as_written`.
+
+    Arrow takes a literal for the smallest type that holds it: `x * 0.5` would be computed in 32 bits,
+    and refused for integers above 2**24, `x * 0.1` in 64. So literals with a point are cast, which
+    Arrow leaves alone. Integers may shrink: arithmetic stays in the type of the column.
+    """
     import pyarrow.compute as pc
 
     if node.head == "col":
         return pc.field(node.value)
     if node.head == "lit":
-        return pc.scalar(node.value)
-    first, *rest = (to_arrow(arg) for arg in node.args)
+        literal = pc.scalar(node.value)
+        return literal.cast(pa.float64()) if isinstance(node.value, float) and not as_written else literal
+    first, *rest = (to_arrow(arg, as_written) for arg in node.args)
     match node.head:
         case "in":
             assert isinstance(node.value, tuple)
@@ -190,5 +196,5 @@ def _literal(column: pa.ChunkedArray) -> Value:
 
 def _reads_same(node: Node, expression: pc.Expression) -> bool:
     # Arrow writes a checked and an unchecked call differently; nothing else may differ.
-    mine, theirs = (str(e).replace("_checked", "") for e in (to_arrow(node), expression))
+    mine, theirs = (str(e).replace("_checked", "") for e in (to_arrow(node, as_written=True), expression))
     return mine == theirs

@@ -31,7 +31,7 @@ def whole(query: QuerySpec, frame: DataFrame, tie: str | Column | None = None) -
     return (
         tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
         .groupBy(GROUP)
-        .applyInArrow(finish, from_arrow_schema(tuples.results))
+        .applyInArrow(finish, tuples.output)
     )
 
 

@@ -52,7 +52,7 @@ def stream(
         packed.groupBy(GROUP)
         .transformWithStateInPandas(WindowProcessor(job, uuid4().hex), STEPPED, "Append", "EventTime")
         .observe(metrics_name(query), *metrics())
-        .mapInArrow(_unpacker(), from_arrow_schema(tuples.results))
+        .mapInArrow(_unpacker(), tuples.output)
     )
 
 

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import DoubleType, FloatType, IntegralType, TimestampNTZType, TimestampType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    DoubleType,
+    FloatType,
+    IntegralType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from muntin.connectors.spark.groups import group_numbers
 from muntin.connectors.spark.jvm.expressions import quoted
+from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packing import GROUP, can_slice
 from muntin.errors import QueryError
@@ -34,6 +42,9 @@ class Input:
     groups: tuple[int, ...]
     schema: pa.Schema
     results: pa.Schema
+    """What Python gives back."""
+    output: StructType
+    """What Spark makes of that."""
     sliced: bool
     """Whether tuples become slices before the shuffle."""
 
@@ -65,14 +76,10 @@ def prepare(
     schema = pa.schema([*(given.field(name) for name in columns), pa.field(ARRIVAL, pa.int64())])
     # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
     possible = (*windows, count(1), slide_by_tuple(1, every=1)) if open_ended else windows
-    results = outcome_schema(query, binding.result_schema(possible), schema)
-    return Input(prepared, tuple(groups), schema, _as_spark_takes_it(results), can_slice(query))
-
-
-def _as_spark_takes_it(results: pa.Schema) -> pa.Schema:
-    """The types that Spark wants back from Python: instants in UTC, whatever the zone of the session."""
-    wanted: pa.Schema = to_arrow_schema(from_arrow_schema(results), timezone="UTC")
-    return wanted
+    output = exact_schema(query, outcome_schema(query, binding.result_schema(possible), schema), given)
+    # Spark wants instants in UTC, whatever the zone of the session.
+    results = to_arrow_schema(output, timezone="UTC")
+    return Input(prepared, tuple(groups), schema, results, output, can_slice(query))
 
 
 def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:

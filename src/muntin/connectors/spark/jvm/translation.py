@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type
 
 from muntin.connectors.spark.jvm.aggregates import Partials, lowered
 from muntin.connectors.spark.jvm.expressions import quoted, to_column
 from muntin.connectors.spark.jvm.times import told
+from muntin.connectors.spark.nullability import exact_schema
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
 
@@ -58,7 +59,8 @@ def results_of(
     end: Column,
 ) -> DataFrame:
     """The rows of the result, with exactly the columns and types that the packed plan gives them."""
-    schema = from_arrow_schema(binding.result_schema(tuple(window for _, window in query.windows)))
+    types = binding.result_schema(tuple(window for _, window in query.windows))
+    schema = exact_schema(query, types, binding.schema)
     edge = from_arrow_type(binding.time.edge_type)
     there = f.col(MARK).isNotNull()  # which is always so, but makes a column nullable
 
@@ -66,10 +68,15 @@ def results_of(
         return f.when(there, column)
 
     edges = f.struct(nullable(told(start, edge)).alias("start"), nullable(told(end, edge)).alias("end"))
+    name = f.coalesce(name, f.lit(""))  # which it never is, but Spark cannot tell
     columns = [*map(f.col, parts.names), name, edges, *parts.results, f.lit("final"), f.lit(0)]
-    return windows.select(
-        *(
-            nullable(column.cast(field.dataType)).alias(field.name)
-            for column, field in zip(columns, schema, strict=True)
-        )
-    )
+    aggregates = dict(query.aggregates)
+    shown = []
+    for column, field in zip(columns, schema, strict=True):
+        value = column.cast(field.dataType)
+        if field.nullable:
+            value = nullable(value)
+        elif field.name in aggregates:
+            value = f.coalesce(value, f.lit(0))
+        shown.append(value.alias(field.name))
+    return windows.select(*shown)

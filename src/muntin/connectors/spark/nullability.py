@@ -1,0 +1,46 @@
+"""Which columns of a result may be null: as of Spark's own functions.
+
+A key may be where the input's column may. A window and its query are always there, and so is what an
+aggregate gives even over no value: a count, a list, a sketch. Rows of routed tuples have none of these.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+
+from muntin.aggregates.base import Aggregate
+from muntin.query import QuerySpec
+
+__all__ = ["exact_schema"]
+
+
+def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> StructType:
+    """Columns of the types that `results` tells, for a query over the columns `given`."""
+    routed = query.late == "route" or query.bad == "route"
+    keys = {key: given.field(key).nullable for key in query.keys}
+    aggregates = dict(query.aggregates)
+    always = {"kind"} if routed else {"query", "window", "kind", "revision"}
+    fields = []
+    for field in from_arrow_schema(results):
+        kind, aggregate = field.dataType, aggregates.get(field.name)
+        nullable = keys.get(field.name, field.name not in always)
+        if aggregate is not None:
+            nullable = routed or _may_be_null(aggregate)
+            kind = _without_null_items(kind) if _is_built_in(aggregate) else kind
+        fields.append(StructField(field.name, kind, nullable))
+    return StructType(fields)
+
+
+def _may_be_null(aggregate: Aggregate) -> bool:
+    return not _is_built_in(aggregate) or aggregate.lower(aggregate.identity()) is None
+
+
+def _is_built_in(aggregate: Aggregate) -> bool:
+    """Functions of the user may give None whenever they like."""
+    return aggregate.constructor != "aggregate"
+
+
+def _without_null_items(kind: DataType) -> DataType:
+    return ArrayType(kind.elementType, containsNull=False) if isinstance(kind, ArrayType) else kind
