@@ -74,6 +74,11 @@ def test_error_of_approx_quantile() -> None:
     assert 0 < worst < 2 * 0.0133
 
 
+def test_equally_frequent_unsigned_numbers_are_sorted_as_such() -> None:
+    found = run(a.frequent_items("x"), pa.array([2**63, 0, 2**64 - 1, 5], pa.uint64()), slices=3)
+    assert [one["item"] for one in found] == [0, 5, 2**63, 2**64 - 1]
+
+
 def test_errors_of_frequent_items() -> None:
     rng = np.random.default_rng(6)
     values = np.minimum(rng.zipf(1.3, 50_000), 10**9)

@@ -96,6 +96,11 @@ class FrequentItems(HashedSketch):
         return [dict(zip(("item", "count", "lower", "upper"), item, strict=True)) for item in found]
 
     def column_of(self, estimates: list[Any], type_: pa.DataType) -> pa.Array:
+        if t.is_uint64(type_):  # the sketch has the same 64 bits as signed numbers, in another order
+            estimates = [
+                sorted(estimate, key=lambda one: (-one["count"], one["item"] % 2**64))
+                for estimate in estimates
+            ]
         return _lists(estimates, type_, ("count", "lower", "upper"))
 
 
