@@ -99,6 +99,8 @@ class Operator:
             records = self._waiting.records
             records.append(data.copy())
             return self._none if len(records) < MANY else self.flush()
+        if type(data) is pa.RecordBatch and self._waiting.keep(data):
+            return self._none
         self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
@@ -106,24 +108,44 @@ class Operator:
             if self._waiting.patient:
                 self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
             return self.flush() if self._waiting.over else self._nothing()
-        self._slice_records()
+        self._slice_waiting()
         if record is not None:
             self._waiting.records.append(dict(record))
             return self.flush()
-        return self._due(self._take(*to_batch(data, self._expected())))
+        batch, misfits = to_batch(data, self._expected())
+        found = self._due(self._take(batch, misfits))
+        if type(data) is pa.RecordBatch and batch is data:
+            self._waiting.trust(data.schema)
+            self._none = self._nothing()
+        return found
 
     def flush(self) -> pa.Table:
-        """Slice the records that are buffered; `advance` and `finish` do it by themselves."""
-        self._slice_records()
+        """Slice what is buffered; `advance` and `finish` do it by themselves."""
+        self._slice_waiting()
         return self._due()
 
-    def _slice_records(self) -> None:
-        """Slice the buffered records. A bad one is told; those before it count, those behind it wait."""
+    def _slice_waiting(self) -> None:
+        """Slice the buffered batches and records, and move on to the watermark that waits among them."""
+        if self._waiting.batches:
+            self._engine.process(self._waiting.take_batches())
+        promised, before = self._waiting.take_promise()
+        if promised is not None:
+            try:
+                self._slice_records(before)
+            finally:
+                self._engine.advance(promised)
+        self._slice_records(len(self._waiting.records))
+
+    def _slice_records(self, number: int) -> None:
+        """Slice the first of the buffered records.
+
+        A bad one is told; those before it count, those behind it wait.
+        """
         self._alike = None
         records = self._waiting.records
-        if not records:
+        if not number:
             return
-        batch, misfits = to_batch(records, self._expected())
+        batch, misfits = to_batch(records[:number], self._expected())
         done, size = 0, len(batch)
         while done < len(batch):
             own = [replace(m, row=m.row - done) for m in misfits if done <= m.row < done + size]
@@ -191,12 +213,14 @@ class Operator:
         A watermark lower than the last one is ignored.
         """
         self._require_open("advance")
-        self._slice_records()
+        if self._waiting.promise(self._engine.to_internal(watermark)):
+            return self._nothing()
+        self._slice_waiting()
         return self._due(self._engine.advance(self._engine.to_internal(watermark)))
 
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window. Nothing can come after it."""
-        self._slice_records()
+        self._slice_waiting()
         return self._due(self._engine.finish())
 
     def _require_open(self, call: str) -> None:
@@ -208,7 +232,7 @@ class Operator:
 
     def poll(self) -> pa.Table:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
-        self._slice_records()
+        self._slice_waiting()
         limit = self._engine.spec.idle_after
         if limit is None or self._clock() - self._heard < limit / 1_000_000:
             return self._due()
@@ -222,24 +246,24 @@ class Operator:
         Returns since when each is complete, and says what cannot be served retroactively.
         """
         self._require_open("add_query")
-        self._slice_records()
+        self._slice_waiting()
         return change_queries(self._engine, named)
 
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
-        self._slice_records()
+        self._slice_waiting()
         change_queries(self._engine, remove=(name,))
 
     # Side outputs and state. ------------------------------------------------------------------------
 
     def take_late(self) -> pa.Table:
         """The tuples that came too late, with the `query` they missed; only with late="route"."""
-        self._slice_records()
+        self._slice_waiting()
         return self._engine.take_late()
 
     def take_bad(self) -> pa.Table:
         """The bad tuples, each with the `reason`; only with bad="route"."""
-        self._slice_records()
+        self._slice_waiting()
         return self._engine.take_bad()
 
     @property
@@ -254,7 +278,7 @@ class Operator:
 
     def snapshot(self) -> bytes:
         """The whole state as bytes, without any code; `restore` continues from it."""
-        self._slice_records()
+        self._slice_waiting()
         try:
             text = to_toml(snapshots.current_spec(self._engine))
         except QueryError:
@@ -282,7 +306,7 @@ class Operator:
 
     def stats(self) -> Stats:
         """Counters, slices, kept tuples and bytes of state."""
-        self._slice_records()
+        self._slice_waiting()
         return self._engine.stats()
 
 

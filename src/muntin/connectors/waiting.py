@@ -1,4 +1,4 @@
-"""Single records that wait to be sliced together, as long as nobody can tell."""
+"""Single records and small batches that wait to be sliced together, as long as nobody can tell."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from muntin.query import EachBatch
 from muntin.slicing.binding import Binding
 from muntin.slicing.due import is_foreseeable, next_due
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.parts import is_compiled
 from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn
 
 __all__ = ["MANY", "Waiting"]
@@ -20,22 +21,34 @@ __all__ = ["MANY", "Waiting"]
 MANY = 4096
 """So many records are sliced even if nothing is due; results do not depend on it."""
 
+SMALL = 16_384
+"""A larger batch is worth slicing by itself."""
+FULL = 65_536
+"""So many tuples in small batches are sliced even if nothing is due."""
+
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class Waiting:
-    """The records that an operator has taken and not yet sliced.
+    """The records and the small batches that an operator has taken and not yet sliced.
 
     Where `advance` sets the watermark, all records wait for it. Where the watermark follows the data,
     it moves with every record, but what was taken in before only shows when a window is due. So a
     record may wait if it is not late by the watermark that it finds, and if the watermark that it
     makes is below the next one at which something is due. Early results show every record at once.
+
+    A batch may wait where slicing it cannot fail: its columns are those of one that was sliced, all
+    times are good, and nothing is computed from it. What waits is either records or batches.
     """
 
     def __init__(self, engine: SlicingOperator) -> None:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
+        self.batches: list[pa.RecordBatch] = []
+        self.promised: int | None = None
+        self._rows = self._seen = 0
+        self._sure: tuple[Binding, pa.Schema] | None = None
         self._lag = 0 if engine.in_order else engine.lag
         self._watermark = NEG_INF
         self._due = INF
@@ -47,7 +60,8 @@ class Waiting:
     @property
     def watermark(self) -> int:
         """The watermark that these records make, or the operator's own."""
-        return max(self.engine.watermark, self._watermark if self.records else NEG_INF)
+        own = self._watermark if self.records else NEG_INF
+        return max(self.engine.watermark, own, NEG_INF if self.promised is None else self.promised)
 
     def take(self, record: Mapping[str, Any]) -> bool:
         """Let a record wait behind the others; False if it must be sliced after them, by itself."""
@@ -62,6 +76,71 @@ class Waiting:
                 self._due = min(self._due, time + self.engine.live.gap + 1)
         self.records.append(dict(record))  # programs use one dict again and again
         return True
+
+    def keep(self, batch: pa.RecordBatch) -> bool:
+        """Let a batch wait behind the others; False if it must be sliced after them."""
+        binding, rows = self.engine.binding, len(batch)
+        if self._sure is None or self._sure[0] is not binding or self.engine.watermark == INF:
+            return False
+        if self.records or rows > SMALL or self._rows + rows > FULL or not batch.schema.equals(self._sure[1]):
+            return False
+        times, valid = binding.time.to_internal(batch.column(self.engine.spec.time), strict=False)
+        if valid is not None or (rows and int(times.min()) < self.engine.watermark):
+            return False
+        self.batches.append(batch)
+        self._rows += rows
+        return True
+
+    def trust(self, schema: pa.Schema) -> None:
+        """A batch with these columns was sliced: others with the same ones may wait."""
+        binding = self.engine.binding
+        if binding is not None and (self._sure is None or self._sure[0] is not binding):
+            self._sure = (binding, schema) if self._cannot_fail(binding, schema) else None
+
+    def _cannot_fail(self, binding: Binding, schema: pa.Schema) -> bool:
+        plain = not binding.measures and all(expr.column is not None for expr in binding.inputs)
+        settled = not binding.unknown and not any(map(pa.types.is_dictionary, schema.types))
+        return self.patient and plain and settled and is_compiled(binding.spec)
+
+    def promise(self, watermark: int) -> bool:
+        """Let a watermark wait behind what it finds; False if something may be due, or a record is late.
+
+        Nobody can tell as long as no edge lies between this watermark and the operator's: the same
+        windows are complete, and what comes in the meantime is late for none of them.
+        """
+        if not (self.batches or self.records) or not self.patient or not self.engine.is_quiet(watermark):
+            return False
+        if not self._are_on_time():
+            return False
+        self.promised = watermark if self.promised is None else max(self.promised, watermark)
+        return True
+
+    def _are_on_time(self) -> bool:
+        """Whether all records are good and not late; each is looked at once."""
+        if self._seen == len(self.records):
+            return True
+        binding = self.engine.binding
+        assert binding is not None  # since nothing is quiet before
+        self._learn(binding)
+        for record in self.records[self._seen :]:
+            time = self._read_time(record)
+            if time is None or time < self.engine.watermark or not self._fits(record):
+                return False
+        self._seen = len(self.records)
+        return True
+
+    def take_promise(self) -> tuple[int | None, int]:
+        """The watermark that waits, and how many records may be sliced before it: those that it found."""
+        if self.promised is not None:
+            self._are_on_time()  # and those behind it, as long as none is late
+        found = (self.promised, self._seen)
+        self.promised, self._seen = None, 0
+        return found
+
+    def take_batches(self) -> pa.RecordBatch:
+        """The batches that wait, as one."""
+        batches, self.batches, self._rows = self.batches, [], 0
+        return pa.concat_batches(batches) if len(batches) > 1 else batches[0]
 
     @property
     def patient(self) -> bool:
@@ -84,13 +163,13 @@ class Waiting:
         self._watermark = engine.watermark
         self._due = next_due(engine) if is_foreseeable(engine) else NEG_INF
         if engine.binding is not None:
-            self._time = engine.binding.time
-            if engine.binding is not self._known:
-                self._learn(engine.binding)
+            self._learn(engine.binding)
 
     def _learn(self, binding: Binding) -> None:
         """Look once at the types of the columns: questions to Arrow cost more than all the rest."""
-        self._known = binding
+        if binding is self._known:
+            return
+        self._known, self._time = binding, binding.time
         self._units = binding.time.type == pa.int64()
         self._micros = binding.time.type == pa.timestamp("us")
         kinds = {name: binding.schema.field(name).type for name in binding.columns() - {binding.spec.time}}

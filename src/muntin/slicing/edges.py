@@ -76,9 +76,13 @@ class EdgeSet:
 
     def after(self, time: int) -> int:
         """The first edge after this time, or an earlier time where none lies within reach."""
-        found = time - (time - self.offsets) % self.periods + self.periods
-        ahead = [_next_edge(window, time, time + _REACH) for window in self.others]
-        return int(min([time + _REACH, *found, *(edge[0] for edge in ahead if len(edge))]))
+        nearest = time + _REACH
+        if len(self.periods):
+            nearest = min(nearest, int((time - (time - self.offsets) % self.periods + self.periods).min()))
+        for window in self.others:
+            ahead = _next_edge(window, time, nearest)
+            nearest = int(ahead[0]) if len(ahead) else nearest
+        return nearest
 
     def _periodic(self, low: int, high: int, times: Times) -> Times:
         if not len(self.periods):

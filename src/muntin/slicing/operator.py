@@ -201,13 +201,13 @@ class SlicingOperator:
         if self.binding is None:
             self._watermark = max(self._watermark, watermark)
             return self._untyped
-        if self._is_quiet(watermark):
+        if self.is_quiet(watermark):
             self.slices.watermark = self._watermark = max(watermark, self._watermark)
             return self.results.empty
         with whole_or_nothing(self, sliced=True):
             return self._advance(max(watermark, self._watermark), closing=False)
 
-    def _is_quiet(self, watermark: int) -> bool:
+    def is_quiet(self, watermark: int) -> bool:
         """Whether nothing can come out or change: no window begins or ends on the way, no tuple is late."""
         live, due = self._due
         return watermark < due and live is self.slices.live and not self.slices.waiting

@@ -23,6 +23,8 @@ Each = Callable[[Callable[[Callable[[], list[pa.Array]]], list[pa.Array]], Itera
 
 FEW = 8
 """So many sorted runs are quicker merged than sorted again."""
+FEW_ROWS = 64
+"""So many names are quicker looked up one by one."""
 
 
 class Results:
@@ -31,7 +33,8 @@ class Results:
     def __init__(self, binding: Binding, queries: tuple[LiveQuery, ...]) -> None:
         self.binding = binding
         self.windows = tuple(q.window for q in queries)
-        self.names = pa.array([q.name for q in queries])
+        self._names = [q.name for q in queries]
+        self._name_column = pa.array(self._names)
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
@@ -43,6 +46,12 @@ class Results:
         `each` makes the columns; they do not depend on each other.
         """
         return _table(self, emissions, keys, each) if emissions else self.empty
+
+    def names(self, number: Column) -> pa.Array:
+        """The names of these queries; of a few rows without a call of Arrow's, which costs as much as 100."""
+        if len(number) <= FEW_ROWS:
+            return pa.array([self._names[i] for i in number.tolist()], pa.string())
+        return self._name_column.take(pa.array(number))
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
         """The kinds of n rows in words; most often all of them are final."""
@@ -71,7 +80,7 @@ def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each
         lambda make: make(),
         [
             lambda: keys.values(_at(key, order)),
-            lambda: [shape.names.take(pa.array(_at(number, order)))],
+            lambda: [shape.names(_at(number, order))],
             lambda: [_edges(shape, emissions, start, end, order)],
             *(partial(_value_column, shape, i, parts, order) for i, parts in enumerate(values)),
             lambda: [shape.kinds(None if kind is None else _at(kind, order), n)],

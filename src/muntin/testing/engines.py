@@ -91,7 +91,7 @@ class OracleEngine:
 
 
 class EmbeddedEngine:
-    """The embedded operator behind the common face; rows go in as Arrow tables of the schema.
+    """The embedded operator behind the common face; rows go in as record batches of the schema.
 
     `options` are those of the operator, such as `store="fiba"`.
     """
@@ -105,8 +105,8 @@ class EmbeddedEngine:
     def process(self, rows: Sequence[Record]) -> list[Row]:
         import pyarrow as pa
 
-        table = pa.Table.from_pylist([dict(row) for row in rows], schema=self._schema)
-        return self._rows(self._operator.process(table))
+        batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=self._schema)
+        return self._rows(self._operator.process(batch))
 
     def advance(self, watermark: int) -> list[Row]:
         return self._rows(self._operator.advance(watermark))

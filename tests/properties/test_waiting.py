@@ -1,0 +1,149 @@
+"""Small batches, records and watermarks that wait: the same as taking each of them in at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.connectors.embedded import Operator
+from muntin.errors import DataError
+from muntin.slicing.operator import SlicingOperator
+from muntin.testing.rows import same_value
+
+SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.int64()})
+WINDOWS = {
+    "plain": w.tumbling(40),
+    "slow": w.sliding(90, every=30, offset=4),
+    "gaps": w.sliding(15, every=60),
+    "growing": w.cumulate(120, 40),
+}
+"""Their edges are known beforehand, so watermarks between them may wait."""
+OTHERS = {"visit": w.session(6), "three": w.count(3)}
+AGGREGATES = {"n": a.count(), "total": a.sum("v"), "newest": a.last("v"), "most": a.max("v", filter="v > 1")}
+FORMS = ("batch", "batch", "batch", "records", "table")
+
+rows = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("ab"), st.integers(0, 5)), max_size=4)
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(FORMS),
+        st.one_of(rows.filter(bool), rows.map(lambda some: [(max(step, 0), k, v) for step, k, v in some])),
+        st.sampled_from([3, 4, 5, 3, 4, 5, 0, -2, None]),
+        st.sampled_from([""] * 10 + ["look", "add", "remove", "bad", "snapshot"]),
+    ),
+    min_size=5,
+    max_size=40,
+)
+"""Each has tuples, how far the watermark stays behind the newest of them, and something else."""
+
+
+def told(call: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a step gives: its rows, or its error."""
+    try:
+        found = call(*args, **kwargs)
+    except DataError as error:
+        return str(error)
+    return found.to_pylist() if isinstance(found, pa.Table) else found
+
+
+def state(op: Operator) -> list[Any]:
+    stats = op.stats()
+    seen = (op.watermark, stats.tuples, stats.late, stats.pending, stats.bad)
+    return [*seen, op.take_late().to_pylist(), op.take_bad().to_pylist()]
+
+
+def taken(op: Operator, table: pa.Table, form: str) -> list[Any]:
+    """Take tuples in: one by one, as a batch, or as a table, which never waits."""
+    if form == "records":
+        return [told(op.process, row) for row in table.to_pylist()]
+    if form == "slices":
+        return [told(op.process, table.slice(i, 1)) for i in range(len(table))]
+    (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
+    return [told(op.process, batch if form == "batch" else table)]
+
+
+@settings(max_examples=3 * settings.default.max_examples, report_multiple_bugs=False)
+@given(
+    served=st.dictionaries(st.sampled_from(list(WINDOWS)), st.none(), min_size=1).map(list),
+    others=st.sampled_from(["", "", "", *OTHERS]),
+    asked=st.sets(st.sampled_from(list(AGGREGATES)), min_size=1),
+    keyed=st.booleans(),
+    late=st.sampled_from(["drop", "route"]),
+    stream=steps,
+)
+def test_nobody_can_tell(
+    served: list[str], others: str, asked: set[str], keyed: bool, late: Any, stream: Any
+) -> None:
+    windows: dict[str, Any] = WINDOWS | OTHERS
+    query: Any = mt.windows(**{name: windows[name] for name in [*served, others] if name})
+    query = query.aggregate(**{name: AGGREGATES[name] for name in sorted(asked)})
+    query = (query.by("k") if keyed else query).on("t", late=late)
+    waiting, plain = (query.operator(schema=SCHEMA) for _ in range(2))
+    now = 0
+    for form, some, lag, other in stream:
+        tuples = []
+        for step, k, v in some:
+            now += max(step, 0)
+            tuples.append({"t": now + min(step, 0), "k": k, "v": v})
+        note(f"{form} {tuples}, lag {lag}, {other}")
+        table = pa.Table.from_pylist(tuples, schema=SCHEMA)
+        found = taken(waiting, table, form)
+        assert same_value(found, taken(plain, table, "slices" if form == "records" else "table"))
+        if lag is not None:
+            assert same_value(told(waiting.advance, now - lag), told(plain.advance, now - lag))
+        assert waiting.watermark == plain.watermark
+        if other == "look":
+            assert same_value(state(waiting), state(plain))
+        elif other == "bad":
+            wrong = [{"t": now, "k": "a", "v": 1}, {"t": None, "k": "a", "v": 1}]
+            bad = pa.RecordBatch.from_pylist(wrong, schema=SCHEMA)
+            assert told(waiting.process, bad) == told(plain.process, pa.Table.from_batches([bad]))
+        elif other == "snapshot":
+            waiting, plain = (Operator.restore(op.snapshot()) for op in (waiting, plain))
+        elif other == "add" and "more" not in served:
+            served.append("more")
+            added = [op.add_query(more=w.tumbling(25)) for op in (waiting, plain)]
+            assert same_value(added[0].since, added[1].since)
+        elif other == "remove" and "more" in served:
+            served.remove("more")
+            for op in (waiting, plain):
+                op.remove_query("more")
+    assert same_value(told(waiting.finish), told(plain.finish))
+    assert same_value(state(waiting), state(plain))
+
+
+def test_most_steps_of_a_fast_stream_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred batches with their watermarks between two edges are sliced once."""
+    sliced: list[int] = []
+    process = SlicingOperator.process
+
+    def counted(self: SlicingOperator, data: pa.RecordBatch, *misfits: Any) -> pa.Table:
+        sliced.append(len(data))
+        return process(self, data, *misfits)
+
+    monkeypatch.setattr(SlicingOperator, "process", counted)
+    query = mt.windows(one=w.tumbling(1000), two=w.sliding(3000, every=500)).aggregate(n=a.sum("v")).on("t")
+    for op, take in ((query.operator(), as_batch), (query.operator(), one_by_one)):
+        sliced.clear()
+        total = 0
+        for i in range(500):
+            take(op, 10 * i)
+            total += sum(row["n"] for row in op.advance(10 * i + 10).to_pylist() if row["query"] == "one")
+        assert total == 5000
+        assert sum(sliced) == 5000
+        assert len(sliced) <= 5000 // 500 + 2
+
+
+def as_batch(op: Operator, start: int) -> None:
+    op.process(pa.record_batch({"t": range(start, start + 10), "v": [1] * 10}))
+
+
+def one_by_one(op: Operator, start: int) -> None:
+    for t in range(start, start + 10):
+        op.process({"t": t, "v": 1})
