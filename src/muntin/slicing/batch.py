@@ -60,12 +60,24 @@ class Batch:
         return 1 if self.ids is None else int(self.ids.max()) + 1
 
     @cached_property
+    def one_key(self) -> bool:
+        """Whether all tuples have the same key; there is at least one."""
+        from muntin.slicing.cutting_kernels import all_equal
+
+        return self.ids is None or all_equal(self.ids)
+
+    @cached_property
+    def times(self) -> tuple[int, int, bool]:
+        """Smallest and largest time of at least one tuple, and whether times never go back."""
+        from muntin.slicing.cutting_kernels import extent
+
+        return extent(self.time)
+
+    @cached_property
     def extent(self) -> Extent:
         """What one look at a batch of at least one tuple tells."""
-        from muntin.slicing.cutting_kernels import all_equal, extent
-
-        low, high, ordered = extent(self.time)
-        return Extent(low, high, ordered and self._in_turn(), self.ids is None or all_equal(self.ids))
+        low, high, ordered = self.times
+        return Extent(low, high, ordered and self._in_turn(), self.one_key)
 
     def _in_turn(self) -> bool:
         """Whether tuples of one time, in order of time, are in order of arrival, too."""
@@ -97,16 +109,19 @@ class Batch:
         values |= {e: v for e, v in self.values.items() if e in types and v.type == types[e]}
         return Batch(self.ids, self.time, self.arrival, values)
 
-    def order(self) -> Column:
-        """Positions that sort the tuples by (key, time, arrival)."""
+    def order(self, in_turn: bool = False) -> Column:
+        """Positions that sort the tuples by (key, time, arrival).
+
+        `in_turn`: those of one key and time are known to stand in order of arrival.
+        """
         from muntin.slicing.sorting_kernels import ties_in_turn
 
-        if len(self) and self.extent.one_key:
+        if len(self) and self.one_key:
             # Quick on tuples that are nearly in order, and stable: ties stay as they are.
             order = np.argsort(self.time, kind="stable")
         else:
             order = np.lexsort((self.time, self.key))
-        if isinstance(self.arrival, int) or ties_in_turn(order, self.key, self.time, self.seq):
+        if in_turn or isinstance(self.arrival, int) or ties_in_turn(order, self.key, self.time, self.seq):
             return order
         return np.lexsort((self.seq, self.time, self.key))
 
@@ -120,6 +135,13 @@ def ranges(begin: Column, size: Column) -> Column | slice:
     """The positions of ranges one after the other; of a single one, the range itself."""
     if len(begin) == 1:
         return slice(int(begin[0]), int(begin[0] + size[0]))
+    return numbers(begin, size)
+
+
+def numbers(begin: Column, size: Column) -> Column:
+    """So many numbers from each of these on, one range after the other."""
+    if len(begin) == 1:
+        return np.arange(begin[0], begin[0] + size[0], dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     return np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
 

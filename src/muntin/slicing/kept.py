@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.expressions import Expr
-from muntin.slicing.batch import Batch, ranges
+from muntin.slicing.batch import Batch, numbers, ranges
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.slicer import slice_sorted
@@ -156,12 +156,12 @@ class KeptSlicer:
             return
         index = ranges(kept.offsets[keys] + begin - kept.base[keys], size)
         part = kept.batch.take(index)
-        rank = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1], dtype=np.int64)
+        rank = numbers(begin, size)
         forced = self._forced(keys, begin, reached, offsets, edges)
-        fixed = manager.edges_around(part.extent.low, part.extent.high, part.time)
+        fixed = manager.edges_around(*part.times[:2], part.time)
         rows = slice_sorted(part, fixed, manager.live.gap, manager.partials, forced, rank)
         begins = np.concatenate([[0], np.cumsum(rows.n)[:-1]])
-        rows.fresh = np.add.reduceat(kept.fresh[index].astype(np.int64), begins)
+        rows.fresh = np.add.reduceat(kept.fresh[index], begins, dtype=np.int64)
         if levels is not None:
             rows.level = _carry_levels(rows, levels)
         manager.insert(rows, fixed)

@@ -51,7 +51,7 @@ def slice_sorted(
     from muntin.slicing.cutting_kernels import content_marks, cut_sorted, cut_sorted_time
 
     begins = np.empty(len(batch) + 1, dtype=np.int64)
-    if forced is None and gap < 0 and batch.extent.one_key:
+    if forced is None and gap < 0 and batch.one_key:
         count = cut_sorted_time(batch.time, edges, begins)
     else:
         cuts = np.zeros(len(batch), dtype=np.bool_) if forced is None else forced

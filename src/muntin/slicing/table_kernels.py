@@ -166,6 +166,16 @@ def key_offsets(key: Ints, keys: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
+def ends_until(time: Ints, offsets: Ints, upto: int) -> Ints:
+    """Per key: the position behind its last row with a time of at most `upto`; its times are sorted."""
+    ends = np.empty(offsets.shape[0] - 1, np.int64)
+    for k in range(ends.shape[0]):
+        own = time[offsets[k] : offsets[k + 1]]
+        ends[k] = offsets[k] + np.searchsorted(own, upto, side="right")
+    return ends
+
+
+@njit(cache=True, nogil=True)
 def align_ranks(key: Ints, rank: Ints, target: Ints, reached: Ints, keys: int) -> Ints:
     """Per key: the largest begin of a ranked row up to target; `reached` where target is there."""
     aligned = np.zeros(keys, np.int64)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.batch import Batch, concat, ranges, values_at
+from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
@@ -87,6 +87,8 @@ class KeptTuples:
     sliced: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
     offsets: Column = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     skipped: dict[str, Column] = field(default_factory=dict)
+    counted: bool = False
+    """Whether arrivals of all tuples were counted here, so that new ones come behind those kept."""
 
     def __len__(self) -> int:
         kept = 0 if self.batch is None else len(self.batch)
@@ -121,36 +123,50 @@ class KeptTuples:
         """
         if not self.arrived:
             return np.zeros(0, dtype=np.int64)
+        kept = self.batch if self.batch is not None and len(self.batch) else None
+        counted = all(isinstance(batch.arrival, int) for batch in self.arrived)
+        self.counted = counted and (kept is None or self.counted)
         new = concat(self.arrived)
         self.arrived = []
-        behind = new.time < np.maximum(self.reached[new.key], reached)
-        if self.batch is not None and len(self.batch):
-            # Among tuples of one time the input may say itself which one comes first.
-            behind |= (new.time == self.reached[new.key]) & (new.seq < self.batch.seq.max())
-        dirty = np.unique(new.key[behind])
+        dirty = self._reached_into(new, reached)
         fresh = np.ones(len(new), dtype=np.bool_)
-        if self.batch is not None and len(self.batch):
-            new = concat([self.batch, new])
+        if kept is not None:
+            new = concat([kept, new])
             fresh = np.concatenate([self.fresh, fresh])
-        order = new.order()
+        order = new.order(in_turn=self.counted)
         self.batch = new.take(order)
         self.fresh = fresh[order]
         self._index(keys)
         return dirty
 
+    def _reached_into(self, new: Batch, reached: int) -> Column:
+        """The keys of which some tuple comes before one that was sliced."""
+        newest = max(int(self.reached.max()), reached)
+        if new.times[0] > newest:
+            return np.zeros(0, dtype=np.int64)
+        behind = new.time < np.maximum(self.reached[new.key], reached)
+        if self.batch is not None and len(self.batch):
+            # Among tuples of one time the input may say itself which one comes first.
+            behind |= (new.time == self.reached[new.key]) & (new.seq < self.batch.seq.max())
+        return np.unique(new.key[behind])
+
     def _index(self, keys: int) -> None:
         from muntin.slicing.table_kernels import key_offsets
 
         assert self.batch is not None
-        self.offsets = key_offsets(self.batch.key, keys)
+        if self.batch.ids is None:
+            self.offsets = np.full(keys + 1, len(self.batch), dtype=np.int64)
+            self.offsets[0] = 0
+        else:
+            self.offsets = key_offsets(self.batch.ids, keys)
 
     def positions_until(self, upto: int) -> Column:
         """Per key: position behind its last tuple with time <= upto."""
         if self.batch is None or not len(self.batch):
             return self.offsets[1:].copy()
-        inside = np.concatenate([[0], np.cumsum(self.batch.time <= upto)])
-        ends: Column = self.offsets[:-1] + (inside[self.offsets[1:]] - inside[self.offsets[:-1]])
-        return ends
+        from muntin.slicing.table_kernels import ends_until
+
+        return ends_until(self.batch.time, self.offsets, upto)
 
     def drop_before(self, rank: Column) -> None:
         """Forget the tuples with smaller ranks, key by key."""
@@ -184,7 +200,8 @@ class KeptTuples:
         tuples = self._segments(
             query, keys, np.maximum(begin, self.offsets[keys] + skipped - self.base[keys]), end
         )
-        tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
+        if skipped.any():
+            tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
         contexts = progress.contexts[query.name]
         part = copy_contexts(contexts[keys])
         cuts = window.cut(
@@ -225,8 +242,7 @@ class KeptTuples:
         offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
         index = ranges(begin, size)
         columns = {e: values_at(self.batch.values[e], index) for e in query.inputs}
-        first = self.base[keys] - self.offsets[keys] + begin - offsets[:-1]
-        rank = np.repeat(first, size) + np.arange(offsets[-1], dtype=np.int64)
+        rank = numbers(self.base[keys] - self.offsets[keys] + begin, size)
         return Tuples(offsets, self.batch.time[index], rank, columns)
 
     def skip_of(self, query: LiveQuery) -> Column:
