@@ -126,8 +126,7 @@ class Operator:
 
     def _slice_waiting(self) -> None:
         """Slice the buffered batches and records, and move on to the watermark that waits among them."""
-        if self._waiting.batches:
-            self._engine.process(self._waiting.take_batches())
+        self._waiting.slice_batches()
         promised, before = self._waiting.take_promise()
         if promised is not None:
             try:

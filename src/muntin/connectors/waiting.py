@@ -48,7 +48,7 @@ class Waiting:
         self.batches: list[pa.RecordBatch] = []
         self.promised: int | None = None
         self._rows = self._seen = 0
-        self._sure: tuple[Binding, pa.Schema] | None = None
+        self._judged: tuple[Binding | None, pa.Schema, bool] = (None, pa.schema([]), False)
         self._lag = 0 if engine.in_order else engine.lag
         self._watermark = NEG_INF
         self._due = INF
@@ -79,11 +79,12 @@ class Waiting:
 
     def keep(self, batch: pa.RecordBatch) -> bool:
         """Let a batch wait behind the others; False if it must be sliced after them."""
-        binding, rows = self.engine.binding, len(batch)
-        if self._sure is None or self._sure[0] is not binding or self.engine.watermark == INF:
+        (binding, schema, sure), rows = self._judged, len(batch)
+        if not sure or binding is not self.engine.binding or not batch.schema.equals(schema):
             return False
-        if self.records or rows > SMALL or self._rows + rows > FULL or not batch.schema.equals(self._sure[1]):
+        if self.records or rows > SMALL or self._rows + rows > FULL or self.engine.watermark == INF:
             return False
+        assert binding is not None
         times, valid = binding.time.to_internal(batch.column(self.engine.spec.time), strict=False)
         if valid is not None or (rows and int(times.min()) < self.engine.watermark):
             return False
@@ -94,8 +95,9 @@ class Waiting:
     def trust(self, schema: pa.Schema) -> None:
         """A batch with these columns was sliced: others with the same ones may wait."""
         binding = self.engine.binding
-        if binding is not None and (self._sure is None or self._sure[0] is not binding):
-            self._sure = (binding, schema) if self._cannot_fail(binding, schema) else None
+        if binding is not self._judged[0] or not schema.equals(self._judged[1]):
+            sure = binding is not None and self._cannot_fail(binding, schema)
+            self._judged = (binding, schema, sure)
 
     def _cannot_fail(self, binding: Binding, schema: pa.Schema) -> bool:
         plain = not binding.measures and all(expr.column is not None for expr in binding.inputs)
@@ -137,10 +139,11 @@ class Waiting:
         self.promised, self._seen = None, 0
         return found
 
-    def take_batches(self) -> pa.RecordBatch:
-        """The batches that wait, as one."""
-        batches, self.batches, self._rows = self.batches, [], 0
-        return pa.concat_batches(batches) if len(batches) > 1 else batches[0]
+    def slice_batches(self) -> None:
+        """Take the batches in as one; they are gone when that is done."""
+        if self.batches:
+            self.engine.process(pa.concat_batches(self.batches) if len(self.batches) > 1 else self.batches[0])
+            self.batches, self._rows = [], 0
 
     @property
     def patient(self) -> bool:
