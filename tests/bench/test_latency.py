@@ -46,10 +46,11 @@ def test_a_wrong_result_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_command_prints_json_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latency, "STEPS", (10,))
-    monkeypatch.setattr(latency, "measure_records", lambda: latency.StepMeasurement("records", 10, 5.0, 5.0))
+    records = latency.StepMeasurement("records", 2_000, 10, 5.0, 5.0)
+    monkeypatch.setattr(latency, "measure_records", lambda: records)
     found = json.loads(CliRunner().invoke(app, ["bench", "latency", "--slices", "3", "--json"]).output)
     assert {(m["store"], m["slices"]) for m in found["latency"]} == {(store, 3) for store in STORES}
-    assert [m["tuples"] for m in found["steps"]] == [10, 10, 10]
+    assert [m["tuples"] for m in found["steps"]] == [10] * 5
     shown = CliRunner().invoke(app, ["bench", "latency", "--slices", "3"], env={"COLUMNS": "120"}).output
     assert "3 slices" in shown
     assert "records" in shown

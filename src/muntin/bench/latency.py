@@ -32,6 +32,8 @@ __all__ = ["LatencyMeasurement", "StepMeasurement", "measure_latency", "measure_
 
 SLICES = (1, 1_000, 100_000)
 STEPS = (1, 10, 100, 1_000)
+RATES = (2_000, 200_000)
+"""Tuples per second of event time: at the second rate most steps make nothing due."""
 ROUNDS = 40
 AGGREGATES: dict[str, Any] = {"sum of integers": a.sum("v"), "max": a.max("v")}
 _CHECKS: dict[str, Callable[[Any], Any]] = {"sum of integers": np.sum, "max": np.max}
@@ -53,6 +55,8 @@ class StepMeasurement:
     """One step of so many tuples, in microseconds of CPU time."""
 
     step: str
+    per_second: int
+    """Tuples per second of event time."""
     tuples: int
     mean: float
     median: float
@@ -74,6 +78,7 @@ def measure_latency(aggregate: str, store: str, slices: int, rounds: int = ROUND
     seconds = []
     for now in range(slices, slices + rounds + 2):
         operator.process(tuples.slice(now, 1))
+        operator.flush()
         started = time.thread_time()
         result = operator.advance(now + 1)
         seconds.append(time.thread_time() - started)
@@ -97,16 +102,17 @@ def ten_queries() -> Query:
     return windows(**fixed, **moved).aggregate(total=a.sum("value")).on("at")
 
 
-def measure_steps(tuples: int, steps: int) -> Iterator[StepMeasurement]:
+def measure_steps(tuples: int, steps: int, per_second: int = RATES[0]) -> Iterator[StepMeasurement]:
     """Steps of so many tuples through ten queries: as batches with their watermarks, and one by one."""
-    query, arrivals = ten_queries(), Shape().generate(tuples * steps)
+    query, arrivals = ten_queries(), Shape(per_second=per_second).generate(tuples * steps)
     batches, ends = arrivals.batches(tuples), arrivals.time[tuples - 1 :: tuples].tolist()
     operator = Operator(query)
 
     def step(i: int) -> list[pa.Table]:
         return [operator.process(batches[i]), operator.advance(ends[i])]
 
-    yield _timed("a batch and its watermark", tuples, steps, query, arrivals, step, operator)
+    take = partial(_timed, tuples=tuples, steps=steps, query=query, arrivals=arrivals, per_second=per_second)
+    yield take("a batch and its watermark", step=step, operator=operator)
     single = Operator(query)
     records = pa.Table.from_batches(batches).to_pylist()
 
@@ -115,7 +121,7 @@ def measure_steps(tuples: int, steps: int) -> Iterator[StepMeasurement]:
             single.process(record)
         return [single.advance(ends[i])]
 
-    yield _timed("records and a watermark", tuples, steps, query, arrivals, step_by_record, single)
+    yield take("records and a watermark", step=step_by_record, operator=single)
 
 
 def measure_records(n: int = 400_000) -> StepMeasurement:
@@ -129,7 +135,7 @@ def measure_records(n: int = 400_000) -> StepMeasurement:
             operator.process(record)
         return [operator.flush()]
 
-    return _timed("records, no watermark", n // 10, 10, query, arrivals, step, operator)
+    return _timed("records, no watermark", n // 10, 10, query, arrivals, step, operator, RATES[0])
 
 
 def _timed(
@@ -140,6 +146,7 @@ def _timed(
     arrivals: Arrivals,
     step: Callable[[int], list[pa.Table]],
     operator: Operator,
+    per_second: int,
 ) -> StepMeasurement:
     """All steps and the end of the stream; the clock stands while results are added up, and for the end."""
     seconds: list[float] = []
@@ -155,7 +162,7 @@ def _timed(
     wanted = expected(query, arrivals)
     wanted.check(name, recomputed(results(), ("total",)))
     timed = [1e6 * s for s in seconds[min(20, steps // 5) :]]  # the first ones compile
-    return StepMeasurement(name, tuples, statistics.mean(timed), statistics.median(timed))
+    return StepMeasurement(name, per_second, tuples, statistics.mean(timed), statistics.median(timed))
 
 
 def latency_table(found: list[LatencyMeasurement]) -> Table:
@@ -177,10 +184,17 @@ def steps_table(found: list[StepMeasurement]) -> Table:
     """A row for each kind of step and number of tuples."""
     table = Table(title="µs per step, ten queries")
     table.add_column("step")
-    for name in ("tuples", "mean", "median", "M tuples/s"):
+    for name in ("per second", "tuples", "mean", "median", "M tuples/s"):
         table.add_column(name, justify="right")
     for m in found:
-        table.add_row(m.step, f"{m.tuples:,}", f"{m.mean:,.0f}", f"{m.median:,.0f}", f"{m.rate:.3g}")
+        table.add_row(
+            m.step,
+            f"{m.per_second:,}",
+            f"{m.tuples:,}",
+            f"{m.mean:,.0f}",
+            f"{m.median:,.0f}",
+            f"{m.rate:.3g}",
+        )
     return table
 
 
@@ -194,7 +208,7 @@ def run_latency(sizes: tuple[int, ...], as_json: bool, console: Console) -> None
         if store != "prefix" or aggregate == "sum of integers"
     ]
     latencies = [measure() for measure in measures]
-    steps = [m for tuples in STEPS for m in measure_steps(tuples, 400)]
+    steps = [m for rate in RATES for tuples in STEPS for m in measure_steps(tuples, 400, rate)]
     steps.append(measure_records())
     if as_json:
         both = {"latency": [asdict(m) for m in latencies], "steps": [asdict(m) for m in steps]}
