@@ -3,15 +3,16 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
 # Only what is installed in .venv counts.
 unexport PYTHONPATH PYTHONHOME
-.PHONY: help demo test test-deep lint bench docs lock clean setup check-style check-types check-layers doctest
+.PHONY: help demo test test-deep lint bench docs lock clean setup check-style check-types check-layers doctest checks
 
 BIN := .venv/bin
 # Two workers are enough to halve the time; more than four mostly start up.
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
+# One worker has the shared Spark session; the tests that start, kill and await processes run beside it.
+IN_GROUPS := --numprocesses 2 --dist loadgroup
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -20,17 +21,21 @@ demo: setup  ## See it work: a year of flights through Spark, ten windows, late 
 	@echo '==> Running the demonstration'
 	@$(BIN)/muntin demo
 
-test: lint doctest  ## Everything that must hold: style, types, layers, doctests, tests
+test: checks  ## Everything that must hold: style, types, layers, doctests, tests
 	@echo '==> Tests'
 	@$(PYTEST) -q $(PARALLEL) --ignore tests/project --ignore tests/spark
 	@echo '==> Tests on Spark'
-	@$(PYTEST) -q tests/spark
+	@$(PYTEST) -q $(IN_GROUPS) tests/spark
 
-test-deep: lint doctest  ## The same with at least 100,000 random scenarios and the long tests (more than an hour)
+test-deep: checks  ## The same with at least 100,000 random scenarios and the long tests (more than an hour)
 	@echo '==> Tests, deep'
 	@$(PYTEST) -q $(PARALLEL) --ignore tests/project --ignore tests/spark -m 'deep or not deep' --hypothesis-profile deep
 	@echo '==> Tests on Spark'
-	@$(PYTEST) -q tests/spark -m 'deep or not deep'
+	@$(PYTEST) -q $(IN_GROUPS) tests/spark -m 'deep or not deep'
+
+# Doctests take one core, most of the time to compile: the other one looks at style and types meanwhile.
+checks: setup
+	@$(MAKE) --no-print-directory --jobs 2 doctest lint
 
 lint: check-style check-types check-layers  ## Style, types and the direction of imports
 

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder."""
+"""One Spark session for all tests of this folder, and beside it those that start processes of their own."""
 
 from __future__ import annotations
 
@@ -25,3 +25,10 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share the session go to one worker, those that start their own processes to another."""
+    for item in items:
+        shared = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("session" if shared else "processes"))

@@ -21,7 +21,6 @@ import troubled_stream as program  # beside this file, not installed
 
 PATIENCE = 600
 
-Rows = list[dict[str, object]]
 Process = subprocess.Popen[bytes]
 
 
@@ -77,25 +76,16 @@ def held_at(tmp_path: Path, step: int) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    folder = program.lay_out(tmp_path_factory.mktemp("undisturbed") / "run")
+def test_an_undisturbed_run_gives_what_the_embedded_engine_gives(spark: SparkSession, tmp_path: Path) -> None:
+    folder = program.lay_out(tmp_path / "run")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     program.start(spark, folder, troubled=False).awaitTermination()
-    return program.written(folder)
-
-
-def test_an_undisturbed_run_gives_what_the_embedded_engine_gives(
-    undisturbed: Rows,
-) -> None:
-    assert undisturbed == program.expected()
-    assert {row["kind"] for row in undisturbed} >= {"final", "update"}
+    assert program.written(folder) == program.expected()
+    assert {row["kind"] for row in program.expected()} >= {"final", "update"}
 
 
 @SOME_STEPS
-def test_a_killed_driver_a_failed_task_and_a_stop_leave_no_trace(
-    undisturbed: Rows, tmp_path: Path, step: int
-) -> None:
+def test_a_killed_driver_a_failed_task_and_a_stop_leave_no_trace(tmp_path: Path, step: int) -> None:
     folder = held_at(tmp_path, step)
     with stream(folder) as driver:
         wait_for((folder / "reached").exists, folder, driver)
@@ -109,7 +99,7 @@ def test_a_killed_driver_a_failed_task_and_a_stop_leave_no_trace(
     with stream(folder, "local[2,3]", step) as driver:
         finish(folder, driver)
     assert {path.name for path in folder.glob("failed *")} == {"failed before", "failed behind"}
-    assert program.written(folder) == undisturbed
+    assert program.written(folder) == program.expected()
 
 
 LOOPBACK = "127.0.0.1"
@@ -129,7 +119,7 @@ def daemon(folder: Path, name: str, *arguments: object) -> AbstractContextManage
 
 
 @SOME_STEPS
-def test_a_cluster_that_loses_a_worker_gives_the_same(undisturbed: Rows, tmp_path: Path, step: int) -> None:
+def test_a_cluster_that_loses_a_worker_gives_the_same(tmp_path: Path, step: int) -> None:
     folder = held_at(tmp_path, step)
     with socket.socket() as found:
         found.bind((LOOPBACK, 0))
@@ -148,7 +138,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(undisturbed: Rows, tmp_pat
         kill(held_by(folder))  # the one whose task is held: it loses that task, its shuffle files and states
         (folder / "hold").unlink()
         finish(folder, driver)
-    assert program.written(folder) == undisturbed
+    assert program.written(folder) == program.expected()
 
 
 def held_by(folder: Path) -> int:
