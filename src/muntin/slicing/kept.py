@@ -36,6 +36,7 @@ class KeptSlicer:
         self.past: dict[str, Past] = {}
         self._ahead = False
         self._upto = NEG_INF
+        self._unseen = True
 
     @property
     def nbytes(self) -> int:
@@ -47,6 +48,10 @@ class KeptSlicer:
         """Keep these tuples."""
         self.tuples.arrived.append(batch)
 
+    def emitted(self) -> None:
+        """All windows that are closed and due came out: what is final may be forgotten."""
+        self._unseen = False
+
     def settled(self) -> None:
         """Everything was emitted: nothing is fresh any more."""
         self.tuples.fresh[:] = False
@@ -57,6 +62,7 @@ class KeptSlicer:
         Beyond the watermark tuples may still be overtaken: what is sliced there, for early results,
         is taken back by the next call.
         """
+        self._unseen = True
         kept, manager = self.tuples, self.manager
         keys = manager.keys
         kept.grow(keys, manager.live)
@@ -217,12 +223,16 @@ class KeptSlicer:
         return manager.final if in_order else manager.final - 1
 
     def commit(self) -> None:
-        """Make final what no tuple can change any more, and forget the tuples of it."""
+        """Make final what no tuple can change any more, and forget the tuples of it.
+
+        Nothing, where windows were closed for another reason than to come out: a new query looks at
+        the slices, too.
+        """
         from muntin.slicing.table_kernels import align_ranks
 
         kept, manager = self.tuples, self.manager
         kept.grow(manager.keys, manager.live)  # keys and queries may be newer than the last slicing
-        if kept.batch is None:
+        if kept.batch is None or self._unseen:
             return
         end = kept.positions_until(self._final_until())
         target = np.minimum(kept.base + end - kept.offsets[:-1], kept.sliced.rank)

@@ -247,6 +247,8 @@ class SlicingOperator:
             if windows.early:
                 slices.kept.slice(INF)
         emissions = windows.emit(before, closing)
+        if slices.kept is not None:
+            slices.kept.emitted()
         looked = self._crossed_period(before, watermark)
         if looked:
             emissions += windows.emit_early()
