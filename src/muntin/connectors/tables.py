@@ -187,17 +187,23 @@ def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBat
     # no record of this batch has is null, as it would be beside records that have it.
     if set(map(type, data)) - {dict}:
         _check_records(data)
-    shapes = dict.fromkeys(map(tuple, data))
-    names = {name: None for shape in shapes for name in shape}
+    if data and expected.types.keys() <= data[0].keys() and (alike := _of_one_shape(data)):
+        return _from_columns(alike, expected)
+    names = {name: None for shape in dict.fromkeys(map(tuple, data)) for name in shape}
     names.update(dict.fromkeys(expected.types if data else ()))
     if data and not names and expected.time:
         require((expected.time,), pa.schema([]))
-    alike = len(shapes) == 1 and len(names) == len(next(iter(shapes)))  # nearly always
-    return _from_columns({name: _field(data, name, alike) for name in names}, expected)
+    return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
 
 
-def _field(data: Sequence[Any], name: object, everywhere: bool) -> list[Any]:
-    return list(map(itemgetter(name), data)) if everywhere else [record.get(name) for record in data]
+def _of_one_shape(data: Sequence[Any]) -> dict[Any, list[Any]]:
+    """The columns of records that all have the same fields, as nearly always; none if they have not."""
+    if set(map(len, data)) != {len(data[0])}:
+        return {}
+    try:
+        return {name: list(map(itemgetter(name), data)) for name in data[0]}
+    except KeyError:
+        return {}
 
 
 def _check_records(data: Sequence[Any]) -> None:

@@ -114,7 +114,9 @@ def _convert(
     if asked != "other" and not kinds <= _FITTING.get(asked, {asked}):
         raise LossError(None)
     if asked.startswith("timestamp"):
-        return lossless(pa.array(values), wanted)
+        # What Arrow finds out itself takes it as long again.
+        plain = kinds == {"timestamp"} and set(map(type, values)) <= {dt.datetime, type(None)}
+        return lossless(pa.array(values, pa.timestamp("us") if plain else None), wanted)
     if asked == "integer" and kinds - {"integer"}:
         values = [value if value is None else _whole(value) for value in values]
     return pa.array(values, wanted)
