@@ -117,6 +117,19 @@ def test_windows_that_depend_on_tuples_start_behind_the_newest(window: Any) -> N
     assert counts(table, "y") == counts(fresh.finish(), "y")
 
 
+def test_with_empty_windows_it_starts_behind_tuples_that_wait_to_be_judged() -> None:
+    op = operator(one=w.tumbling(1))
+    feed(op, 1)
+    op.advance(13)
+    feed(op, 7)  # too late for the others; whether for this one would be known only with its extent
+    assert op.add_query(seven=w.tumbling(7, emit_empty=True)).since == {"seven": 14}
+    assert op.add_query(plain=w.tumbling(7)).since == {"plain": 7}
+    feed(op, 15, 30)
+    found = op.finish()
+    assert counts(found, "seven") == {(14, 21): 1, (21, 28): 0, (28, 35): 1}
+    assert counts(found, "plain") == {(7, 14): 1, (14, 21): 1, (28, 35): 1}
+
+
 def test_times_are_told_as_times() -> None:
     op = mt.windows(x=w.tumbling("1 hour")).aggregate(n=a.count()).on("ts").operator()
     noon = 1_714_564_800_000_000

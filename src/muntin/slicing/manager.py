@@ -294,7 +294,7 @@ class SliceManager:
         low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)), after + 1)
         if window.emit_empty:
             # Where its empty windows lie depends on the extent of each key, noted from now on.
-            low = max(low, self.newest + 1)
+            low = max(low, self.newest + 1, self._newest_pending() + 1)
         if self.kept is not None:
             self.kept.slice(self.watermark)
         for rows in (self.table, *(part.rows for part in self.waiting)):
