@@ -30,9 +30,11 @@ class KeyGroup:
         self.written = 0
         self.use(query)
 
-    def use(self, query: QuerySpec) -> None:
-        """Go on with this query, as after a restart."""
+    def use(self, query: QuerySpec, schema: pa.Schema | None = None) -> None:
+        """Go on with this query, and input of these types, as after a restart."""
         self.query = query
+        if schema is not None:
+            self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         own = tuple(window for _, window in query.windows)
         results = Binding.of(query, own, self.schema).result_schema(
             (*own, count(1), slide_by_tuple(1, every=1))
@@ -67,7 +69,7 @@ class KeyGroup:
         """What the state store holds."""
         if self.head is None:
             return Stored(SlicingOperator(self.query), self.query)
-        return read(self.head, self.parts.__getitem__, self.query)
+        return read(self.head, self.parts.__getitem__, self.query, schema=self.schema)
 
     def _save(self, stored: Stored) -> None:
         written = write(stored)

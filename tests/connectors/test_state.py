@@ -144,6 +144,16 @@ def test_another_number_of_key_groups_is_refused() -> None:
         read(group.head, group.parts.__getitem__, group.query, groups=4)
 
 
+def test_input_of_other_types_is_refused() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)], watermark=0)
+    group.use(group.query, SCHEMA.set(2, pa.field("v", pa.float64())))
+    with pytest.raises(SnapshotError, match='"v" is double, and was int64 when the checkpoint was written'):
+        group.step([("a", 2, 0.75)], watermark=0)
+    group.use(group.query, SCHEMA)
+    assert [row["total"] for row in group.step([("a", 2, 7)], watermark=10)] == [8]
+
+
 def test_an_unknown_format_is_refused() -> None:
     group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
     group.step([("a", 1, 1)])

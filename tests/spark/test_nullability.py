@@ -71,3 +71,16 @@ def test_rows_of_routed_tuples_have_no_window(spark: SparkSession) -> None:
     assert all(results.schema[name].nullable for name in optional)
     assert not results.schema["kind"].nullable
     assert results.count() == 20
+
+
+def test_lists_that_may_hold_nulls_say_so(spark: SparkSession) -> None:
+    rows = [(datetime(2026, 1, 1), None, 9, ["x", None]), (datetime(2026, 1, 1), "bob", 5, ["y"])]
+    events = spark.createDataFrame(rows, "ts timestamp, customer string, amount int, tags array<string>")
+    asked = mt.windows(two=w.tumbling("2 seconds")).aggregate(
+        top=a.top_k("customer", 2, by="amount"), tags=a.arg_max("tags", by="amount"), all=a.collect("tags")
+    )
+    results = mt.spark.transform(asked.on("ts"), events)
+    contains = {name: results.schema[name].dataType.containsNull for name in ("top", "tags", "all")}
+    assert contains == {"top": True, "tags": True, "all": False}
+    assert results.selectExpr("explode(tags) as tag").where("tag is null").count() == 1
+    assert results.selectExpr("explode(top) as one").where("one is null").count() == 1

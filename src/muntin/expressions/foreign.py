@@ -17,8 +17,10 @@ class ColumnName(str):
     To the workers it goes as a text: the column is there by then.
     """
 
-    __slots__ = ("source",)
+    __slots__ = ("computed", "source")
     source: Any
+    computed: bool
+    """Whether it was given this name, instead of being a column of this name."""
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)
@@ -34,5 +36,5 @@ def plain_name(value: Any) -> Any:
     text = shown.group(1) if shown else str(value)
     alias = _ALIAS.fullmatch(text)
     name = ColumnName(alias.group(1) if alias else text)
-    name.source = value
+    name.source, name.computed = value, alias is not None
     return name

@@ -23,7 +23,7 @@ from muntin.slicing.changing import change_queries
 from muntin.slicing.operator import SlicingOperator
 from muntin.windows.base import Window
 
-__all__ = ["Change", "applied", "apply_texts", "read_change"]
+__all__ = ["Change", "applied", "apply_texts", "names_of", "read_change"]
 
 LOG = logging.getLogger("muntin")
 
@@ -64,6 +64,11 @@ def read_change(text: str, source: str) -> Change:
         raise QueryError(f'{source}: remove must be a list of names like ["minute"]: got {remove!r}')
     add = load_windows(document, source) if "windows" in document else {}
     return Change(add, tuple(remove))
+
+
+def names_of(texts: Iterable[str]) -> list[str]:
+    """The names of these files."""
+    return [name for name, _ in _named(texts)]
 
 
 def _named(texts: Iterable[str]) -> list[tuple[str, str]]:

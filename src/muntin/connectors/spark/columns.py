@@ -1,24 +1,51 @@
-"""Columns that a query names by what computes them: Spark adds them to its input."""
+"""The columns of a DataFrame: those that a query names by what computes them, and their types in Arrow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["with_columns"]
+__all__ = ["arrow_schema", "with_columns"]
+
+
+def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
+    """The columns of a DataFrame with their types in Arrow; those of types that Arrow lacks are left out."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    fields: list[pa.Field] = []
+    for field in frame.schema:
+        try:
+            fields += list(to_arrow_schema(StructType([field]), timezone=zone))
+        except PySparkException:
+            continue
+    return pa.schema(fields)
 
 
 def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
-    """The input with the columns that the query writes as Spark columns; those that it has stay."""
-    wanted = {str(name): name.source for name in _read(query) if isinstance(name, ColumnName)}
-    new = {name: source for name, source in wanted.items() if name not in frame.columns}
-    return frame.withColumns(new) if new else frame
+    """The input with the columns that the query writes as Spark columns."""
+    new: dict[str, ColumnName] = {}
+    known = {name.lower() for name in frame.columns}
+    for name in _read(query):
+        if not isinstance(name, ColumnName) or (name in frame.columns and not name.computed):
+            continue
+        other = new.setdefault(name.lower(), name)
+        if name.lower() in known or str(other.source) != str(name.source):
+            raise QueryError(
+                f'a computed column needs a name of its own: "{name}" is there already; '
+                f'give it another one, like .alias("{name}_computed")'
+            )
+    return frame.withColumns({str(name): name.source for name in new.values()}) if new else frame
 
 
 def _read(query: QuerySpec) -> Iterator[str]:

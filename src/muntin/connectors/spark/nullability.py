@@ -15,6 +15,10 @@ from muntin.query import QuerySpec
 
 __all__ = ["exact_schema"]
 
+LISTS = frozenset(
+    {"collect", "collect_set", "count_min", "frequent_items", "histogram", "naive_bayes", "percentiles"}
+)
+
 
 def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> StructType:
     """Columns of the types that `results` tells, for a query over the columns `given`."""
@@ -28,7 +32,7 @@ def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> Stru
         nullable = keys.get(field.name, field.name not in always)
         if aggregate is not None:
             nullable = routed or _may_be_null(aggregate)
-            kind = _without_null_items(kind) if _is_built_in(aggregate) else kind
+            kind = _without_null_items(kind) if _skips_nulls(aggregate) else kind
         fields.append(StructField(field.name, kind, nullable))
     return StructType(fields)
 
@@ -40,6 +44,13 @@ def _may_be_null(aggregate: Aggregate) -> bool:
 def _is_built_in(aggregate: Aggregate) -> bool:
     """Functions of the user may give None whenever they like."""
     return aggregate.constructor != "aggregate"
+
+
+def _skips_nulls(aggregate: Aggregate) -> bool:
+    """Whether it makes a list, of values only. Others give a list that a column holds, as it is there."""
+    if aggregate.constructor == "top_k":
+        return getattr(aggregate, "by", None) is None
+    return aggregate.constructor in LISTS
 
 
 def _without_null_items(kind: DataType) -> DataType:

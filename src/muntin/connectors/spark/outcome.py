@@ -32,13 +32,12 @@ def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> p
         BAD: pa.struct([*own, pa.field(REASON, pa.string())]) if query.bad == "route" else None,
     }
     for name, kind in wanted.items():
-        if kind is None:
-            continue
-        if name in results.names:
+        if any(wanted.values()) and name in results.names:
             raise QueryError(
-                f'the column "{name}" holds routed tuples: got an aggregate or key of that name; rename it'
+                f'the column "{name}" is for routed tuples: got an aggregate or key of that name; rename it'
             )
-        results = results.append(pa.field(name, kind))
+        if kind is not None:
+            results = results.append(pa.field(name, kind))
     return results
 
 
@@ -102,8 +101,7 @@ def windows(results: DataFrame) -> DataFrame:
     >>> import muntin as mt
     >>> mt.spark.windows(results).writeStream.format("parquet")  # doctest: +SKIP
     """
-    rows = results.where("kind not in ('late', 'bad')")
-    return rows.drop(*(name for name in (LATE, BAD) if name in results.columns))
+    return results.where("kind not in ('late', 'bad')").drop(*_routes(results))
 
 
 def late(results: DataFrame) -> DataFrame:
@@ -125,6 +123,12 @@ def bad(results: DataFrame) -> DataFrame:
 
 
 def _routed(results: DataFrame, kind: str, columns: list[str]) -> DataFrame:
-    if kind not in results.columns:
+    if kind not in _routes(results):
         raise QueryError(f'the query does not route its {kind} tuples; write .on(..., {kind}="route")')
     return results.where(f"kind = '{kind}'").select(*columns)
+
+
+def _routes(results: DataFrame) -> list[str]:
+    """The columns of routed tuples: they stand behind all others."""
+    behind = results.columns[results.columns.index("revision") + 1 :] if "revision" in results.columns else []
+    return [name for name in behind if name in (LATE, BAD)]

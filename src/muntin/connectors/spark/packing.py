@@ -45,6 +45,8 @@ NEVER = NEG_INF
 
 TOGETHER = 1 << 19
 """Tuples that are sliced at once: Spark's own batches are too small for it."""
+BYTES = 1 << 29
+"""So many bytes are as much as goes into one batch or one row; a column of Arrow holds 2 GB of text."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -78,34 +80,32 @@ class Packing:
         """Rows of (group, newest time, payload)."""
         newest, rows = self.packed(batches)
         rows += [(group, None) for group in self.groups]
-        yield pa.record_batch(
-            [
-                pa.array([group for group, _ in rows], pa.int32()),
-                pa.array([NEVER if newest is None else newest] * len(rows), pa.int64()),
-                pa.array([payload for _, payload in rows], pa.binary()),
-                pa.nulls(len(rows), pa.string()),
-                pa.array([NEVER] * len(rows), pa.int64()),
-            ],
-            schema=PACKED,
-        )
+        while rows:
+            sizes = np.cumsum([len(payload or b"") for _, payload in rows])
+            some = max(1, int(np.searchsorted(sizes, BYTES, side="right")))
+            yield _as_batch(newest, rows[:some])
+            rows = rows[some:]
 
     def packed(self, batches: Iterable[pa.RecordBatch]) -> tuple[int | None, list[tuple[int, bytes | None]]]:
         """The newest time of a partition, and its payloads with their groups."""
         query = replace(self.query, early=None)
-        if self.control is not None:
-            query = _with_changes(query, self.control, self.schema)
-        operator = SlicingOperator(query)
+        changes = None if self.control is None else read_changes(self.control)
+        operator = SlicingOperator(_with_changes(query, changes or [], self.schema))
         names = [*self.schema.names[:-1], GROUP, ARRIVAL]
         batches = (batch.rename_columns(names) for batch in batches)
         rows: list[tuple[int, bytes | None]] = []
-        rows += self._slices(operator, batches) if can_slice(query) else self._tuples(operator, batches)
+        if can_slice(operator.spec):
+            known = None if changes is None else [name for name, _ in changes]
+            rows += self._slices(operator, batches, known)
+        else:
+            rows += self._tuples(operator, batches)
         if operator.arrivals.bad:
             rows.append((self.groups[0], pack_bad(operator)))
         newest = NEVER if operator.binding is None else operator.slices.newest
         return (None if newest == NEVER else newest), rows
 
     def _slices(
-        self, operator: SlicingOperator, batches: Iterable[pa.RecordBatch]
+        self, operator: SlicingOperator, batches: Iterable[pa.RecordBatch], changes: list[str] | None
     ) -> Iterator[tuple[int, bytes]]:
         group_of = np.zeros(0, dtype=np.int64)
         for data in _together(batches):
@@ -116,7 +116,7 @@ class Packing:
             group_of = np.concatenate([group_of, np.zeros(missing, dtype=np.int64)])
             group_of[batch.key] = good.column(GROUP).to_numpy()
         for group in np.unique(group_of):
-            yield int(group), pack_slices(operator, np.flatnonzero(group_of == group))
+            yield int(group), pack_slices(operator, np.flatnonzero(group_of == group), changes)
 
     def _tuples(
         self, operator: SlicingOperator, batches: Iterable[pa.RecordBatch]
@@ -132,9 +132,22 @@ class Packing:
                 yield int(number), pack_tuples(sorted_tuples.slice(begin, end - begin))
 
 
-def _with_changes(query: QuerySpec, control: str, schema: pa.Schema) -> QuerySpec:
+def _as_batch(newest: int | None, rows: list[tuple[int, bytes | None]]) -> pa.RecordBatch:
+    return pa.record_batch(
+        [
+            pa.array([group for group, _ in rows], pa.int32()),
+            pa.array([NEVER if newest is None else newest] * len(rows), pa.int64()),
+            pa.array([payload for _, payload in rows], pa.binary()),
+            pa.nulls(len(rows), pa.string()),
+            pa.array([NEVER] * len(rows), pa.int64()),
+        ],
+        schema=PACKED,
+    )
+
+
+def _with_changes(query: QuerySpec, changes: list[tuple[str, str]], schema: pa.Schema) -> QuerySpec:
     """The query with every window that was ever added; what the operators will refuse is left out."""
-    for name, text in read_changes(control):
+    for name, text in changes:
         try:
             added = read_change(text, name).add
         except MuntinError:
@@ -152,15 +165,14 @@ def _with_changes(query: QuerySpec, control: str, schema: pa.Schema) -> QuerySpe
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same tuples in fewer, larger batches."""
     held: list[pa.RecordBatch] = []
+    rows = size = 0
     for batch in batches:
-        if batch.num_rows:
-            held.append(batch)
-        if sum(b.num_rows for b in held) >= TOGETHER:
-            yield _one(held)
-            held = []
+        if not batch.num_rows:
+            continue
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= TOGETHER or size >= BYTES:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+            held, rows, size = [], 0, 0
     if held:
-        yield _one(held)
-
-
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import DataError
 from muntin.slicing.archive import pack, unpack
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
@@ -21,8 +22,11 @@ __all__ = ["pack_bad", "pack_results", "pack_slices", "pack_tuples", "take_in", 
 Ints = npt.NDArray[np.int64]
 
 
-def pack_slices(operator: SlicingOperator, keys: Ints) -> bytes:
-    """The slices of these keys, numbered by their place among them."""
+def pack_slices(operator: SlicingOperator, keys: Ints, changes: list[str] | None = None) -> bytes:
+    """The slices of these keys, numbered by their place among them.
+
+    `changes` are the files whose windows they are cut by too, where windows come and go.
+    """
     slices = operator.slices
     place = np.full(len(operator.keys), -1, dtype=np.int64)
     place[keys] = np.arange(len(keys))
@@ -32,7 +36,7 @@ def pack_slices(operator: SlicingOperator, keys: Ints) -> bytes:
     values = operator.keys.values(keys) if operator.spec.keys else []
     names = list(operator.spec.keys)
     return pack(
-        {"holds": "slices"},
+        {"holds": "slices", "changes": changes},
         {"keys": pa.table(values, names=names), "slices": save_slices(rows, slices.partials)},
     )
 
@@ -48,11 +52,16 @@ def pack_bad(operator: SlicingOperator) -> bytes:
 
 
 def take_in(
-    operator: SlicingOperator, schema: pa.Schema, payloads: Iterable[bytes], newest: int | None
+    operator: SlicingOperator,
+    schema: pa.Schema,
+    payloads: Iterable[bytes],
+    newest: int | None,
+    changes: Iterable[str] = (),
 ) -> pa.Table:
     """Give the operator what payloads hold, as one batch; `schema` is that of the input.
 
-    `newest` is the newest time of the whole stream, other key groups included.
+    `newest` is the newest time of the whole stream, other key groups included. `changes` are the files
+    whose windows the operator serves.
 
     They come in any order; sorted, a repeated micro-batch adds floats in the same order. Returns early
     results, where the query asks for them.
@@ -61,6 +70,7 @@ def take_in(
     for payload in sorted(payloads):
         header, tables = unpack(payload)
         if header["holds"] == "slices":
+            _check_cuts(header["changes"], changes)
             keys = [column.combine_chunks() for column in tables["keys"].columns]
             operator.take_slices(keys, load_slices(tables["slices"], operator.slices.partials))
         elif header["holds"] == "bad":
@@ -72,6 +82,16 @@ def take_in(
     if newest is not None:
         operator.slices.newest = max(operator.slices.newest, newest)
     return operator.look()
+
+
+def _check_cuts(known: list[str] | None, wanted: Iterable[str]) -> None:
+    """Slices must be cut by all windows that are served, and partitions know these from files."""
+    gone = sorted(set(wanted) - set(known)) if known is not None else []
+    if gone:
+        raise DataError(
+            f"files of the control directory must stay where they are: {gone[0]} is gone, and the stream "
+            "serves what it asked for; put it back, and go on from the checkpoint"
+        )
 
 
 def pack_results(results: pa.Table) -> bytes:

@@ -91,7 +91,7 @@ class WindowProcessor(StatefulProcessor):
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
-        return read(bytes(head[0]), self._part, self.job.query, self.job.groups)
+        return read(bytes(head[0]), self._part, self.job.query, self.job.groups, self.job.schema)
 
     def _part(self, path: str) -> bytes:
         found = self.parts.getValue((path,))

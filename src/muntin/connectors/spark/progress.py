@@ -91,7 +91,7 @@ def counted(stored: Stored, written: int) -> dict[str, int | None]:
 
 
 def metrics_name(query: QuerySpec) -> str:
-    """The name of a query's metrics; several queries may be part of one stream."""
+    """What the names of a query's metrics begin with; several queries may be part of one stream."""
     return f"muntin_{query.fingerprint()[:12]}"
 
 
@@ -104,11 +104,12 @@ def metrics() -> list[Column]:
 
 def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:
     """The counters after the latest micro-batch that told them."""
-    name = metrics_name(query)
+    begin = metrics_name(query)
     for progress in reversed(running.recentProgress):
-        told = _told(progress.observedMetrics.get(name))
-        if told.get("tuples") is not None:
-            return _stats(progress.batchId, told)
+        rows = [_told(row) for name, row in progress.observedMetrics.items() if name.startswith(begin)]
+        told = [row for row in rows if row.get("tuples") is not None]
+        if told:
+            return _stats(progress.batchId, _together(told))
     if running.lastProgress is None:
         raise QueryError("the stream has not finished a micro-batch yet; ask again later")
     raise QueryError(
@@ -125,6 +126,12 @@ def _told(row: Row | None) -> dict[str, Any]:
     if "schema" in found:
         return dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
     return found
+
+
+def _together(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """The counters of a query that runs more than once in a stream."""
+    found = {name: sum(row[name] for row in told) for name in SUMMED}
+    return found | {name: max(row[name] for row in told) for name in GREATEST}
 
 
 def _stats(batch: int, told: dict[str, Any]) -> StreamStats:

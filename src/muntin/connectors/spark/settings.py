@@ -50,10 +50,11 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     return started
 
 
-def _has_watermark(frame: DataFrame) -> bool:
-    """Whether some step towards the DataFrame sets a watermark."""
-    if any(WATERMARK in (field.metadata or {}) for field in frame.schema):
-        return True
+def _has_watermark(frame: DataFrame, time: str) -> bool:
+    """Whether some step towards the DataFrame sets a watermark on the time column."""
+    marked = [field.name for field in frame.schema if WATERMARK in (field.metadata or {})]
+    if marked:
+        return time in marked
     # Functions in Python drop the mark of the column, not the watermark. Spark Connect shows no plan;
     # there Spark itself will complain.
     plan = getattr(frame, "_jdf", None)
@@ -73,7 +74,7 @@ def _require_java() -> None:
 
 def check_settings(query: QuerySpec, frame: DataFrame) -> None:
     """A QueryError that names the line to add, where a streaming query would fail later."""
-    if query.time in frame.columns and not _has_watermark(frame):
+    if query.time in frame.columns and not _has_watermark(frame, query.time):
         raise QueryError(
             f'a streaming query needs a watermark on its time column: "{query.time}" has none; '
             f'write events.withWatermark("{query.time}", "10 seconds").transform(query)'

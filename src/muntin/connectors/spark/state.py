@@ -44,6 +44,8 @@ class Stored:
     """The time of day at which the stream was last known to have brought tuples."""
     refused: int = 0
     """Changes that made no sense."""
+    changes: tuple[str, ...] = ()
+    """The names of all files with changes that were taken up."""
 
     @property
     def nbytes(self) -> int:
@@ -90,6 +92,7 @@ def write(stored: Stored) -> Written:
         "served": served_by(stored.operator),
         "heard": stored.heard,
         "refused": stored.refused,
+        "changes": stored.changes,
     }
     return Written(json.dumps(head).encode(), changed, gone)
 
@@ -99,8 +102,17 @@ def token_of(head: bytes) -> str:
     return str(json.loads(head)["token"])
 
 
-def read(head: bytes, part: Callable[[str], bytes], query: QuerySpec, groups: int = 1) -> Stored:
-    """The operator that was written, with the windows that `query` asks for; `part` looks up the parts."""
+def read(
+    head: bytes,
+    part: Callable[[str], bytes],
+    query: QuerySpec,
+    groups: int = 1,
+    schema: pa.Schema | None = None,
+) -> Stored:
+    """The operator that was written, with the windows that `query` asks for; `part` looks up the parts.
+
+    `schema` are the columns of the input as they are now.
+    """
     found = json.loads(head)
     if found["version"] != VERSION:
         raise SnapshotError(
@@ -118,6 +130,32 @@ def read(head: bytes, part: Callable[[str], bytes], query: QuerySpec, groups: in
     bodies: dict[str, pa.Table] = {path: from_ipc(part(path)) for path in found["parts"]}
     operator = assemble(found["header"], joined(bodies), served)
     parts = {path: (str(digest), int(size)) for path, (digest, size) in found["parts"].items()}
+    if schema is not None:
+        _check_types(operator, schema)
     migrate(operator, found["asked"], query)
-    clock = found["heard"]
-    return Stored(operator, query, groups, found["token"], parts, found["width"], clock, found["refused"])
+    return Stored(
+        operator,
+        query,
+        groups,
+        found["token"],
+        parts,
+        found["width"],
+        found["heard"],
+        found["refused"],
+        tuple(found["changes"]),
+    )
+
+
+def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
+    """What is stored was computed from columns of certain types, and goes on only with these."""
+    binding = operator.binding
+    if binding is None:
+        return
+    for name in sorted(binding.columns() & set(schema.names)):
+        was, now = binding.schema.field(name).type, schema.field(name).type
+        instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
+        if was != now and not (instants and bool(was.tz) == bool(now.tz)) and pa.null() not in (was, now):
+            raise SnapshotError(
+                f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
+                "cast it to what it was, or start from a new checkpoint"
+            )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.connectors.spark.changes import apply_texts
+from muntin.connectors.spark.changes import apply_texts, names_of
 from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.payload import take_in
 from muntin.connectors.spark.state import Stored
@@ -48,7 +48,8 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     operator = stored.operator
     operator.bind(job.schema)
     stored.refused += apply_texts(operator, given.changes, operator.slices.newest, job.outcome)
-    results = [take_in(operator, job.schema, given.payloads, given.newest)]
+    stored.changes += tuple(sorted(names_of(given.changes)))
+    results = [take_in(operator, job.schema, given.payloads, given.newest, stored.changes)]
     if given.watermark == INF:
         results.append(operator.finish())
     elif given.watermark is not None:

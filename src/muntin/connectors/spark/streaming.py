@@ -47,11 +47,11 @@ def stream(
         packed = packed.unionByName(_changes(session, control, tuples))
     if query.idle_after is not None:
         packed = packed.unionByName(_heartbeat(session, tuples))
-    job = Job(query, tuples.schema, tuples.results, len(tuples.groups))
+    job, run = Job(query, tuples.schema, tuples.results, len(tuples.groups)), uuid4().hex
     return (
         packed.groupBy(GROUP)
-        .transformWithStateInPandas(WindowProcessor(job, uuid4().hex), STEPPED, "Append", "EventTime")
-        .observe(metrics_name(query), *metrics())
+        .transformWithStateInPandas(WindowProcessor(job, run), STEPPED, "Append", "EventTime")
+        .observe(f"{metrics_name(query)}_{run[:8]}", *metrics())
         .mapInArrow(_unpacker(), tuples.output)
     )
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
+    DataType,
     DoubleType,
     FloatType,
     IntegralType,
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from muntin.connectors.spark.columns import arrow_schema
 from muntin.connectors.spark.groups import group_numbers
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.nullability import exact_schema
@@ -58,7 +60,7 @@ def prepare(
     """
     session = frame.sparkSession
     zone = session.conf.get("spark.sql.session.timeZone")
-    given = to_arrow_schema(frame.schema, timezone=zone)
+    given = arrow_schema(frame, zone)
     require((query.time, *query.keys), given)
     windows = tuple(window for _, window in query.windows)
     binding = Binding.of(query, windows, given)
@@ -85,7 +87,9 @@ def prepare(
 def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
     """The place of a tuple among those of its time: not negative, and the same whenever it is read again."""
     if tie is None:
-        return f.shiftrightunsigned(f.xxhash64(*map(quoted, columns)), 1)
+        kinds = {field.name: field.dataType for field in frame.schema}
+        parts = [_hashable(quoted(name), kinds[name]) for name in columns]
+        return f.shiftrightunsigned(f.xxhash64(*parts), 1)
     given = quoted(tie) if isinstance(tie, str) else tie
     kind = frame.select(given).schema[0]
     if isinstance(kind.dataType, TimestampType | TimestampNTZType):
@@ -101,6 +105,11 @@ def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Co
         f'the tie column "{kind.name}" must not be null or negative; leave tie= out, or shift its values'
     )
     return f.when(number >= 0, number).otherwise(f.raise_error(f.lit(message)).cast("long"))
+
+
+def _hashable(column: Column, kind: DataType) -> Column:
+    """The column, or as text where Spark refuses to hash it, since it holds maps."""
+    return f.to_json(f.struct(column)) if '"type":"map"' in kind.json() else column
 
 
 def _columns_read(query: QuerySpec, binding: Binding) -> list[str]:

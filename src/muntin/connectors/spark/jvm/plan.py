@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 from pyarrow import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import TimestampType
 
+from muntin.connectors.spark.columns import arrow_schema
 from muntin.connectors.spark.jvm.aggregates import only_uncombined, unfit
 from muntin.connectors.spark.jvm.batch import is_one_slice
 from muntin.connectors.spark.jvm.calendar import in_zone
@@ -56,7 +56,7 @@ class Case:
     @cached_property
     def binding(self) -> Binding:
         """The query over the columns of the DataFrame; an error where it does not fit them."""
-        schema = to_arrow_schema(self.frame.schema, timezone=self.zone)
+        schema = arrow_schema(self.frame, self.zone)
         require((self.query.time, *self.query.keys), schema)
         return Binding.of(self.query, tuple(window for _, window in self.query.windows), schema)
 
