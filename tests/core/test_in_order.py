@@ -18,8 +18,11 @@ FEWER = max(10, settings.default.max_examples // 4)
 """Each property below is about all windows; together they make up the number."""
 
 
-def check_in_order(scenario: Scenario, sizes: list[int]) -> None:
-    """All rows of the scenario in the order of their times, in batches of these sizes."""
+def check_in_order(scenario: Scenario, sizes: list[int], looks: bool = False) -> None:
+    """All rows of the scenario in the order of their times, in batches of these sizes.
+
+    `looks`: early results look beyond the watermark, and what is kept at a moment may be a tuple more.
+    """
     rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
     rows.sort(key=lambda row: row["t"])
     declared: Operator = scenario.query.operator(in_order=True)
@@ -37,8 +40,8 @@ def check_in_order(scenario: Scenario, sizes: list[int]) -> None:
         expected = pa.concat_tables([by_hand.process(table), by_hand.advance(part[-1]["t"])])
         same(declared.process(table), expected, part)
         at += len(part)
-    assert declared.stats().kept_tuples <= by_hand.stats().kept_tuples
-    assert declared.stats().slices <= by_hand.stats().slices
+    assert declared.stats().kept_tuples <= by_hand.stats().kept_tuples + looks * len(scenario.query.windows)
+    assert declared.stats().slices <= by_hand.stats().slices + looks * len(scenario.query.windows)
     same(declared.finish(), by_hand.finish(), "finish")
 
 
@@ -59,4 +62,4 @@ def test_windows_that_depend_on_tuples_change_no_result(scenario: Scenario, size
 @settings(max_examples=FEWER)
 @given(scenarios(early=True), st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_early_results_come_as_they_do_by_hand(scenario: Scenario, sizes: list[int]) -> None:
-    check_in_order(scenario, sizes)
+    check_in_order(scenario, sizes, looks=True)

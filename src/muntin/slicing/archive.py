@@ -11,7 +11,7 @@ import pyarrow as pa
 from muntin.errors import SnapshotError
 
 MAGIC = b"MUNTIN"
-VERSION = 2
+VERSION = 3
 _CHECK = 32
 
 

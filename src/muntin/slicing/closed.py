@@ -72,6 +72,7 @@ class Past:
     """
 
     key: Column
+    begin: Column
     a: Any
     b: Any
     end: Column
@@ -82,12 +83,13 @@ class Past:
     def of(cls, closed: Closed) -> Past:
         """These windows; types whose windows may have the same edges tell their starts."""
         a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
-        return cls(closed.key, a, b, closed.end, closed.due, np.ones(len(closed), dtype=np.int64))
+        one = np.ones(len(closed), dtype=np.int64)
+        return cls(closed.key, closed.begin, a, b, closed.end, closed.due, one)
 
     @classmethod
     def none(cls) -> Past:
         """No windows."""
-        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
 
     def __len__(self) -> int:
         return len(self.key)

@@ -136,14 +136,28 @@ class KeptSlicer:
         is_dirty[dirty] = True
         for name, closed in self.closed.items():
             self.closed[name] = closed.keep(~is_dirty[closed.key])
-        for name, past in self.past.items():
-            # Those whose last tuple is not final are cut again.
-            again = is_dirty[past.key] & (past.end >= kept.committed.rank[past.key])
-            self.past[name] = past.keep(~again)
+        for query in self.manager.live.driven:
+            past = self.past.get(query.name)
+            if past is not None:
+                self.past[query.name] = past.keep(~(is_dirty[past.key] & self._cut_again(query, past)))
         table = self.manager.table
         gone = is_dirty[table.key] & (table.rank >= kept.committed.rank[table.key])
         if gone.any():
             self.manager.table = table.take(np.flatnonzero(~gone), self.manager.partials)
+
+    def _cut_again(self, query: LiveQuery, past: Past) -> Mask:
+        """Which of these windows come again, cut from what is final on: they have, or need, later tuples.
+
+        Some end with their last tuple, some with the one behind it; the context knows which are open.
+        """
+        kept, certain = self.tuples, self.tuples.committed.rank[past.key]
+        skip = kept.skip_of(query)
+        seen = np.maximum(kept.committed.rank - skip, 0)
+        key, begin = _window(query).open_begins(kept.committed.contexts[query.name], seen)
+        span = 1 + max(int(past.begin.max(initial=0)), int((begin + skip[key]).max(initial=0)))
+        is_open = np.isin(past.key * span + past.begin, key * span + begin + skip[key])
+        again: Mask = (past.end > certain) | ((past.end == certain) & is_open)
+        return again
 
     def _build(self, keys: Column, reached: Column, edges: list[tuple[Column, Column]]) -> None:
         """Aggregate tuples into slices: from the sliced rank on, or all kept ones if windows look back."""
@@ -234,8 +248,8 @@ class KeptSlicer:
         kept.grow(manager.keys, manager.live)  # keys and queries may be newer than the last slicing
         if kept.batch is None or self._unseen:
             return
-        end = kept.positions_until(self._final_until())
-        target = np.minimum(kept.base + end - kept.offsets[:-1], kept.sliced.rank)
+        final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
+        target = np.minimum(final, kept.sliced.rank)
         ranked = np.flatnonzero(manager.table.rank >= 0)
         target = align_ranks(
             manager.table.key[ranked], manager.table.rank[ranked], target, kept.sliced.rank, manager.keys
@@ -249,8 +263,13 @@ class KeptSlicer:
         for query in manager.live.driven:
             moves = target[behind] > kept.committed.rank[behind]
             over = behind if _window(query).timed else behind[moves]
-            end = kept.offsets[over] + target[over] - kept.base[over]
-            kept.cut(query, kept.committed, over, end, Look(manager.final, manager.newest))
+            # Where some final tuples are not among these, time must not close what they belong to.
+            for upto, some in ((manager.final, target >= final), (NEG_INF, target < final)):
+                own = over[some[over]]
+                if not len(own):
+                    continue
+                end = kept.offsets[own] + target[own] - kept.base[own]
+                kept.cut(query, kept.committed, own, end, Look(upto, manager.newest))
         kept.committed.rank = np.maximum(kept.committed.rank, target)
         self._expire()
         kept.drop_before(self._tuples_needed_from())

@@ -30,7 +30,7 @@ from muntin.slicing.tuples import KeptTuples, Progress
 from muntin.timeline import Micros
 
 _CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high")
-_PAST = ("key", "a", "b", "end", "due", "count")
+_PAST = ("key", "begin", "a", "b", "end", "due", "count")
 _EXTENT = ("first", "last", "shown")
 _REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import numbers
 from dataclasses import dataclass
@@ -55,6 +56,9 @@ class Until(Frame):
             object.__setattr__(self, "limit", number(self.limit, "limit", "for example 100"))
         elif self.limit is None or (isinstance(self.limit, numbers.Number) and self.limit != self.limit):
             raise fail("limit must be a value", self.limit, "for example 100")
+        elif isinstance(self.limit, dt.datetime) and self.limit.tzinfo is None:
+            # Without a zone no hour comes twice, and a file has no way to say which one.
+            object.__setattr__(self, "limit", self.limit.replace(fold=0))
         column_name(self.measure)
 
     @property

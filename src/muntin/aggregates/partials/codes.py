@@ -43,6 +43,8 @@ def order_codes(array: pa.Array) -> Ints:
     """
     if arrays.has_keys(array.type):
         return arrays.order_keys(array)
+    if pa.types.is_null(array.type):  # of a column without values, so far
+        return np.zeros(len(array), dtype=np.int64)
     import pyarrow.compute as pc
 
     return np.asarray(pc.rank(array, tiebreaker="dense")).astype(np.int64)
