@@ -15,6 +15,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark.state import read
 from muntin.errors import SnapshotError
+from muntin.slicing.archive import VERSION
 
 sys.path.insert(0, str(Path(__file__).parent))
 from key_group import KeyGroup  # beside this file, not installed
@@ -158,6 +159,6 @@ def test_an_unknown_format_is_refused() -> None:
     group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
     group.step([("a", 1, 1)])
     assert group.head is not None
-    group.head = group.head.replace(b'"version": 2', b'"version": 99')
+    group.head = group.head.replace(b'"version": %d' % VERSION, b'"version": 99')
     with pytest.raises(SnapshotError, match="format version 99"):
         group.step([("a", 2, 1)])
