@@ -226,7 +226,7 @@ def blanked(scenario: Scenario, firsts: dict[str, int]) -> Scenario:
     return replace(scenario, actions=actions)
 
 
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(
     scenarios(live=True, snapshots=True),
     st.fixed_dictionaries({name: st.integers(0, 25) for name in ("k", "j", "i", "f", "s", "b")}),

@@ -68,7 +68,7 @@ def taken(op: Operator, table: pa.Table, form: str) -> list[Any]:
     return [told(op.process, batch if form == "batch" else table)]
 
 
-@settings(max_examples=3 * settings.default.max_examples, report_multiple_bugs=False)
+@settings(max_examples=settings.default.max_examples, report_multiple_bugs=False)
 @given(
     served=st.dictionaries(st.sampled_from(list(WINDOWS)), st.none(), min_size=1).map(list),
     others=st.sampled_from(["", "", "", *OTHERS]),
