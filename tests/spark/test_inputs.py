@@ -30,6 +30,8 @@ def test_a_computed_column_with_the_name_of_another_is_refused(events: DataFrame
     twice = TEN.aggregate(x=a.sum((f.col("v") * 2).alias("y")), z=a.sum((f.col("v") * 3).alias("y"))).on("ts")
     with pytest.raises(QueryError, match='"y" is there already'):
         events.transform(twice)
+    other_case = TEN.aggregate(n=a.count()).by(f.col("SHOP")).on("ts")
+    assert sorted(row["SHOP"] for row in events.transform(other_case).collect()) == ["A", "a"]
     fine = TEN.aggregate(n=a.count()).by(f.upper("shop").alias("key")).on(f.col("ts"))
     assert [(row["key"], row["n"]) for row in events.transform(fine).collect()] == [("A", 4)]
 

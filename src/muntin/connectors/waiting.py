@@ -39,7 +39,8 @@ class Waiting:
     makes is below the next one at which something is due. Early results show every record at once.
 
     A batch may wait where slicing it cannot fail: its columns are those of one that was sliced, all
-    times are good, and nothing is computed from it. What waits is either records or batches.
+    times are good, and nothing is computed from it. Batches wait in front of records: one that comes
+    behind records has these sliced first.
     """
 
     def __init__(self, engine: SlicingOperator) -> None:

@@ -40,7 +40,7 @@ def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
         if not isinstance(name, ColumnName) or (name in frame.columns and not name.computed):
             continue
         other = new.setdefault(name.lower(), name)
-        if name.lower() in known or str(other.source) != str(name.source):
+        if (name.computed and name.lower() in known) or str(other.source) != str(name.source):
             raise QueryError(
                 f'a computed column needs a name of its own: "{name}" is there already; '
                 f'give it another one, like .alias("{name}_computed")'

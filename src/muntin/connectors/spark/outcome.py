@@ -130,5 +130,6 @@ def _routed(results: DataFrame, kind: str, columns: list[str]) -> DataFrame:
 
 def _routes(results: DataFrame) -> list[str]:
     """The columns of routed tuples: they stand behind all others."""
-    behind = results.columns[results.columns.index("revision") + 1 :] if "revision" in results.columns else []
+    names = results.columns
+    behind = names[names.index("revision") + 1 :] if "revision" in names else names
     return [name for name in behind if name in (LATE, BAD)]
