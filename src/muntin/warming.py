@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -98,6 +99,7 @@ def steps() -> Iterator[Step]:
         yield name, partial(_in_modes, windows(**named).aggregate(**_SUMS))
     yield "timestamps", _timestamps
     yield "late tuples", _late
+    yield "many keys", _many_keys
     yield "threads", _threads
     for store in STORES:
         yield f'the store "{store}"', partial(_store, store)
@@ -151,8 +153,8 @@ def _stream(query: Query, tuples: pa.RecordBatch, **options: Any) -> None:
         operator.process(tuples.slice(at, 8))
         if not options.get("in_order"):
             operator.advance(at + 4)
+    operator.stats()  # which folds slices, as otherwise many of them do
     operator.finish()
-    operator.stats()
 
 
 def _in_modes(query: Query) -> None:
@@ -181,6 +183,17 @@ def _timestamps() -> None:
         for record in tuples.to_pylist():
             operator.process(record)
         operator.finish()
+
+
+def _many_keys() -> None:
+    """More than their index has room for at first."""
+    n = 5_000
+    tuples = pa.record_batch({"t": np.arange(n) // 10, "j": np.arange(n) * 7919 % n, "i": np.arange(n)})
+    operator = windows(**_ON_TIME).aggregate(n=a.count(), s=a.sum("i")).by("j").on("t").operator()
+    for at in (0, n // 2):
+        operator.process(tuples.slice(at, n // 2))
+        operator.advance(at // 10)
+    operator.finish()
 
 
 def _threads() -> None:

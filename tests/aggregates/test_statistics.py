@@ -97,6 +97,18 @@ def test_nan_and_infinity(make: Callable[..., Any]) -> None:
         assert math.isnan(run(make("x"), x=[1.0, value, 2.0]))
 
 
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
+def test_powers_beyond_floats(scale: float) -> None:
+    values = [0.0, 3 * scale, scale]
+    assert run(a.variance("x"), x=values) == pytest.approx(scale * scale * 7 / 3, rel=1e-15)
+    assert math.isnan(run(a.kurtosis("x"), x=values))
+    interpreted = a.kurtosis("x")
+    partial = interpreted.identity()
+    for value in values:
+        partial = interpreted.combine(partial, interpreted.lift(value))
+    assert math.isnan(interpreted.lower(partial))
+
+
 def test_correlation_of_lines() -> None:
     x = list(range(50))
     assert run(a.correlation("x", "y"), x=x, y=[3 * value + 1 for value in x]) == pytest.approx(1, rel=1e-15)

@@ -63,6 +63,46 @@ def read_only(tmp_path: Path) -> Path:
     return copy
 
 
+OUTER = """
+from muntin.compiled_kernels import compiled
+from inner import BASE, inner
+
+@compiled
+def outer(x):
+    return below(x)
+
+@compiled
+def below(x):
+    return inner(x) + BASE
+"""
+
+INNER = """
+from muntin.compiled_kernels import compiled
+
+BASE = {base}
+
+@compiled
+def inner(x):
+    return x * {factor}
+"""
+
+CALL = "import muntin; from outer import outer; print(outer(3), sum(outer.stats.cache_hits.values()))"
+
+
+def test_what_is_kept_is_left_behind_when_something_it_was_made_from_changes(tmp_path: Path) -> None:
+    (tmp_path / "outer.py").write_text(OUTER)
+
+    def call(base: int, factor: int) -> list[str]:
+        (tmp_path / "inner.py").write_text(INNER.format(base=base, factor=factor))
+        return ended(start(CALL, PYTHONPATH=f"{PACKAGE.parent}{os.pathsep}{tmp_path}"))[0]
+
+    assert call(0, 10) == ["30", "0"]
+    assert call(0, 10) == ["30", "1"]  # by another process, with another seed of hashes
+    assert call(0, 20) == ["60", "0"]
+    assert call(7, 20) == ["67", "0"]
+    assert call(0, 10) == ["30", "1"]  # as it was at first
+
+
 def test_without_a_writable_place_a_temporary_folder_serves_several_processes(
     read_only: Path, tmp_path: Path
 ) -> None:

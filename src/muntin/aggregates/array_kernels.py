@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
+from muntin.compiled_kernels import compiled
 
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 _INFINITY = 0x7FF0000000000000
 _NAN = 0x7FF8000000000000
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def float_keys(bits: Ints) -> Ints:
     """Order keys of floats given as their bits: sign and magnitude become two's complement."""
     out = np.empty(bits.size, np.int64)
@@ -24,7 +24,7 @@ def float_keys(bits: Ints) -> Ints:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_runs(group: Ints) -> tuple[Ints, Ints, Ints]:
     """Begin, end and group of each longest run of one group; runs of -1 are left out."""
     changes = 1
@@ -52,7 +52,7 @@ def find_runs(group: Ints) -> tuple[Ints, Ints, Ints]:
     return begin[: k + 1], end[: k + 1], which[: k + 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def group_sizes(group: Ints, n: int) -> Ints:
     """How many tuples each of n groups has."""
     sizes = np.zeros(n, np.int64)

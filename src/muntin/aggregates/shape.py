@@ -43,7 +43,8 @@ class _Shape(Aggregate):
         return n, mean, p2 + q2, p3 + q3, p4 + q4
 
     def lower(self, p: Moments) -> float | None:
-        return float(self.shape(p[0], p[2], p[1 + self.order - 1])) if p[2] != 0.0 else None
+        with np.errstate(all="ignore"):
+            return float(self.shape(p[0], np.float64(p[2]), p[1 + self.order - 1])) if p[2] != 0.0 else None
 
     @staticmethod
     def shape(n: Any, second: Any, moment: Any) -> Any:
@@ -63,7 +64,7 @@ class _Shape(Aggregate):
         return Bound(pa.float64(), (Values(expr), total, *moments), lower)
 
     def _lower_columns(self, count: Ints, second: Floats, moment: Floats, differ: Bools) -> pa.Array:
-        with np.errstate(invalid="ignore", over="ignore"):  # moments beyond floats
+        with np.errstate(all="ignore"):  # moments beyond floats
             found = self.shape(count, np.where(differ, second, 1.0), moment)
         return arrays.from_fixed(found, differ, pa.float64())
 
@@ -109,8 +110,9 @@ def _about(mean: float, p: Moments) -> tuple[float, float, float]:
     """The second, third and fourth moment of p about another mean."""
     n, own, second, third, fourth = p
     d = own - mean
+    square = d * d  # a power beyond floats would be an error, a product is infinite
     return (
-        second + n * d * d,
-        third + 3 * d * second + n * d**3,
-        fourth + 4 * d * third + 6 * d * d * second + n * d**4,
+        second + n * square,
+        third + 3 * d * second + n * square * d,
+        fourth + 4 * d * third + 6 * square * second + n * square * square,
     )

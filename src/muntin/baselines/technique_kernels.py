@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_ranges(values: Any, begin: Any, end: Any) -> Any:
     """The sum of each range [begin, end) of the values: one combine for each of its members."""
     totals = np.zeros(len(begin), np.int64)

@@ -60,7 +60,11 @@ def edges_per_unit(found: list[Progression]) -> float:
     >>> edges_per_unit([(0, 2), (0, 3)])
     0.6666666666666666
     """
-    fused = fuse(found)
+    return _density(tuple(fuse(found)))
+
+
+@lru_cache(maxsize=32)
+def _density(fused: tuple[Progression, ...]) -> float:
     density = sum(1 / period for _, period in fused)
     if len(fused) < 2:
         return float(density)

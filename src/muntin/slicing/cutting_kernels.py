@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.slicing.sorting_kernels import gallop
 
 Ints = npt.NDArray[np.int64]
@@ -15,7 +15,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 MOST = np.int64(2**63 - 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extent(time: Ints) -> tuple[int, int, bool]:
     """Smallest and largest time, and whether the times never go back."""
     low = high = time[0]
@@ -28,7 +28,7 @@ def extent(time: Ints) -> tuple[int, int, bool]:
     return low, high, ordered
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def all_equal(ids: Ints) -> bool:
     """Whether all keys are the same."""
     first = ids[0]
@@ -38,7 +38,7 @@ def all_equal(ids: Ints) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def lookup_table(edges: Ints, low: int, shift: int, size: int) -> Ints:
     """For each bucket of 2**shift time units from `low`: how many edges lie at or before its start."""
     table = np.empty(size, np.int64)
@@ -51,7 +51,7 @@ def lookup_table(edges: Ints, low: int, shift: int, size: int) -> Ints:
     return table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def assign(
     time: Ints,
     ids: Ints | None,
@@ -86,7 +86,7 @@ def assign(
         n[g] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
     """A sum of hashes of the tuples of each run: equal for equal contents, whatever else happened."""
     for g in range(mark.shape[0]):
@@ -98,7 +98,7 @@ def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
         mark[g] = np.int64(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
     """Begins of slices of one key's tuples in order: only the next edge counts, as in [scotty Alg. 1]."""
     count = 0
@@ -116,7 +116,7 @@ def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begins: Ints) -> int:
     """Begins of the slices of tuples in (key, time) order: at each key, edge, session gap or forced cut."""
     n = edges.shape[0]
@@ -144,12 +144,11 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begi
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int) -> Ints:
-    """All members of the arithmetic progressions in [low, high] and one beyond on each side, sorted.
+    """All members of the arithmetic progressions in [low, high] and one beyond on each side.
 
-    Each is listed once, also where progressions meet. [scotty Alg. 2] `most` bounds their number
-    inside.
+    One progression after the other. [scotty Alg. 2] `most` bounds their number inside.
     """
     edges = np.empty(most + 2 * offset.shape[0], np.int64)
     count = 0
@@ -161,11 +160,14 @@ def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int
             at += period[p]
         edges[count] = at
         count += 1
-    if offset.shape[0] == 1:
-        return edges[:count]
-    ordered = np.sort(edges[:count])
-    kept = 1
-    for i in range(1, count):
+    return edges[:count]
+
+
+@compiled
+def once_each(ordered: Ints) -> Ints:
+    """The distinct values of a sorted column, in its own memory."""
+    kept = min(1, ordered.shape[0])
+    for i in range(1, ordered.shape[0]):
         if ordered[i] != ordered[kept - 1]:
             ordered[kept] = ordered[i]
             kept += 1

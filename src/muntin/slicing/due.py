@@ -25,8 +25,8 @@ def is_foreseeable(operator: SlicingOperator) -> bool:
     empty windows known, or change what was shown early.
     """
     live = operator.live
-    empty = any(getattr(query.window, "emit_empty", False) for query in live.free)
-    return operator.binding is not None and not live.driven and not empty and operator.spec.early is None
+    told = operator.binding is not None and operator.spec.early is None
+    return told and not live.driven and not live.spanned
 
 
 def next_due(operator: SlicingOperator) -> int:

@@ -33,6 +33,7 @@ from muntin.slicing.registry import (
 )
 from muntin.timeline import INF, NEG_INF
 from muntin.windows import Landmark
+from muntin.windows.base import ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
 
@@ -113,7 +114,7 @@ class WindowManager:
                 for number, mine in listing.by_query():
                     query = slices.live.queries[number]
                     # Of a query that emits empty windows the complete ones come below, with those.
-                    if upto == INF or query not in slices.live.spanned:
+                    if upto == INF or not query.emits_empty:
                         result += self._reconcile(query, mine, None, early=True)
         for query in slices.live.spanned:
             result += self._emit_spanned(query, slices.watermark)
@@ -136,7 +137,7 @@ class WindowManager:
             result += _first_time(listing.take(is_plain))
             for number, mine in listing.take(~is_plain).by_query():
                 query = slices.live.queries[number]
-                if query not in slices.live.spanned:
+                if not query.emits_empty:
                     result += self._reconcile(query, mine, None)
         for query in slices.live.spanned:
             result += self._emit_spanned(query, before)
@@ -157,7 +158,7 @@ class WindowManager:
                 query = slices.live.queries[number]
                 if self._is_plain(query):
                     result.append(self._revise(query, mine))
-                elif query not in slices.live.spanned:
+                elif not query.emits_empty:
                     result += self._reconcile(query, mine, None)
         return result
 
@@ -267,11 +268,12 @@ class WindowManager:
         """Whether every emitted window of the query is registered."""
         if self.early:
             return True
-        driven = query not in self.slices.live.free
-        return self.slices.lateness > 0 and (driven or query in self.slices.live.spanned)
+        return self.slices.lateness > 0 and (
+            not isinstance(query.window, ContextFreeWindow) or query.emits_empty
+        )
 
     def _is_plain(self, query: LiveQuery) -> bool:
-        return not self._remembers(query) and query not in self.slices.live.spanned
+        return not self._remembers(query) and not query.emits_empty
 
     def _plain_queries(self) -> npt.NDArray[np.bool_]:
         """Which queries, by number, are plain; looked up once for a set of queries."""

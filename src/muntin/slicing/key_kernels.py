@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled_kernels import compiled
 
 Ints = npt.NDArray[np.int64]
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def place(value: int, size: int) -> np.int64:
     """Where to look first, in a table whose size is a power of two."""
     mixed = np.uint64(value) * MIX
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill(known: Ints, absent: int, slots: Ints) -> None:
     """Enter the codes of all values but the null, which has the code `absent`."""
     for code in range(known.shape[0]):
@@ -29,7 +30,7 @@ def fill(known: Ints, absent: int, slots: Ints) -> None:
             slots[at] = code
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_codes(
     values: Ints, known: Ints, absent: int, slots: Ints, begin: int, codes: Ints, first: Ints
 ) -> tuple[int, int]:
@@ -64,7 +65,7 @@ def find_codes(
     return values.shape[0], added
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def share(ids: Ints, keys: int, p: int, n: int) -> tuple[Ints, Ints]:
     """Positions of the keys p, p + n, p + 2n, ..., and those keys numbered 0, 1, 2, ...
 

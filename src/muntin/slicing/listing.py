@@ -12,7 +12,7 @@ from muntin.slicing.closed import Closed, Past
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
 from muntin.timeline import INF, LIMIT
-from muntin.windows import Landmark, Periodic
+from muntin.windows import Landmark
 from muntin.windows.base import EARLIER, ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
@@ -47,7 +47,8 @@ class Listing:
 
     def take(self, index: Any) -> Listing:
         """The windows at these positions."""
-        cut = {c: getattr(self, c)[index] for c in ("query", "key", "start", "end", "due", "lo", "hi")}
+        cut = {c: getattr(self, c)[index] for c in ("query", "key", "start", "end", "lo", "hi")}
+        cut["due"] = cut["end"] if self.due is self.end else self.due[index]
         for name in ("low", "high", "ordinal"):
             column = getattr(self, name)
             cut[name] = None if column is None else column[index]
@@ -81,12 +82,10 @@ def list_free(
         return []
     offsets = table.offsets(keys)
     listings = [_periodic(live, table, offsets, after, upto, driver)] if live.periodic else []
-    for query in live.free:
-        if not isinstance(query.window, Periodic):
-            # Of endless windows those up to the newest tuple count, whatever row changed.
-            endless = isinstance(query.window, Landmark) and upto == INF
-            drives = None if endless else driver
-            listings.append(_explicit(live, query, table, offsets, newest, after, upto, drives))
+    for query, window in live.uneven:
+        # Of endless windows those up to the newest tuple count, whatever row changed.
+        drives = None if isinstance(window, Landmark) and upto == INF else driver
+        listings.append(_explicit(live, query, window, table, offsets, newest, after, upto, drives))
     return [listing for listing in listings if len(listing)]
 
 
@@ -120,6 +119,7 @@ def _periodic(
 def _explicit(
     live: LiveSet,
     query: LiveQuery,
+    window: ContextFreeWindow,
     table: SliceTable,
     offsets: Column,
     newest: int,
@@ -129,8 +129,6 @@ def _explicit(
 ) -> Listing:
     from muntin.slicing.listing_kernels import explicit_windows
 
-    window = query.window
-    assert isinstance(window, ContextFreeWindow)
     if driver is None:
         # The newest tuple may stand at the end of a folded slice, or belong to no key of this operator.
         times = np.unique(np.append(table.first, newest))

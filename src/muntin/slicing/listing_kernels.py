@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from muntin.slicing.sorting_kernels import gallop
+from muntin.compiled_kernels import compiled
+from muntin.slicing.sorting_kernels import gallop, seek
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put_window(out: Ints, m: int, query: int, key: int, start: int, end: int, lo: int, hi: int) -> None:
     """Write window number m, for which there is room."""
     out[0, m] = query
@@ -23,7 +23,7 @@ def put_window(out: Ints, m: int, query: int, key: int, start: int, end: int, lo
     out[5, m] = hi
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def periodic_windows(
     offsets: Ints,
     first: Ints,
@@ -68,9 +68,11 @@ def periodic_windows(
                     break
                 while k <= k_max:
                     start = k * step + base
-                    # Where windows do not overlap, the next one begins where the last one ended.
+                    # Where windows do not overlap, the next one begins where the last one ended, and
+                    # has about as many rows.
+                    rows = hi - lo if span <= step else 0
                     lo = gallop(first, hi if span <= step else lo, end, start)
-                    hi = gallop(first, max(hi, lo), end, start + span)
+                    hi = seek(first, max(hi, lo), lo + rows, end, start + span)
                     if count < out.shape[1]:
                         put_window(out, count, q, key, start, start + span, lo, hi)
                     count += 1
@@ -80,11 +82,12 @@ def periodic_windows(
                     break
                 i += 1
                 if not drivers and i < end and first[i] < (done + 1) * step + base:
-                    i = gallop(first, i, end, (done + 1) * step + base)
+                    # Windows that do not overlap are left behind as a whole.
+                    i = gallop(first, max(i, hi if span <= step else lo), end, (done + 1) * step + base)
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def starts_before(length: Ints, slide: Ints, offset: Ints, oldest: int, final: int) -> Ints:
     """The starts in [oldest, final] of periodic windows that end after `final`."""
     low = np.empty(length.shape[0], np.int64)
@@ -104,7 +107,7 @@ def starts_before(length: Ints, slide: Ints, offset: Ints, oldest: int, final: i
     return starts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def explicit_windows(
     offsets: Ints, first: Ints, driver: Flags, drivers: bool, start: Ints, end: Ints, out: Ints
 ) -> int:
@@ -137,7 +140,7 @@ def explicit_windows(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sessions(rows: Ints, key: Ints, first: Ints, last: Ints, gap: int, since: int, out: Ints) -> int:
     """Sessions over the rows of a class: (key, first, last, lo, hi) with positions in `rows`."""
     count = 0
@@ -158,7 +161,7 @@ def sessions(rows: Ints, key: Ints, first: Ints, last: Ints, gap: int, since: in
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_ranges(offsets: Ints, rank: Ints, key: Ints, begin: Ints, end: Ints, lo: Ints, hi: Ints) -> None:
     """Positions of the rows that hold the ranks [begin, end) of a key."""
     for j in range(key.shape[0]):
@@ -169,7 +172,7 @@ def rank_ranges(offsets: Ints, rank: Ints, key: Ints, begin: Ints, end: Ints, lo
         hi[j] = low + np.searchsorted(ranks, end[j])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spanned_windows(
     start: Ints, end: Ints, least: Ints, done: Ints, last: Ints, shown: Ints, expired: int, out: Ints
 ) -> int:
@@ -192,7 +195,7 @@ def spanned_windows(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_ranges(
     rows: Ints, lo: Ints, hi: Ints, n: Ints, fresh: Ints, mark: Ints, o_n: Ints, o_fresh: Ints, o_mark: Ints
 ) -> None:
@@ -211,7 +214,7 @@ def sum_ranges(
         o_mark[j] = m
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark_pairs(offsets: Ints, rank: Ints, key: Ints, at: Ints, marks: Flags) -> None:
     """Mark the rows of a key that begin at these ranks."""
     for j in range(key.shape[0]):
@@ -220,7 +223,7 @@ def mark_pairs(offsets: Ints, rank: Ints, key: Ints, at: Ints, marks: Flags) -> 
                 marks[r] = True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rows_holding(old_key: Ints, old_rank: Ints, old_n: Ints, key: Ints, rank: Ints) -> Ints:
     """For (key, rank) in order: the old row, in the same order, that holds it; -1 if none does."""
     held = np.full(key.shape[0], -1, np.int64)

@@ -30,6 +30,11 @@ class LiveQuery:
     late: int = 0
     inputs: tuple[Expr, ...] = ()
 
+    @property
+    def emits_empty(self) -> bool:
+        """Whether its windows come out without tuples, too."""
+        return isinstance(self.window, ContextFreeWindow) and self.window.emit_empty
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -45,7 +50,7 @@ class Grid:
     offset: npt.NDArray[np.int64]
     since: npt.NDArray[np.int64]
     after: npt.NDArray[np.int64]
-    room: list[int] = field(default_factory=lambda: [1024])
+    room: list[int] = field(default_factory=lambda: [1 << 17])
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,12 @@ class LiveSet:
         return tuple(q for q in self.free if isinstance(q.window, Periodic))
 
     @cached_property
+    def uneven(self) -> tuple[tuple[LiveQuery, ContextFreeWindow], ...]:
+        """The other context-free ones: cumulate windows, calendars, landmarks, the user's own."""
+        windows = [(q, q.window) for q in self.free if not isinstance(q.window, Periodic)]
+        return tuple((q, w) for q, w in windows if isinstance(w, ContextFreeWindow))
+
+    @cached_property
     def grid(self) -> Grid:
         """The periodic queries as columns."""
         rows = [
@@ -78,7 +89,7 @@ class LiveSet:
     @cached_property
     def spanned(self) -> tuple[LiveQuery, ...]:
         """Those that emit empty windows."""
-        return tuple(q for q in self.free if isinstance(q.window, ContextFreeWindow) and q.window.emit_empty)
+        return tuple(q for q in self.free if q.emits_empty)
 
     @cached_property
     def unprompted(self) -> tuple[LiveQuery, ...]:
@@ -93,7 +104,7 @@ class LiveSet:
 
     def first_start(self, after: int) -> int:
         """The smallest start of any context-free window that ends after `after`."""
-        starts = [q.window.first_start(after) for q in self.free if not isinstance(q.window, Periodic)]  # type: ignore[attr-defined]
+        starts = [window.first_start(after) for _, window in self.uneven]
         if self.periodic:
             grid = self.grid
             if abs(after) >= LIMIT:

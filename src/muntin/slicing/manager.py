@@ -19,7 +19,6 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
 from muntin.timeline import INF, LIMIT, NEG_INF
-from muntin.windows import Periodic
 from muntin.windows.base import ContextFreeWindow, Window
 
 Column = npt.NDArray[np.int64]
@@ -271,12 +270,10 @@ class SliceManager:
 
             grid = self.live.grid
             parts.append(starts_before(grid.length, grid.slide, grid.offset, oldest, final))
-        for query in self.live.free:
-            window = query.window
-            if isinstance(window, ContextFreeWindow) and not isinstance(window, Periodic):
-                low = max(window.first_start(final), oldest)
-                if low <= final < INF:
-                    parts.append(window.starts(low, final))
+        for _, window in self.live.uneven:
+            low = max(window.first_start(final), oldest)
+            if low <= final < INF:
+                parts.append(window.starts(low, final))
         return np.unique(np.concatenate([p for p in parts if len(p)] or [NO_TIMES]))
 
     # Queries that come and go. ---------------------------------------------------------------------

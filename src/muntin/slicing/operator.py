@@ -92,7 +92,8 @@ class SlicingOperator:
 
     def _store(self, live: LiveSet, binding: Binding) -> Combiner:
         """How slices are combined, as the plan for these queries says."""
-        spec = replace(self.spec, windows=tuple((q.name, q.window) for q in live.queries))
+        windows = tuple((q.name, q.window) for q in live.queries)
+        spec = self.spec if windows == self.spec.windows else replace(self.spec, windows=windows)
         return combiner(make_plan(spec, self.in_order, self.forced_store, binding.partials.bound))
 
     def _read_inputs(self, live: LiveSet, binding: Binding) -> None:

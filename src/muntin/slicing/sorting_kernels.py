@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled_kernels import compiled
 
 Ints = npt.NDArray[np.int64]
 
@@ -12,7 +13,7 @@ BITS = 11
 """Bits sorted by in one pass: as many counters as a first-level cache holds."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gallop(values: Ints, at: int, end: int, bound: int) -> int:
     """First position from `at` on whose value is >= bound, found in steps that double."""
     step = 1
@@ -31,7 +32,30 @@ def gallop(values: Ints, at: int, end: int, bound: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def seek(values: Ints, at: int, guess: int, end: int, bound: int) -> int:
+    """As `gallop`, but from a position near which the value is likely to lie."""
+    guess = max(at, min(guess, end - 1))
+    if guess >= end or values[guess] < bound:
+        return int(gallop(values, guess, end, bound))
+    step = 1
+    high = guess
+    low = guess - 1
+    while low >= at and values[low] >= bound:
+        high = low
+        low -= step
+        step *= 2
+    low = max(low + 1, at)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
+@compiled
 def sort_by(column: Ints, order: Ints) -> Ints:
     """`order` sorted by the column, ties left as they are: a radix sort, smallest digits first.
 
@@ -72,7 +96,7 @@ def sort_by(column: Ints, order: Ints) -> Ints:
     return order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
     """The order of windows by end, start, query and key.
 
@@ -88,7 +112,7 @@ def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
     return sort_by(end, sort_by(start, sort_by(query, sort_by(key, order))))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
     """As `sort_windows`, for runs from one bound to the next of which each is sorted already."""
     order = np.empty(end.shape[0], np.int64)
@@ -106,7 +130,7 @@ def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints) 
     return order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _before(p: int, q: int, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
     if end[p] != end[q]:
         return bool(end[p] < end[q])
@@ -117,7 +141,7 @@ def _before(p: int, q: int, end: Ints, start: Ints, query: Ints, key: Ints) -> b
     return bool(key[p] < key[q])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
     for i in range(1, order.shape[0]):
         if _before(order[i], order[i - 1], end, start, query, key):
@@ -125,7 +149,7 @@ def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bo
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ties_in_turn(order: Ints, ids: Ints, time: Ints, seq: Ints) -> bool:
     """Whether tuples of one key and time stand in order of arrival."""
     for i in range(1, order.shape[0]):

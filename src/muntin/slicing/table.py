@@ -131,34 +131,37 @@ def merge(
     Rows of one slice combine (update), rows whose session gap closed fuse (merge), and a row in a
     gap stays a row of its own: the paper's split, without recomputing anything. [scotty §6.2]
     """
-    from muntin.slicing.table_kernels import fuse_runs, merge_order, untouched
+    from muntin.slicing.table_kernels import fuse_runs, merge_order, undisturbed, untouched
 
     if not len(new):
         return table, 0
-    if not len(table) and len(new) == 1:
+    # Rows at the front that lie before all new ones stay as they are, and so do new ones behind all others.
+    upto = undisturbed(table.fixed, new.fixed, new.level, edges)
+    if upto == 0:
         return new, 0
-    # Rows at the front that lie before all new ones stay as they are.
     keep = untouched(table.fixed, new.fixed)
-    both = _concat(table, keep, len(table), new, partials)
+    both = _joined([(table, keep, len(table)), (new, 0, upto)], partials)
     old = len(table) - keep
-    rows = merge_order(both.key[:old], both.first[:old], new.key, new.first)
+    rows = merge_order(both.key[:old], both.first[:old], new.key[:upto], new.first[:upto])
     lo, hi = np.empty((2, len(rows)), dtype=np.int64)
     count = fuse_runs(rows, old, both.fixed, both.level, edges, gap, lo, hi)
     merged = combine_runs(both, rows, lo[:count], hi[:count], partials)
-    return _concat(table, 0, keep, merged, partials), len(rows) - count
+    parts = [(table, 0, keep), (merged, 0, len(merged)), (new, upto, len(new))]
+    return _joined(parts, partials), len(rows) - count
 
 
-def _concat(table: SliceTable, low: int, high: int, new: SliceTable, partials: PartialSet) -> SliceTable:
-    """The rows of the table from `low` to `high`, and then the new ones."""
-    if low == high:
-        return new
-    if high - low == len(table):
-        states = table.states
-    else:
-        states = partials.cut(table.states, low, high)
+def _joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:
+    """The rows from one position to another of some tables, one after the other."""
+    parts = [part for part in parts if part[1] < part[2]]
+    if len(parts) == 1 and parts[0][2] - parts[0][1] == len(parts[0][0]):
+        return parts[0][0]
+    states = [
+        table.states if high - low == len(table) else partials.cut(table.states, low, high)
+        for table, low, high in parts
+    ]
     return SliceTable(
-        np.concatenate((table.fixed[:, low:high], new.fixed), axis=1),
-        np.concatenate((table.fresh[low:high], new.fresh)),
-        np.concatenate((table.level[low:high], new.level)),
-        partials.concat([states, new.states]),
+        np.concatenate([table.fixed[:, low:high] for table, low, high in parts], axis=1),
+        np.concatenate([table.fresh[low:high] for table, low, high in parts]),
+        np.concatenate([table.level[low:high] for table, low, high in parts]),
+        partials.concat(states),
     )

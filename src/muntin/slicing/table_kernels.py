@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled_kernels import compiled
+from muntin.slicing.sorting_kernels import gallop
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints) -> Ints:
     """Order of the rows of two sorted tables as one; rows of the second count from len(first) on."""
     na = a_key.shape[0]
@@ -33,7 +35,7 @@ def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints) -> Ints:
     return rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def untouched(fixed: Ints, new: Ints) -> int:
     """How many rows at the front lie before all new ones, and are no neighbour of the first of them."""
     low = np.searchsorted(fixed[0], new[0, 0])
@@ -41,7 +43,31 @@ def untouched(fixed: Ints, new: Ints) -> int:
     return int(max(0, low + np.searchsorted(fixed[1, low:high], new[1, 0]) - 1))
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def undisturbed(fixed: Ints, new: Ints, level: Ints, edges: Ints) -> int:
+    """From which new row on each lies behind all old ones, and in another slice than the one before it."""
+    key, first, rank = new[0], new[1], new[5]
+    upto = 0
+    old = fixed.shape[1] - 1
+    if old >= 0:
+        low = np.searchsorted(key, fixed[0, old])
+        high = np.searchsorted(key, fixed[0, old], side="right")
+        # The first one behind the old rows is their neighbour.
+        upto = min(low + np.searchsorted(first[low:high], fixed[1, old], side="right") + 1, key.shape[0])
+    begin = max(upto, 1)
+    cell = int(np.searchsorted(edges, first[begin - 1], side="right"))
+    for r in range(begin, key.shape[0]):
+        if key[r] != key[r - 1]:
+            cell = int(np.searchsorted(edges, first[r], side="right"))
+            continue
+        here = gallop(edges, cell, edges.shape[0], first[r] + 1)
+        if here == cell and level[r] == level[r - 1] and rank[r] < 0 and rank[r - 1] < 0:
+            upto = r + 1
+        cell = here
+    return int(upto)
+
+
+@compiled
 def fuse_runs(
     rows: Ints, old: int, fixed: Ints, level: Ints, edges: Ints, gap: int, lo: Ints, hi: Ints
 ) -> int:
@@ -55,12 +81,12 @@ def fuse_runs(
     out = -1
     reach = np.int64(0)
     previous = np.int64(-1)
-    cell = np.int64(0)
+    cell = 0
     for o in range(rows.shape[0]):
         r = rows[o]
         joined = False
         if previous >= 0 and key[r] == key[previous] and (r >= old or previous >= old):
-            here = np.searchsorted(edges, first[r], side="right")
+            here = gallop(edges, cell, edges.shape[0], first[r] + 1)
             if (
                 rank[r] < 0
                 and rank[previous] < 0
@@ -71,7 +97,7 @@ def fuse_runs(
                 joined = True
             cell = here
         elif previous < 0 or r >= old or (o + 1 < rows.shape[0] and rows[o + 1] >= old):
-            cell = np.searchsorted(edges, first[r], side="right")
+            cell = int(np.searchsorted(edges, first[r], side="right"))
         if joined:
             hi[out] = o + 1
             reach = max(reach, last[r])
@@ -84,7 +110,7 @@ def fuse_runs(
     return out + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reduce_rows(
     rows: Ints,
     lo: Ints,
@@ -111,7 +137,7 @@ def reduce_rows(
         o_fixed[1, j], o_fixed[2, j], o_fixed[3, j], o_fixed[4, j], o_fresh[j] = first, last, n, mark, u
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def needed_runs(
     key: Ints,
     first: Ints,
@@ -154,7 +180,7 @@ def needed_runs(
     return out + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def key_offsets(key: Ints, keys: int) -> Ints:
     """Where each key's rows begin: rows of key k are offsets[k]:offsets[k+1]."""
     offsets = np.zeros(keys + 1, np.int64)
@@ -165,7 +191,7 @@ def key_offsets(key: Ints, keys: int) -> Ints:
     return offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ends_until(time: Ints, offsets: Ints, upto: int) -> Ints:
     """Per key: the position behind its last row with a time of at most `upto`; its times are sorted."""
     ends = np.empty(offsets.shape[0] - 1, np.int64)
@@ -175,7 +201,7 @@ def ends_until(time: Ints, offsets: Ints, upto: int) -> Ints:
     return ends
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def align_ranks(key: Ints, rank: Ints, target: Ints, reached: Ints, keys: int) -> Ints:
     """Per key: the largest begin of a ranked row up to target; `reached` where target is there."""
     aligned = np.zeros(keys, np.int64)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import EARLIER, Ints
 from muntin.windows.row_kernels import put_pair, put_row, room, roomier
@@ -12,7 +12,7 @@ from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 BASE, SEEN, LAST = range(3)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_windows(
     offsets: Ints,
     time: Ints,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Flags, Numbers
@@ -22,7 +22,7 @@ COUNT, SUM, MIN, MAX = range(4)
 BEGIN, START, LAST, SEEN, LOW, POSITION, KNOWN, REFERENCE, LOST = range(9)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drift_actions(
     offsets: Ints, values: Numbers, valid: Flags, by: Any, contexts: Ints, raw: Numbers
 ) -> Actions:
@@ -42,7 +42,7 @@ def drift_actions(
     return actions
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def limit_actions(
     offsets: Ints,
     values: Numbers,
@@ -97,7 +97,7 @@ def limit_actions(
     return actions, -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def framed(
     offsets: Ints,
     time: Ints,

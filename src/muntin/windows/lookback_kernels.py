@@ -7,8 +7,8 @@ context says which of them were seen already.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.windows.base import Ints
 from muntin.windows.row_kernels import put_row, room, roomier
 
@@ -16,7 +16,7 @@ BASE, PLACE, SEEN = range(3)
 """First rank of the key (-1: none yet), next edge or last begin, ranks seen."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def last_windows(
     offsets: Ints,
     time: Ints,
@@ -60,7 +60,7 @@ def last_windows(
     return rows[:, :m]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def slides_by_tuple(
     offsets: Ints,
     time: Ints,

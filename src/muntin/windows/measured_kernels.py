@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import EARLIER, Ints
 from muntin.windows.columns import Numbers
@@ -19,7 +19,7 @@ BEGIN, START, LAST, LOW = range(2, 6)
 STEP = 5
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def positions(offsets: Ints, measure: Numbers, contexts: Ints, raw: Numbers) -> Numbers:
     """Where each tuple stands: the largest value so far, also of earlier calls."""
     out = np.empty_like(measure)
@@ -33,7 +33,7 @@ def positions(offsets: Ints, measure: Numbers, contexts: Ints, raw: Numbers) -> 
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grid_numbers(at: Numbers, length: int, slide: int, offset: int, scale: int) -> tuple[Ints, Ints]:
     """First and last number k of the windows [lo(k), hi(k)) that contain each position.
 
@@ -58,7 +58,7 @@ def grid_numbers(at: Numbers, length: int, slide: int, offset: int, scale: int) 
     return first, last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measured_windows(
     offsets: Ints,
     time: Ints,
@@ -114,7 +114,7 @@ def measured_windows(
     return rows[:, :m], opened[:, :p]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measured_cumulations(
     offsets: Ints,
     time: Ints,
@@ -168,7 +168,7 @@ def measured_cumulations(
     return rows[:, :m], opened[:, :p]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measured_sessions(
     offsets: Ints,
     time: Ints,

@@ -11,20 +11,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room(offsets: Ints) -> int:
     """Room for a first guess at the number of windows."""
     return int(64 + offsets.shape[0] + offsets[-1] // 16)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def roomier(rows: Numbers) -> Numbers:
     """The same columns with twice the room."""
     more = np.empty((rows.shape[0], 2 * rows.shape[1]), rows.dtype)
@@ -33,7 +33,7 @@ def roomier(rows: Numbers) -> Numbers:
     return more
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put_row(rows: Ints, m: int, segment: int, begin: int, end: int, start: int, stop: int, due: int) -> None:
     """Write window number m, for which there is room."""
     rows[0, m] = segment
@@ -44,14 +44,14 @@ def put_row(rows: Ints, m: int, segment: int, begin: int, end: int, start: int, 
     rows[5, m] = due
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put_pair(pairs: Numbers, m: int, first: Any, second: Any) -> None:
     """Write pair number m, for which there is room: a begin left open, or two edges on a measure."""
     pairs[0, m] = first
     pairs[1, m] = second
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def merged_edges(segment: Ints, begin: Ints, end: Ints, opened: Ints) -> Ints:
     """Sorted, distinct (segment, rank) of the begins and ends of windows and of `opened`.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from muntin.compiled_kernels import compiled
 from muntin.windows.base import Ints
 from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 
 BEGIN, FIRST, LAST, SEEN = range(4)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def capped_sessions(
     offsets: Ints,
     time: Ints,

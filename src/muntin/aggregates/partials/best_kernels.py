@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.partials.selection_kernels import better
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_of_rows(
     offsets: Ints,
     index: Ints,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_bins(values: Floats, valid: Bools | None, group: Ints, edges: Floats, out: Ints) -> None:
     """Count each value in its group and bin `edges[k] <= value < edges[k + 1]`; none outside, and no NaN."""
     last = edges.size - 1
@@ -29,7 +29,7 @@ def count_bins(values: Floats, valid: Bools | None, group: Ints, edges: Floats, 
         out[group[i], a] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_bin_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> None:
     """Sum of a range of rows, for each output row."""
     for j in range(lo.size):
@@ -41,7 +41,7 @@ def add_bin_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) 
                 out[j, k] += state[r, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _finite(values: Floats, a: int, b: int) -> tuple[int, int]:
     """The part of the sorted values a:b without infinities and NaN."""
     while a < b and not np.isfinite(values[a]):
@@ -51,7 +51,7 @@ def _finite(values: Floats, a: int, b: int) -> tuple[int, int]:
     return a, b
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count_piece(values: Floats, upto: Ints, first: int, a: int, b: int, edges: Floats, out: Ints) -> None:
     """Count the values a:b of a run that begins at `first`, by binary search for each edge."""
     before = upto[a - 1] if a > first else 0
@@ -72,7 +72,7 @@ def _count_piece(values: Floats, upto: Ints, first: int, a: int, b: int, edges: 
             a = c
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def equal_bins(
     offsets: Ints, values: Floats, upto: Ints, rows: Ints | None, lo: Ints, hi: Ints, bins: int
 ) -> tuple[Floats, Ints]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _join(p: int, q: int, code: int) -> int:
     if code == 0:
         return p & q
@@ -16,7 +15,7 @@ def _join(p: int, q: int, code: int) -> int:
     return p ^ q
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bit_runs(
     values: Ints, valid: Bools | None, begin: Ints, end: Ints, group: Ints, code: int, out: Ints
 ) -> None:
@@ -34,7 +33,7 @@ def bit_runs(
         out[group[r]] = found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bit_scatter(values: Ints, valid: Bools | None, group: Ints, code: int, out: Ints) -> None:
     """Join integers into their groups."""
     for i in range(group.size):
@@ -46,7 +45,7 @@ def bit_scatter(values: Ints, valid: Bools | None, group: Ints, code: int, out: 
         out[g] = _join(out[g], values[i], code)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bit_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, code: int, out: Ints) -> None:
     """Join a range of rows, for each output row."""
     for j in range(lo.size):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
+from muntin.compiled_kernels import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: multiplied by it, neighbours end up far apart."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _slot(key: int, bits: int) -> np.int64:
     # Signed again: Numba makes a float of a mixture of signed and unsigned integers.
     return np.int64((np.uint64(key) * _GOLDEN) >> np.uint64(64 - bits))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _enlarged(table: Ints, bits: int) -> Ints:
     """The same entries in a table of 2**bits slots."""
     more = np.zeros((1 << bits, 2), np.int64)
@@ -32,7 +32,7 @@ def _enlarged(table: Ints, bits: int) -> Ints:
     return more
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def number_equal(keys: Ints) -> tuple[Ints, int]:
     """Numbers from 0, by first occurrence, that are equal where the keys are, and how many there are."""
     bits = 10

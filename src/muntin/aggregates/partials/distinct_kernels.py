@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _enter(
     item: int, codes: Ints, counts: Ints, start: int, k: int, found: Ints, index: Ints, summed: Ints
 ) -> int:
@@ -23,7 +23,7 @@ def _enter(
     return k + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_of_each(
     offsets: Ints, codes: Ints, size: int, counts: Ints, repeating: Bools | None
 ) -> tuple[Ints, Ints, Ints]:
@@ -50,7 +50,7 @@ def first_of_each(
     return starts, index[:k].copy(), summed[:k].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_in_ranges(
     offsets: Ints, codes: Ints, size: int, counts: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints, Ints]:
@@ -78,7 +78,7 @@ def first_in_ranges(
     return starts, index[:k], summed[:k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def most_frequent(offsets: Ints, counts: Ints) -> Ints:
     """The place of the largest count of each row, the first of several; -1 for an empty row."""
     out = np.full(offsets.size - 1, -1, np.int64)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extreme_runs(
     keys: Ints, valid: Bools | None, begin: Ints, end: Ints, group: Ints, largest: bool, out: Ints
 ) -> None:
@@ -33,7 +32,7 @@ def extreme_runs(
         out[group[r]] = found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extreme_scatter(keys: Ints, valid: Bools | None, group: Ints, largest: bool, out: Ints) -> None:
     """The smallest or largest key of each group."""
     for i in range(group.size):
@@ -48,7 +47,7 @@ def extreme_scatter(keys: Ints, valid: Bools | None, group: Ints, largest: bool,
             out[g] = min(out[g], keys[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extreme_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, largest: bool, out: Ints) -> None:
     """The smallest or largest key of a range of rows, for each output row."""
     for j in range(lo.size):
@@ -67,7 +66,7 @@ def extreme_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, largest: bo
 # How often the extreme occurs; `best` are the extremes of the groups.
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def equal_runs(
     keys: Ints, valid: Bools | None, begin: Ints, end: Ints, group: Ints, best: Ints, out: Ints
 ) -> None:
@@ -86,7 +85,7 @@ def equal_runs(
         out[group[r]] += count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def equal_scatter(keys: Ints, valid: Bools | None, group: Ints, best: Ints, out: Ints) -> None:
     """Add how often the extreme of each group occurs."""
     for i in range(group.size):
@@ -98,7 +97,7 @@ def equal_scatter(keys: Ints, valid: Bools | None, group: Ints, best: Ints, out:
         out[g] += keys[i] == best[g]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def equal_rows(
     state: Ints, before: Ints, after: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints
 ) -> None:

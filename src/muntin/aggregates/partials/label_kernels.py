@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def number_cells(group: Ints, code: Ints, size: int, n: int) -> tuple[Ints, Ints, Ints]:
     """Number the pairs of a group (0 to n - 1) and a label (code 0 to size - 1) that occur, by group.
 

@@ -7,15 +7,15 @@ last in [0, 2**32). Sums therefore never wrap, in whatever order and grouping th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.compiled_kernels import compiled
 
 _LIMB = 32
 _MASK = 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def limbs_runs(values: Ints, valid: Bools | None, begin: Ints, end: Ints, group: Ints, out: Ints) -> None:
     """Add the integers of each run to its group's two limbs."""
     for r in range(begin.size):
@@ -36,7 +36,7 @@ def limbs_runs(values: Ints, valid: Bools | None, begin: Ints, end: Ints, group:
         out[group[r], 1] += high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def limbs_scatter(values: Ints, valid: Bools | None, group: Ints, out: Ints) -> None:
     """Add integers to their groups' two limbs."""
     for i in range(group.size):
@@ -49,7 +49,7 @@ def limbs_scatter(values: Ints, valid: Bools | None, group: Ints, out: Ints) -> 
         out[g, 1] += values[i] >> _LIMB
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wide_scatter(words: Ints, valid: Bools | None, group: Ints, out: Ints) -> None:
     """Add 128-bit integers, given as two words, to their groups' four limbs."""
     for i in range(group.size):
@@ -66,7 +66,7 @@ def wide_scatter(words: Ints, valid: Bools | None, group: Ints, out: Ints) -> No
         out[g, 3] += high >> _LIMB
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def carry(out: Ints) -> None:
     """Carry between the limbs of each row."""
     for j in range(out.shape[0]):
@@ -75,7 +75,7 @@ def carry(out: Ints) -> None:
             out[j, k] &= _MASK
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_limb_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> bool:
     """Sum of a range of rows with carried limbs; False if one does not fit."""
     width = state.shape[1]
@@ -101,7 +101,7 @@ def add_limb_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints)
     return fits
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def divide_limb_rows(state: Ints, divisor: Ints, factor: int, out: Ints) -> bool:
     """(row * factor / divisor), rounded half up, as two words; False if one does not fit.
 
@@ -146,7 +146,7 @@ def divide_limb_rows(state: Ints, divisor: Ints, factor: int, out: Ints) -> bool
     return fits
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def split_means(state: Ints, count: Ints, base: Ints, rest: Floats) -> None:
     """Row by row the mean of a sum in limbs: its floor (modulo 2**64), and what is left of it.
 

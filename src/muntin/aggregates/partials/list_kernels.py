@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def arrange(group: Ints, valid: Bools | None, n: int) -> tuple[Ints, Ints]:
     """Offsets of n groups, and the places of their valid tuples, in the order of the batch."""
     offsets = np.zeros(n + 1, np.int64)
@@ -27,7 +27,7 @@ def arrange(group: Ints, valid: Bools | None, n: int) -> tuple[Ints, Ints]:
     return offsets, index
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gather(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     """Offsets of the joined rows of each range, and the places of their items, row after row."""
     joined = np.zeros(lo.size + 1, np.int64)

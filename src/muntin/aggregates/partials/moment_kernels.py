@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.compiled_kernels import compiled
 
 _LANES = 32
 _HALF = 32
@@ -23,7 +23,7 @@ _LIMB = 4294967296.0
 Numbers = npt.NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _apart(x: Any, base: Any, exact: bool | None) -> float:
     """x - base with a single rounding; the difference of two integers may need 65 bits."""
     if exact is None:
@@ -31,7 +31,7 @@ def _apart(x: Any, base: Any, exact: bool | None) -> float:
     return float(((x >> _HALF) - (base >> _HALF)) * _LIMB + ((x & _MASK) - (base & _MASK)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _power(d: float, third: bool | None, fourth: bool | None) -> float:
     square = d * d
     if fourth is not None:
@@ -41,7 +41,7 @@ def _power(d: float, third: bool | None, fourth: bool | None) -> float:
     return square
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def power_runs(
     values: Numbers,
     exact: bool | None,
@@ -84,7 +84,7 @@ def power_runs(
         out[group[r]] += total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def power_scatter(
     values: Numbers,
     exact: bool | None,
@@ -106,7 +106,7 @@ def power_scatter(
         out[g] += _power(_apart(values[i], base[g], exact) - rest[g], third, fourth)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def power_rows(
     state: Floats,
     second: Floats | None,
@@ -145,7 +145,7 @@ def power_rows(
         out[j] = total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def product_runs(
     x: Numbers,
     x_exact: bool | None,
@@ -188,7 +188,7 @@ def product_runs(
                 out[g, w] += lanes[w, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def product_scatter(
     x: Numbers,
     x_exact: bool | None,
@@ -213,7 +213,7 @@ def product_scatter(
         out[g, 2] += dy * dy
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def product_rows(
     state: Floats,
     x_exact: bool | None,

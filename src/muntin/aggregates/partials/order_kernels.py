@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Ints
 from muntin.aggregates.partials.list_kernels import gather
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _before(time: Ints, seq: Ints, p: int, q: int) -> bool:
     return bool(time[p] < time[q] or (time[p] == time[q] and seq[p] < seq[q]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints) -> None:
     """Merge the sorted places a:b and b:c of the row into the same places."""
     i = a
@@ -28,7 +28,7 @@ def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints)
             j += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set_late_apart(row: Ints, time: Ints, seq: Ints, buffer: Ints) -> int:
     """Move items that come behind a later one to the end of the row; how many are in order."""
     kept = 0
@@ -45,7 +45,7 @@ def _set_late_apart(row: Ints, time: Ints, seq: Ints, buffer: Ints) -> int:
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge_runs(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
     """Sort a row in place by merging its runs, pair by pair."""
     runs = 0
@@ -67,7 +67,7 @@ def _merge_runs(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) ->
         runs = merged
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
     """Sort the items of a row by (time, seq), in place.
 
@@ -80,7 +80,7 @@ def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> N
         row[:] = buffer[: row.size]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _longest(offsets: Ints) -> int:
     longest = 0
     for j in range(offsets.size - 1):
@@ -88,7 +88,7 @@ def _longest(offsets: Ints) -> int:
     return longest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
     """Sort the items of each row by (time, seq), in place."""
     longest = _longest(offsets)
@@ -98,7 +98,7 @@ def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
         _sort_row(index[offsets[j] : offsets[j + 1]], time, seq, starts, buffer)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def join_in_order(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
@@ -131,7 +131,7 @@ def join_in_order(
     return joined, index
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spans(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[bool, Ints, Ints, Ints]:
@@ -170,7 +170,7 @@ def spans(
     return True, joined, begin[:k], end[:k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def subtract(
     offsets: Ints, time: Ints, seq: Ints, part_offsets: Ints, part_time: Ints, part_seq: Ints
 ) -> tuple[Ints, Ints]:
@@ -190,7 +190,7 @@ def subtract(
     return left, index[:k].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def overlap_rows(
     extent: Ints, count: Ints, rows: Ints | None, lo: Ints, hi: Ints, counts: Ints, overlapping: Bools
 ) -> None:
@@ -212,6 +212,6 @@ def overlap_rows(
             counts[j] += count[r]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _earlier(place: Ints, than: Ints) -> bool:
     return bool(place[0] < than[0] or (place[0] == than[0] and place[1] < than[1]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Floats, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _above(keys: Ints, a: int, b: int, key: int) -> int:
     """The first place in a:b whose key is larger."""
     while a < b:
@@ -20,7 +20,7 @@ def _above(keys: Ints, a: int, b: int, key: int) -> int:
     return a
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _narrow(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, cut: Ints, n: int, rank: int) -> None:
     """Shrink the candidates a:b of each of n runs to at most one each, among them the value of that rank.
 
@@ -47,7 +47,7 @@ def _narrow(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, cut: Ints, n:
                 a[s] = cut[s]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _among(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, n: int, rank: int) -> tuple[int, int]:
     """The key of that rank among at most one candidate of each run, and the number of values up to it."""
     seen = 0
@@ -71,7 +71,7 @@ def _among(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, n: int, rank: 
     return key, seen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def neighbours(
     offsets: Ints, keys: Ints, upto: Ints, rows: Ints | None, lo: Ints, hi: Ints, qs: Floats
 ) -> tuple[Ints, Ints, Floats, Ints]:

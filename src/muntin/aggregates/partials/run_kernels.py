@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_small(offsets: Ints, keys: Ints, limit: int) -> None:
     """Sort the rows of at most `limit` keys in place, by insertion; NumPy sorts the others faster."""
     for j in range(offsets.size - 1):
@@ -22,7 +22,7 @@ def sort_small(offsets: Ints, keys: Ints, limit: int) -> None:
                 keys[k] = key
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def compress(offsets: Ints, keys: Ints) -> tuple[Ints, Ints, Ints]:
     """Sorted rows with repetitions as offsets, distinct keys and the number of values up to each."""
     starts = np.zeros(offsets.size, np.int64)
@@ -41,7 +41,7 @@ def compress(offsets: Ints, keys: Ints) -> tuple[Ints, Ints, Ints]:
     return starts, distinct[:k].copy(), upto[:k].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge(
     keys: Ints,
     upto: Ints,
@@ -87,7 +87,7 @@ def _merge(
     return k
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge_all(
     begin: Ints, end: Ints, n: int, keys: Ints, upto: Ints, other_keys: Ints, other_upto: Ints
 ) -> tuple[Ints, Ints, int]:
@@ -112,7 +112,7 @@ def _merge_all(
     return keys, upto, end[0]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sizes(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[int, int, int]:
     """Keys of all ranges together, the most in a range beside its longest run, and the most rows in one."""
     buffered = 0
@@ -133,7 +133,7 @@ def _sizes(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[int, i
     return total, buffered, most
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge_range(
     begin: Ints,
     end: Ints,
@@ -174,7 +174,7 @@ def _merge_range(
     return _merge(keys, upto, a, b, rest_keys, rest_upto, 0, size, out_keys, out_upto, k)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def merge_rows(
     offsets: Ints, keys: Ints, upto: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints, Ints]:

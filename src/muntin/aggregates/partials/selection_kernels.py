@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def better(keys: Ints | None, time: Ints, seq: Ints, i: int, best: int, largest: bool, latest: bool) -> bool:
     """Whether tuple i is chosen before the best one so far."""
     if keys is not None:
@@ -19,7 +19,7 @@ def better(keys: Ints | None, time: Ints, seq: Ints, i: int, best: int, largest:
     return bool((seq[i] > seq[best]) == latest)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_scatter(
     keys: Ints | None,
     valid: Bools | None,
@@ -44,7 +44,7 @@ def choose_scatter(
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_rows(
     keys: Ints | None,
     time: Ints,

@@ -7,16 +7,16 @@ through slices, which cannot wrap around, so that LLVM may vectorise them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.compiled_kernels import compiled
 
 _LANES = 32
 _SPLIT = 2.0**27 + 1.0
 """Splits a float into halves whose products are exact."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_runs(valid: Bools, begin: Ints, end: Ints, group: Ints, out: Ints) -> None:
     """Add the number of valid tuples of each run to its group."""
     for r in range(begin.size):
@@ -26,7 +26,7 @@ def count_runs(valid: Bools, begin: Ints, end: Ints, group: Ints, out: Ints) -> 
         out[group[r]] += count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_scatter(valid: Bools, group: Ints, out: Ints) -> None:
     """Add the number of valid tuples to their groups."""
     for i in range(group.size):
@@ -34,7 +34,7 @@ def count_scatter(valid: Bools, group: Ints, out: Ints) -> None:
             out[group[i]] += valid[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> None:
     """Sum of a range of rows, for each output row."""
     for j in range(lo.size):
@@ -51,7 +51,7 @@ def add_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> N
 # Of floats: the sum and the sum of what rounding lost.
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b and its rounding error, exactly (Knuth)."""
     s = a + b
@@ -59,7 +59,7 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     return s, (a - (s - z)) + (b - z)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def float_runs(values: Floats, valid: Bools | None, begin: Ints, end: Ints, group: Ints, out: Floats) -> None:
     """Add the floats of each run to its group; many lanes, so that additions do not wait."""
     sums = np.empty(_LANES)
@@ -100,7 +100,7 @@ def float_runs(values: Floats, valid: Bools | None, begin: Ints, end: Ints, grou
         out[group[r], 1] = error
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def float_scatter(values: Floats, valid: Bools | None, group: Ints, out: Floats) -> None:
     """Add floats to their groups."""
     for i in range(group.size):
@@ -114,7 +114,7 @@ def float_scatter(values: Floats, valid: Bools | None, group: Ints, out: Floats)
         out[g, 1] += e
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Floats) -> None:
     """Sum of a range of rows, for each output row."""
     for j in range(lo.size):
@@ -130,7 +130,7 @@ def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Fl
         out[j, 1] = error
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _product_error(a: float, b: float, product: float) -> float:
     """What rounding added to a * b, exactly (Dekker)."""
     a_high = a * _SPLIT - (a * _SPLIT - a)
@@ -140,7 +140,7 @@ def _product_error(a: float, b: float, product: float) -> float:
     return ((product - a_high * b_high) - a_low * b_high - a_high * b_low) - a_low * b_low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def split_float_means(state: Floats, count: Ints, base: Floats, rest: Floats) -> None:
     """Row by row the mean as a float, and what rounding took from it."""
     for j in range(count.size):

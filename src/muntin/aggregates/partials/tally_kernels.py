@@ -7,12 +7,12 @@ that a window costs one look per key and nothing is cleared between two windows.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_codes(offsets: Ints, codes: Ints, size: int, rows: Ints | None, lo: Ints, hi: Ints) -> Ints:
     """How many distinct codes (0 to size - 1) each range of rows has."""
     out = np.zeros(lo.size, np.int64)
@@ -31,7 +31,7 @@ def count_codes(offsets: Ints, codes: Ints, size: int, rows: Ints | None, lo: In
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def most_frequent_codes(
     offsets: Ints, codes: Ints, keys: Ints, upto: Ints, size: int, rows: Ints | None, lo: Ints, hi: Ints
 ) -> Ints:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.texts import Bytes
+from muntin.compiled_kernels import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def join_texts(rows: Ints, starts: Ints, data: Bytes, separator: Bytes) -> tuple[Ints, Bytes]:
     """The texts `rows[j]:rows[j + 1]` as one, for each j: where each begins, and their bytes.
 

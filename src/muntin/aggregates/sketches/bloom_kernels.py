@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.compiled_kernels import compiled
 
 Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
@@ -27,18 +27,18 @@ _SIX = np.uint64(6)
 _SIXTY_THREE = np.uint64(63)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _rotated(x: np.uint64, bits: int) -> np.uint64:
     left = np.uint64(bits)
     return (x << left) | (x >> (_WORD - left))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
     return _rotated(lane + word * _P2, 31) * _P1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _finished(h: np.uint64) -> np.uint64:
     h ^= h >> np.uint64(33)
     h *= _P2
@@ -47,7 +47,7 @@ def _finished(h: np.uint64) -> np.uint64:
     return h ^ (h >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hash_word(word: np.uint64, seed: np.uint64) -> np.uint64:
     """XXH64 of the eight bytes of an integer."""
     h = seed + _P5 + np.uint64(8)
@@ -55,7 +55,7 @@ def hash_word(word: np.uint64, seed: np.uint64) -> np.uint64:
     return _finished(_rotated(h, 27) * _P1 + _P4)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _read(data: Bytes, at: int, size: int) -> np.uint64:
     word = np.uint64(0)
     for k in range(size):
@@ -63,7 +63,7 @@ def _read(data: Bytes, at: int, size: int) -> np.uint64:
     return word
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hash_bytes(data: Bytes, begin: int, end: int, seed: np.uint64) -> np.uint64:
     """XXH64 of the bytes begin:end."""
     i = begin
@@ -96,7 +96,7 @@ def hash_bytes(data: Bytes, begin: int, end: int, seed: np.uint64) -> np.uint64:
     return _finished(h)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set(bits: Words, first: np.uint64, second: np.uint64, hashes: int) -> None:
     size = np.uint64(bits.size) * _WORD
     h = first
@@ -106,7 +106,7 @@ def _set(bits: Words, first: np.uint64, second: np.uint64, hashes: int) -> None:
         bits[place >> _SIX] |= _ONE << (place & _SIXTY_THREE)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _all_set(bits: Words, first: np.uint64, second: np.uint64, hashes: int) -> bool:
     size = np.uint64(bits.size) * _WORD
     h = first
@@ -118,7 +118,7 @@ def _all_set(bits: Words, first: np.uint64, second: np.uint64, hashes: int) -> b
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_words(
     words: Words, valid: Bools | None, group: Ints, hashes: int, seed: np.uint64, out: Words
 ) -> None:
@@ -130,7 +130,7 @@ def add_words(
         _set(out[group[i]], first, hash_word(words[i], first), hashes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_texts(
     offsets: Ints,
     data: Bytes,
@@ -148,21 +148,21 @@ def add_texts(
         _set(out[group[i]], first, hash_bytes(data, offsets[i], offsets[i + 1], first), hashes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def has_word(bits: Words, word: np.uint64, hashes: int, seed: np.uint64) -> bool:
     """Whether all bits of an integer are set."""
     first = hash_word(word, seed)
     return _all_set(bits, first, hash_word(word, first), hashes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def has_text(bits: Words, data: Bytes, hashes: int, seed: np.uint64) -> bool:
     """Whether all bits of a text are set."""
     first = hash_bytes(data, 0, data.size, seed)
     return _all_set(bits, first, hash_bytes(data, 0, data.size, first), hashes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def unite_rows(state: Words, rows: Ints | None, lo: Ints, hi: Ints, out: Words) -> None:
     """The bits of a range of rows, for each output row."""
     for j in range(lo.size):

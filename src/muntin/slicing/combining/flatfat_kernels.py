@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled_kernels import compiled
 
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_nodes(lo: Ints, hi: Ints, out: Ints) -> int:
     """Number of nodes that cover each range, as offsets in `out`; returns the sum."""
     total = 0
@@ -29,7 +30,7 @@ def count_nodes(lo: Ints, hi: Ints, out: Ints) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cover(lo: Ints, hi: Ints, base: Ints, offsets: Ints, nodes: Ints) -> None:
     """The nodes that cover each range, in the order of the rows; level k begins at base[k]."""
     for j in range(lo.shape[0]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled_kernels import compiled
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -12,7 +13,7 @@ Flags = npt.NDArray[np.bool_]
 FREE, FORTH, BACK = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def heirs(left: Ints, right: Ints, base: int) -> Ints:
     """For each combination the one that goes on from it with most still to come; -1 if none does."""
     count = left.shape[0]
@@ -27,7 +28,7 @@ def heirs(left: Ints, right: Ints, base: int) -> Ints:
     return heir
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def schedule(left: Ints, right: Ints, base: int, chains: bool) -> tuple[Ints, Ints, Flags]:
     """Level and chain of each combination, and for each chain whether it grows to the left.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled_kernels import compiled
 
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def same_slices(first: Ints, n: Ints, mark: Ints, first_2: Ints, n_2: Ints, mark_2: Ints) -> bool:
     """All of them; one pass without any memory of its own, for this happens at each watermark."""
     for i in range(first.shape[0]):
