@@ -29,6 +29,8 @@ class Case:
     windows: Mapping[str, Window] = field(repr=False)
     own: tuple[str, ...]
     """Spark's own windows, a query for each."""
+    plan: str = "auto"
+    """Muntin's plan."""
 
     @property
     def query(self) -> Query:
@@ -68,6 +70,7 @@ CASES = (
         ("session_window(ts, '1 second')",),
     ),
     Case("S6", "tumbling 10 s, 100,000 keys", True, 100_000, 1.0, _TEN, _OWN_TEN),
+    Case("S6p", 'the same, plan="packed"', True, 100_000, 1.0, _TEN, _OWN_TEN, "packed"),
 )
 """B: bounded. S: streams."""
 

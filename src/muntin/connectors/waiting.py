@@ -18,7 +18,7 @@ from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn
 
 __all__ = ["MANY", "Waiting"]
 
-MANY = 4096
+MANY = 16_384
 """So many records are sliced even if nothing is due; results do not depend on it."""
 
 SMALL = 16_384
