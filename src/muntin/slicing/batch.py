@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from muntin.aggregates.groups import in_turn
 from muntin.expressions import Expr
+from muntin.timeline import INF
 
 Column = npt.NDArray[np.int64]
 
@@ -93,10 +94,17 @@ class Batch:
 
     def take(self, index: Column | slice) -> Batch:
         """The tuples at these positions; those of a range without a copy."""
+        return self._taken(index, self.time[index])
+
+    def _taken(self, index: Column | slice, time: Column) -> Batch:
+        if isinstance(self.arrival, int) and not isinstance(index, slice):
+            seq = index + self.arrival
+        else:
+            seq = self.seq[index]
         return Batch(
             None if self.ids is None else self.ids[index],
-            self.time[index],
-            self.seq[index],
+            time,
+            seq,
             {e: values_at(v, index) for e, v in self.values.items()},
         )
 
@@ -109,21 +117,41 @@ class Batch:
         values |= {e: v for e, v in self.values.items() if e in types and v.type == types[e]}
         return Batch(self.ids, self.time, self.arrival, values)
 
-    def order(self, in_turn: bool = False) -> Column:
-        """Positions that sort the tuples by (key, time, arrival).
+    def in_order(self, in_turn: bool = False) -> tuple[Batch, Column]:
+        """The tuples sorted by (key, time, arrival), and where each of them stood.
 
         `in_turn`: those of one key and time are known to stand in order of arrival.
         """
         from muntin.slicing.sorting_kernels import ties_in_turn
 
-        if len(self) and self.one_key:
-            # Quick on tuples that are nearly in order, and stable: ties stay as they are.
-            order = np.argsort(self.time, kind="stable")
-        else:
-            order = np.lexsort((self.time, self.key))
-        if in_turn or isinstance(self.arrival, int) or ties_in_turn(order, self.key, self.time, self.seq):
-            return order
-        return np.lexsort((self.seq, self.time, self.key))
+        order, time = self._by_time()
+        counted = in_turn or isinstance(self.arrival, int)
+        if not counted and not ties_in_turn(order, self.key, self.time, self.seq):
+            order, time = np.lexsort((self.seq, self.time, self.key)), None
+        return self._taken(order, self.time[order] if time is None else time), order
+
+    def _by_time(self) -> tuple[Column, Column | None]:
+        """Where the tuples sorted by key and time stood, ties as they are; and their times, if at hand.
+
+        Key, time and position are packed into one number, which is all that is sorted. Numbers that are
+        in order already are not: out of order, most of a stream still is.
+        """
+        from muntin.slicing.sorting_kernels import merge_sorted, split_sorted
+
+        low, high, _ = self.times if len(self) else (0, 0, True)
+        keys = 1 if not len(self) or self.one_key else self.keys
+        span, bits = high - low + 1, len(self).bit_length()
+        if keys * span << bits >= 2**62:
+            return np.lexsort((self.time, self.key)), None
+        ahead, behind = np.empty((2, len(self) + 1), dtype=np.int64)
+        sorted_already, late = split_sorted(
+            self.time, self.ids if keys > 1 else None, low, span, bits, ahead, behind
+        )
+        behind[:late].sort()
+        ahead[sorted_already] = behind[late] = INF
+        order, place = np.empty((2, len(self)), dtype=np.int64)
+        merge_sorted(ahead, behind, bits, order, place)
+        return order, place + low if keys == 1 else None
 
 
 def values_at(column: pa.Array, index: Column | slice) -> pa.Array:

@@ -10,6 +10,12 @@ from pyarrow import types as t
 Codes = npt.NDArray[np.int64]
 
 _SMALLEST = 1024
+_DENSE = 2
+"""A table of so many entries per tuple of a batch is made in less time than it saves."""
+
+
+_NONE: Codes = np.zeros(0, dtype=np.int64)
+_NONE.flags.writeable = False
 
 
 def is_indexable(kind: pa.DataType) -> bool:
@@ -22,7 +28,8 @@ class KeyIndex:
 
     Every entry is compared with the value that it stands for, and a table made for other known values
     is made anew. So it may be shared by all that is made from one `KeyColumn`, and nothing has to be
-    put back when a step fails.
+    put back when a step fails. A batch whose values lie close together, as numbers given one after the
+    other do, is looked up in a plain table of its own.
 
     >>> index = KeyIndex()
     >>> known, codes = index.encode(pa.array([7, 5]), pa.array([5, 9, 5, 7]))
@@ -38,10 +45,13 @@ class KeyIndex:
         """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
         from muntin.slicing.key_kernels import find_codes
 
-        if known is not self._known:
-            self._build(known, _SMALLEST)
         values = _stored(column)
         codes = np.empty(len(values), dtype=np.int64)
+        low, high = _extent(values)
+        if high - low + len(known) < _DENSE * len(values):
+            return _look_up(known, column, values, low, high, codes), codes
+        if known is not self._known:
+            self._build(known, _SMALLEST)
         done = 0
         while True:
             first = np.empty(len(self._slots) // 2, dtype=np.int64)
@@ -63,6 +73,20 @@ class KeyIndex:
         self._known = known
 
 
+def _extent(values: Codes) -> tuple[int, int]:
+    return (int(values.min()), int(values.max())) if len(values) else (0, 0)
+
+
+def _look_up(known: pa.Array, column: pa.Array, values: Codes, low: int, high: int, codes: Codes) -> pa.Array:
+    """Fill in the codes of values from `low` to `high`; returns the values that are known now."""
+    from muntin.slicing.key_kernels import look_up
+
+    table = np.full(high - low + 1, -1, dtype=np.int64)
+    first = np.empty(min(len(table), len(values)), dtype=np.int64)
+    added = look_up(values, _stored(known), _null_in(known), low, high, table, codes, first)
+    return pa.concat_arrays([known, column.take(pa.array(first[:added]))]) if added else known
+
+
 def _null_in(known: pa.Array) -> int:
     """The code of the null, or -1."""
     return int(np.argmax(known.is_null().to_numpy(zero_copy_only=False))) if known.null_count else -1
@@ -71,7 +95,7 @@ def _null_in(known: pa.Array) -> int:
 def _stored(array: pa.Array) -> npt.NDArray[np.int64]:
     """The integers that the values are stored as; anything for a null."""
     if not len(array):
-        return np.zeros(0, dtype=np.int64)
+        return _NONE
     dtype = np.dtype(f"{'u' if t.is_unsigned_integer(array.type) else 'i'}{array.type.bit_width // 8}")
     raw = np.frombuffer(array.buffers()[1], dtype, count=array.offset + len(array))[array.offset :]
     stored: npt.NDArray[np.int64] = raw.astype(np.int64, copy=False)

@@ -66,6 +66,28 @@ def find_codes(
 
 
 @compiled
+def look_up(
+    values: Ints, known: Ints, absent: int, low: int, high: int, table: Ints, codes: Ints, first: Ints
+) -> int:
+    """As `find_codes` for values from `low` to `high`, with a table that has a place for each of them."""
+    for code in range(known.shape[0]):
+        if code != absent and low <= known[code] <= high:
+            table[np.uint64(known[code] - low)] = code
+    old = known.shape[0]
+    added = 0
+    for i in range(values.shape[0]):
+        at = np.uint64(values[i] - low)
+        code = table[at]
+        if code < 0:
+            code = old + added
+            table[at] = code
+            first[added] = i
+            added += 1
+        codes[i] = code
+    return added
+
+
+@compiled
 def share(ids: Ints, keys: int, p: int, n: int) -> tuple[Ints, Ints]:
     """Positions of the keys p, p + n, p + 2n, ..., and those keys numbered 0, 1, 2, ...
 

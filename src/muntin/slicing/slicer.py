@@ -31,7 +31,7 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
         cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(whole) + 1024)
     keys = 1 if extent.one_key else whole.keys
     if cells is None or keys * (len(cells) + 1) > 8 * len(whole) + 65_536:
-        return slice_sorted(batch.take(batch.order()), edges, gap, partials)
+        return slice_sorted(batch.in_order()[0], edges, gap, partials)
     return _lift_scattered(batch, cells, extent, partials)
 
 

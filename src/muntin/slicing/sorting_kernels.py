@@ -150,6 +150,43 @@ def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bo
 
 
 @compiled
+def split_sorted(
+    time: Ints, ids: Ints | None, low: int, span: int, bits: int, ahead: Ints, behind: Ints
+) -> tuple[int, int]:
+    """Key, time and position of each tuple as one number: those in order `ahead`, the others `behind`.
+
+    Without a branch, since which one comes next cannot be predicted.
+    """
+    a = b = np.uint64(0)
+    top = np.int64(0)
+    for i in range(time.shape[0]):
+        place = time[i] - low
+        if ids is not None:
+            place += ids[i] * span
+        number = (place << bits) | i
+        ahead[a] = number
+        behind[b] = number
+        a += np.uint64(number >= top)
+        b += np.uint64(number < top)
+        top = max(top, number)
+    return int(a), int(b)
+
+
+@compiled
+def merge_sorted(ahead: Ints, behind: Ints, bits: int, order: Ints, place: Ints) -> None:
+    """Merge the two, each with a number at its end that is larger than all; take the positions out again."""
+    a = b = np.uint64(0)
+    mask = (1 << bits) - 1
+    for o in range(order.shape[0]):
+        p, q = ahead[a], behind[b]
+        number = min(p, q)
+        order[o] = number & mask
+        place[o] = number >> bits
+        a += np.uint64(p < q)
+        b += np.uint64(q < p)
+
+
+@compiled
 def ties_in_turn(order: Ints, ids: Ints, time: Ints, seq: Ints) -> bool:
     """Whether tuples of one key and time stand in order of arrival."""
     for i in range(1, order.shape[0]):

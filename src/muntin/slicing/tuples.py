@@ -133,8 +133,7 @@ class KeptTuples:
         if kept is not None:
             new = concat([kept, new])
             fresh = np.concatenate([self.fresh, fresh])
-        order = new.order(in_turn=self.counted)
-        self.batch = new.take(order)
+        self.batch, order = new.in_order(in_turn=self.counted)
         self.fresh = fresh[order]
         self._index(keys)
         return dirty

@@ -4,8 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from muntin.aggregates.arrays import Ints
+from muntin.aggregates.arrays import Bools, Ints
 from muntin.compiled_kernels import compiled
+
+
+@compiled
+def by_group(keys: Ints, group: Ints, valid: Bools | None, n: int) -> tuple[Ints, Ints]:
+    """Offsets of n groups, and their valid keys one group after the other."""
+    offsets = np.zeros(n + 1, np.int64)
+    for i in range(group.size):
+        if group[i] >= 0 and (valid is None or valid[i]):
+            offsets[group[i] + 1] += 1
+    for g in range(n):
+        offsets[g + 1] += offsets[g]
+    placed = np.empty(offsets[n], np.int64)
+    cursor = offsets[:n].copy()
+    for i in range(group.size):
+        g = group[i]
+        if g >= 0 and (valid is None or valid[i]):
+            placed[np.uint64(cursor[g])] = keys[i]
+            cursor[g] += 1
+    return offsets, placed
 
 
 @compiled
@@ -24,19 +43,25 @@ def sort_small(offsets: Ints, keys: Ints, limit: int) -> None:
 
 @compiled
 def compress(offsets: Ints, keys: Ints) -> tuple[Ints, Ints, Ints]:
-    """Sorted rows with repetitions as offsets, distinct keys and the number of values up to each."""
+    """Sorted rows with repetitions as offsets, distinct keys and the number of values up to each.
+
+    What is written for a repetition is written over by the next one: whether a key comes again cannot
+    be predicted.
+    """
     starts = np.zeros(offsets.size, np.int64)
     distinct = np.empty(keys.size, np.int64)
     upto = np.empty(keys.size, np.int64)
-    k = 0
+    k = np.uint64(0)
     for j in range(offsets.size - 1):
-        first = offsets[j]
-        last = offsets[j + 1]
-        for i in range(first, last):
-            if i + 1 == last or keys[i] != keys[i + 1]:
-                distinct[k] = keys[i]
-                upto[k] = i + 1 - first
-                k += 1
+        row = keys[offsets[j] : offsets[j + 1]]
+        for i in range(row.size - 1):
+            distinct[k] = row[i]
+            upto[k] = i + 1
+            k += np.uint64(row[i] != row[i + 1])
+        if row.size:
+            distinct[k] = row[row.size - 1]
+            upto[k] = row.size
+            k += np.uint64(1)
         starts[j + 1] = k
     return starts, distinct[:k].copy(), upto[:k].copy()
 

@@ -100,8 +100,7 @@ class SortedRuns(Partial):
     as_float: bool = False
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Runs:
-        from muntin.aggregates.partials.list_kernels import arrange
-        from muntin.aggregates.partials.run_kernels import compress, sort_small
+        from muntin.aggregates.partials.run_kernels import by_group, compress, sort_small
 
         keys = arrays.order_keys(pa.array(g.floats(self.expr))) if self.as_float else g.keys(self.expr)
         valid = g.valid(self.expr)
@@ -109,8 +108,7 @@ class SortedRuns(Partial):
             offsets = g.offsets - g.offsets[0]
             keys = keys[g.offsets[0] : g.offsets[-1]].copy()
         else:
-            offsets, index = arrange(g.ids(), valid, g.n)
-            keys = keys[index]
+            offsets, keys = by_group(keys, g.ids(), valid, g.n)
         sort_small(offsets, keys, _SMALL)
         for j in np.flatnonzero(np.diff(offsets) > _SMALL).tolist():
             keys[offsets[j] : offsets[j + 1]].sort()
