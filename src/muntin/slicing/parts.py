@@ -34,6 +34,8 @@ Found = TypeVar("Found")
 
 FEW = 65_536
 """The keys of so few tuples are numbered in one piece."""
+PLENTY = 5_000
+"""Tuples per key from which on one thread is as quick with sums as two that must get them first."""
 
 
 def is_compiled(spec: QuerySpec) -> bool:
@@ -71,7 +73,7 @@ class PartedOperator(SlicingOperator):
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
         self._without_parts()  # a second batch, if there ever is one
-        n = min(self._threads, len(self.keys)) if self._splits() else 1
+        n = min(self._threads, len(self.keys)) if self._splits() and self._pays(batch) else 1
         self._parts = [self._part(n, batch.extent.high) for _ in range(n if n > 1 else 0)]
         self._taken = [(batch, raw)]
         if self._on_parts(lambda p, part: _add_share(part, batch, p, n)) is None:
@@ -122,6 +124,16 @@ class PartedOperator(SlicingOperator):
         assert self.binding is not None
         exact = Workload.of(self.spec, False, self.binding.partials.bound).exact
         return exact or isinstance(self.windows.store, Lazy)
+
+    def _pays(self, batch: Batch) -> bool:
+        """Whether there is more to do than to move tuples to their parts, which plain sums do not take.
+
+        That is so where tuples are kept or sorted, and where there is a window for every few of them.
+        """
+        assert self.binding is not None
+        own = self.binding.partials
+        grows = any(p.weights(none) is not None for p, none in zip(own.partials, own.empty(), strict=True))
+        return grows or self.slices.kept is not None or len(batch) <= PLENTY * len(self.keys)
 
     def _part(self, n: int, newest: int) -> SlicingOperator:
         """An operator for one of n parts of a stream that has come to `newest`."""
