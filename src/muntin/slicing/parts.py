@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 FEW = 65_536
 """The keys of so few tuples are numbered in one piece."""
-PLENTY = 5_000
+PLENTY = 1_000
 """Tuples per key from which on one thread is as quick with sums as two that must get them first."""
 
 
