@@ -34,6 +34,6 @@ def test_a_bounded_workload(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("case", [case for case in CASES if case.streaming], ids=lambda case: case.name)
 def test_a_stream(spark: SparkSession, tmp_path: Path, case: object) -> None:
-    found = measure(spark, case, ROWS, 1, tmp_path / "run")
+    found = measure(spark, case, 2 * ROWS, 1, tmp_path / "run")  # 16 s: some windows of 10 s are complete
     assert found.windows > 0
     assert min(*found.shuffled, *found.state, *found.overhead) > 0
