@@ -125,6 +125,9 @@ def test_a_stream_handed_over_and_packed(spark: SparkSession, tmp_path: Path) ->
     assert set(zip(*(ours[c].to_pylist() for c in ("query", "kind", "revision")), strict=True)) == {
         ("ten", "final", 0)
     }
+    # In the output mode update window() would show windows that are not complete.
+    with pytest.raises(Exception, match=r'use transform\(query, plan="packed"\)'):
+        handed.writeStream.format("noop").outputMode("update").start()
     # Some tuples came too late, and some windows never closed.
     assert sum(ours["n"].to_pylist()) < STEPS * ROWS
     assert len(ours) < len(query.run(pa.concat_tables(tables)))

@@ -49,7 +49,7 @@ def _named(case: Case, choice: Choice) -> list[str]:
     return [
         f"Spark's own window(): {choice.reason}",
         'plan="packed" forces Python workers; faster with more than some 10,000 keys',
-        'use plan="packed" with the output mode update, where window() shows windows that are not complete',
+        'with the output mode update use plan="packed": window() would show windows that are not complete',
     ]
 
 

@@ -1,7 +1,8 @@
 """A single plain tumbling window over a stream, handed to Spark's own `window()`.
 
 There the built-in operator has no slices to share and no state in Python to keep, and is faster as long
-as keys are not many. Tuples are judged late, and windows close, by the same watermark.
+as keys are not many. Tuples are judged late, and windows close, by the same watermark. Only in the output
+mode append, though: in the others `window()` shows windows that are not complete.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType
 
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import complaint
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["handed_over"]
+
+TOLD = 'windows of the output mode update are not complete: use transform(query, plan="packed")'
+"""Spark shows it in its error, as a name in the plan."""
 
 
 def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFrame:
@@ -42,4 +47,15 @@ def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFra
         .agg(*parts.partials.lifts)
     )
     start, end = (f.unix_micros(f.col(MARK)[side]) for side in ("start", "end"))
-    return results_of(query, binding, parts, found, f.lit(name), start, end)
+    return _in_append_only(results_of(query, binding, parts, found, f.lit(name), start, end))
+
+
+def _in_append_only(results: DataFrame) -> DataFrame:
+    """The same rows, which Spark refuses to write in the output mode update.
+
+    The mode is not known here, but Spark allows no limit in that one. A limit of no rows is gone, with all
+    below it, before a micro-batch is planned.
+    """
+    # A limit makes columns nullable; those of an empty array have exactly the types that it is given.
+    nothing = f.inline(f.array().cast(ArrayType(results.schema, containsNull=False)))
+    return results.union(results.alias(TOLD).limit(0).select(nothing))
