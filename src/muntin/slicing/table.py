@@ -15,6 +15,9 @@ Column = npt.NDArray[np.int64]
 FIXED = ("key", "first", "last", "n", "mark", "rank")
 COLUMNS = (*FIXED, "fresh", "level")
 
+_FEW = 4
+"""Where fewer than one in so many rows stay as they are, it is quicker to look at all."""
+
 
 @dataclass(slots=True)
 class SliceTable:
@@ -140,6 +143,8 @@ def merge(
     if upto == 0:
         return new, 0
     keep = untouched(table.fixed, new.fixed)
+    if (len(new) - upto + keep) * _FEW < len(new) + len(table):  # not worth a copy of all the others
+        keep, upto = 0, len(new)
     both = _joined([(table, keep, len(table)), (new, 0, upto)], partials)
     old = len(table) - keep
     rows = merge_order(both.key[:old], both.first[:old], new.key[:upto], new.first[:upto])
