@@ -91,6 +91,10 @@ class _OverSome(Partial):
     def nbytes(self, state: State) -> int:
         return self.partial.nbytes(state)
 
+    @property
+    def ordered(self) -> bool:
+        return self.partial.ordered
+
     def weights(self, state: State) -> Ints | None:
         return self.partial.weights(state)
 

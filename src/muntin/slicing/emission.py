@@ -343,7 +343,10 @@ class WindowManager:
         for e in view:
             e.values = [v.slice(at, len(e.windows)) for v in values]
             at += len(e.windows)
-            slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
+            if e.ordered:  # for the first time, all of them
+                slices.metrics.emitted(len(e.windows), 0)
+            else:
+                slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
 
 
 def _first_time(listing: Listing) -> list[Emission]:

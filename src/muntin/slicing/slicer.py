@@ -9,7 +9,7 @@ from muntin.aggregates.base import Groups
 from muntin.slicing.batch import Batch, Extent
 from muntin.slicing.blaming import about_tuples
 from muntin.slicing.partials import PartialSet, States
-from muntin.slicing.table import SliceTable
+from muntin.slicing.table import FIXED, SliceTable
 from muntin.timeline import LIMIT
 
 Column = npt.NDArray[np.int64]
@@ -112,5 +112,7 @@ def _lift_scattered(batch: Batch, cells: Column, extent: Extent, partials: Parti
 
 
 def _rows(key: Column, first: Column, last: Column, n: Column, states: States) -> SliceTable:
-    none = np.zeros(len(n), dtype=np.int64)
-    return SliceTable(np.stack((key, first, last, n, none, none - 1)), n, none, states)
+    fixed = np.empty((len(FIXED), len(n)), dtype=np.int64)
+    # No marks and no ranks. Row by row: np.stack takes three times as long for a few rows.
+    fixed[0], fixed[1], fixed[2], fixed[3], fixed[4], fixed[5] = key, first, last, n, 0, -1
+    return SliceTable(fixed, n, np.zeros(len(n), dtype=np.int64), states)

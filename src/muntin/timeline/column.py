@@ -62,7 +62,7 @@ class TimeColumn:
             f'did you mean "{length} seconds"?'
         )
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         """Whether the column holds integers, whose unit is then the unit inside."""
         return bool(pa.types.is_integer(self.type))
@@ -151,6 +151,8 @@ class TimeColumn:
 
     def _check_kind(self, other: pa.DataType) -> None:
         """A batch may come in another unit or width, but not as another kind of time."""
+        if other == self.type:
+            return
         if self.is_integer != pa.types.is_integer(other):
             raise DataError(f"the time column must be of type {self.type} in every batch: got {other}")
         if not self.is_integer and (

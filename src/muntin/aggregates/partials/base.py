@@ -36,6 +36,11 @@ class Partial(ABC):
         """Whether `invert` is exact."""
         return False
 
+    @property
+    def ordered(self) -> bool:
+        """Whether rows depend on the order of tuples of one time."""
+        return True
+
     @abstractmethod
     def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
         """One row per group of tuples; `needs` are the lifted states of `self.needs`."""

@@ -21,6 +21,10 @@ class NumericPartial(Partial):
     dtype: ClassVar[Any] = np.int64
     width: int = 1
 
+    @property
+    def ordered(self) -> bool:
+        return False
+
     def concat(self, states: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         return np.concatenate(states)
 

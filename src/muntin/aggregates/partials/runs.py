@@ -182,6 +182,10 @@ class SortedRuns(Partial):
     def nbytes(self, state: Runs) -> int:
         return state.offsets.nbytes + state.keys.nbytes + state.upto.nbytes
 
+    @property
+    def ordered(self) -> bool:
+        return False
+
     def weights(self, state: Runs) -> Ints:
         return np.diff(state.offsets)
 

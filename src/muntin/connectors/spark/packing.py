@@ -62,7 +62,8 @@ def can_slice(query: QuerySpec) -> bool:
 class Packing:
     """What `mapInArrow` runs for each partition; it goes to the workers as it is.
 
-    `schema` is that of the input, with ARRIVAL at its end; batches have GROUP before that.
+    `schema` is that of the input, with ARRIVAL at its end; batches have GROUP before that, and ARRIVAL only
+    where the order of tuples counts.
 
     Every partition tells every group its newest time, be it without a payload: so all groups see
     every micro-batch, hold the same watermark, and know how far the stream has come.
@@ -92,7 +93,7 @@ class Packing:
         changes = None if self.control is None else read_changes(self.control)
         operator = SlicingOperator(_with_changes(query, changes or [], self.schema))
         names = [*self.schema.names[:-1], GROUP, ARRIVAL]
-        batches = (batch.rename_columns(names) for batch in batches)
+        batches = (batch.rename_columns(names[: batch.num_columns]) for batch in batches)
         rows: list[tuple[int, bytes | None]] = []
         if can_slice(operator.spec):
             known = None if changes is None else [name for name, _ in changes]

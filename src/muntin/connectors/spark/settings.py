@@ -23,6 +23,8 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 
 LOCAL = {
     PROVIDER: ROCKSDB,
+    # A micro-batch writes what it changed; the whole store is copied now and then, in the background.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -38,7 +38,7 @@ __all__ = ["Input", "prepare"]
 
 @dataclass(frozen=True)
 class Input:
-    """A DataFrame whose columns are those that the query reads, GROUP and ARRIVAL."""
+    """A DataFrame whose columns are those that the query reads, GROUP and, where order counts, ARRIVAL."""
 
     frame: DataFrame
     groups: tuple[int, ...]
@@ -69,11 +69,12 @@ def prepare(
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
     # Without keys there is one group, whatever the number of partitions.
     groups = group_numbers(partitions) if query.keys else [0]
+    ordered = open_ended or tie is not None or _is_ordered(query, binding)
     prepared = frame.select(
         # By number: pyspark takes names apart that have a dot. `Packing` gives them back.
         *(quoted(name).alias(f"c{i}") for i, name in enumerate(columns)),
         _group(query, frame, groups).alias(GROUP),
-        _place(frame, columns, tie).alias(ARRIVAL),
+        *([_place(frame, columns, tie).alias(ARRIVAL)] if ordered else []),
     )
     schema = pa.schema([*(given.field(name) for name in columns), pa.field(ARRIVAL, pa.int64())])
     # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
@@ -82,6 +83,11 @@ def prepare(
     # Spark wants instants in UTC, whatever the zone of the session.
     results = to_arrow_schema(output, timezone="UTC")
     return Input(prepared, tuple(groups), schema, results, output, can_slice(query))
+
+
+def _is_ordered(query: QuerySpec, binding: Binding) -> bool:
+    """Whether results depend on the order of tuples of one time; to compute it and pass it on takes time."""
+    return not can_slice(query) or any(partial.ordered for partial in binding.partials.partials)
 
 
 def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
