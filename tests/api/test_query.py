@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import pickle
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -110,6 +111,13 @@ def _begins(record: Any) -> tuple[int, int]:
 
 def _ends(record: Any) -> tuple[int, int]:
     return 1, 1
+
+
+@pytest.mark.parametrize("numbers", [(1, 1.0, Decimal(1), Decimal("1.0")), (0.5, Decimal("0.50"))])
+def test_equal_numbers_make_equal_fingerprints(numbers: tuple[Any, ...]) -> None:
+    queries = [mt.windows(x=w.delta("c", by=n)).aggregate(n=a.count()).on("t") for n in numbers]
+    assert all(query == queries[0] for query in queries)
+    assert len({query.fingerprint() for query in queries}) == 1
 
 
 def test_a_fingerprint_never_changes() -> None:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+import numbers
 import types
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
@@ -81,8 +85,10 @@ def _plain_item(item: Any) -> dict[str, Any]:
 def _plain(value: object) -> Any:
     if isinstance(value, Micros):
         return format_span(value)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, str):
         return value
+    if isinstance(value, numbers.Real | Decimal):
+        return _plain_number(value)
     if isinstance(value, Expr):
         return value.text
     if isinstance(value, list | tuple):
@@ -100,6 +106,14 @@ def _plain(value: object) -> Any:
     if type(value).__repr__ is not object.__repr__ and not dataclasses.is_dataclass(value):
         return repr(value)  # a date, a Decimal, an Arrow type: it says all
     return {"class": _name(type(value)), **{k: _plain(v) for k, v in _held(value).items()}}
+
+
+def _plain_number(value: numbers.Real | Decimal) -> int | str:
+    """The same for equal numbers, as queries are equal whose numbers are: 1, 1.0, Decimal("1.0") and True."""
+    if not math.isfinite(value):
+        return str(float(value))
+    exact = Fraction(value)  # type: ignore[arg-type]  # typeshed does not know that it takes any real number
+    return exact.numerator if exact.denominator == 1 else str(exact)
 
 
 def _held(item: object) -> dict[str, object]:
