@@ -33,13 +33,34 @@ def test_bytes_written_stay_flat_while_the_state_grows(window: Any) -> None:
     written, stored = [], []
     for batch in range(30):
         times = range(batch * 100, batch * 100 + 100)
-        group.step([(key, t, t % 7) for t in times for key in "abcdefgh"], watermark=batch * 100)
+        group.step([(f"key {i % 40}", t, i % 7) for t in times for i in range(40)], watermark=batch * 100)
         written.append(group.written)
         stored.append(sum(map(len, group.parts.values())))
     assert stored[29] > 3 * stored[5]
     # Now and then the parts become longer, and all are written; not more often than the state doubles.
     assert median(written[20:]) < 1.2 * median(written[5:15])
     assert sum(size > stored[i] / 3 for i, size in enumerate(written) if i > 3) <= 3
+
+
+def test_a_small_state_is_written_in_few_parts() -> None:
+    # Each part is a round trip between Python and the state store.
+    group = KeyGroup(query(q=w.sliding(60, every=1)), SCHEMA)
+    for batch in range(10):
+        times = range(batch * 100, batch * 100 + 100)
+        group.step([(key, t, t % 7) for t in times for key in "abcd"], watermark=batch * 100)
+    timed = [path for path in group.parts if not path.endswith("#") and not path.startswith("keys")]
+    assert 1 <= len(timed) <= 4
+
+
+def test_parts_become_shorter_again() -> None:
+    group = KeyGroup(query(q=w.sliding(1000, every=1)), SCHEMA)
+    group.step([("a", 0, 1), ("a", 10_000_000, 1)], watermark=9_000_000)  # a tuple of long ago
+    for batch in range(12):
+        begin = 10_000_000 + batch * 100
+        rows = [(f"key {i}", t, 1) for t in range(begin, begin + 100) for i in range(40)]
+        group.step(rows, watermark=begin)
+    # A micro-batch brings a tenth of what is stored, and so writes a small part of it.
+    assert group.written < sum(map(len, group.parts.values())) / 2
 
 
 def test_finished_keys_leave_no_state() -> None:

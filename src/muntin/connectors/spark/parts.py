@@ -26,8 +26,12 @@ TELLING = {
 }
 """The columns that say what a row holds."""
 KEYS_TOGETHER = 4096
-MOST_PARTS = 48
-"""Of one table; with more, the parts become longer."""
+FEWEST_PARTS, MOST_PARTS = 4, 48
+"""Of one table may have so many parts; with more, the parts become longer."""
+PART_BYTES = 1 << 16
+"""What a part is about worth: to ask the state store for one takes as long as to write so much."""
+MUCH = 8
+"""Parts that are so many times as long as they need be become shorter; then all of them are written."""
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -48,14 +52,21 @@ class Part:
 
 
 def width_for(tables: dict[str, pa.Table], width: int) -> int:
-    """How long the parts of timed tables are: as before, unless there would be too many."""
+    """How long the parts of timed tables are: as before, unless there would be too many or far too few."""
+    needed = 0
     for name, table in tables.items():
         column = TIMED.get(name.partition("/")[0])
         if column is not None and len(table):
             times = table.column(column).to_numpy()
+            most = min(max(table.nbytes // PART_BYTES, FEWEST_PARTS), MOST_PARTS)
             low, high = int(times.min()), int(times.max())
-            while high // width - low // width >= MOST_PARTS and _distinct(times, width) > MOST_PARTS:
+            while high // width - low // width >= most and _distinct(times, width) > most:
                 width *= 2
+            needed = max(needed, -(-(high - low) // most))
+    # The first tuples may have lain far apart, or have been few for their time.
+    if 0 < needed * MUCH <= width:
+        while width >= 2 * needed:
+            width //= 2
     return width
 
 
