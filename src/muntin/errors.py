@@ -42,22 +42,29 @@ class SnapshotError(MuntinError):
     """A snapshot that is damaged, of another format version or of other queries."""
 
 
-class UserCodeError(MuntinError):
-    """A function that the user gave failed; its own error is the `__cause__`.
+class PlacedError(MuntinError):
+    """An error about one of the rows that were being computed.
 
-    The rest is for whoever catches it on its way and knows more than the code that raised it.
+    The attributes are for whoever catches it on its way and knows more than the code that raised it.
     """
+
+    row: int | None = None
+    """The row that was being computed."""
+    key: int | None = None
+    """The id of the key."""
+    window: tuple[int, int, int] | None = None
+    """The number of the query, and the edges of its window in the unit inside."""
+    time: int | None = None
+    """The time of the tuple that it failed on, in the unit inside."""
+
+
+class UserCodeError(PlacedError):
+    """A function that the user gave failed; its own error is the `__cause__`."""
 
     part: int | None = None
     """Which of the calls, or of the parts that were combined, failed."""
     seq: int | None = None
     """The arrival number of the tuple that it failed on."""
-    time: int | None = None
-    """The time of that tuple, in the unit inside."""
-    row: int | None = None
-    """The row that was being computed."""
-    key: int | None = None
-    """The id of the key."""
 
 
 class InterpretedWarning(UserWarning):

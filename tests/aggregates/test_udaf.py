@@ -223,10 +223,10 @@ def failing(step: str) -> UserDefined:
     [
         ("lift", r'"mine": lift\(5\) failed: ZeroDivisionError: .* \(at t=12, k=.a.\)'),
         ("combine", r'"mine": combine\(5, 7\) failed: ZeroDivisionError: .* \(at t=13, k=.a.\)'),
-        ("lower", r'"mine": lower\(3\) failed: ZeroDivisionError: .* \(at k=.a.\)'),
+        ("lower", r'"mine": lower\(3\) failed: ZeroDivisionError: .* \(at k=.a., ten \[0, 10\)\)'),
     ],
 )
-def test_failures_name_the_tuple_and_the_key(step: str, message: str) -> None:
+def test_failures_name_the_tuple_or_the_window_and_the_key(step: str, message: str) -> None:
     table = TABLE.set_column(1, "k", pa.array(["a", "b", "a", "a"]))
     query = mt.windows(ten=w.tumbling(10)).aggregate(r=failing(step)).by("k").on("t")
     with pytest.raises(UserCodeError, match=message) as caught:
@@ -234,9 +234,9 @@ def test_failures_name_the_tuple_and_the_key(step: str, message: str) -> None:
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_failures_between_slices_name_the_key() -> None:
+def test_failures_between_slices_name_the_key_and_the_window() -> None:
     query = mt.windows(slide=w.sliding(20, every=10)).aggregate(r=failing("combine")).by("k").on("t")
-    with pytest.raises(UserCodeError, match=r"combine\(5, 7\) failed: .* \(at k=.a.\)"):
+    with pytest.raises(UserCodeError, match=r"combine\(5, 7\) failed: .* \(at k=.a., slide \[0, 20\)\)"):
         query.run({"t": [2, 12, 3], "v": [5, 7, 1], "k": ["a", "a", "b"]})
 
 

@@ -73,6 +73,8 @@ def test_durations_as_text(text: str, micros: int) -> None:
 def test_durations_of_python_numpy_and_pandas() -> None:
     assert span(dt.timedelta(seconds=1.5), "gap") == Micros(1_500_000)
     assert span(np.timedelta64(5, "s"), "gap") == Micros(5_000_000)
+    assert span(np.timedelta64(-3000, "ns"), "gap") == Micros(-3)
+    assert isinstance(span(np.timedelta64(3000, "ns"), "gap"), Micros)
     assert span(pd.Timedelta("2min"), "gap") == Micros(120_000_000)
     assert isinstance(span(pd.Timedelta("2min"), "gap"), Micros)
 
@@ -101,6 +103,10 @@ def test_integers_stay_units_of_the_column() -> None:
         (2**63, "within"),
         ("1000000000 days", "within"),
         (pd.Timedelta(1, "ns"), "whole number of microseconds"),
+        (np.timedelta64(1, "ns"), "whole number of microseconds"),
+        (np.timedelta64(1, "Y"), "length must be a duration"),
+        (np.timedelta64("NaT"), "length must be a duration"),
+        (pd.NaT, "length must be a duration"),
     ],
 )
 def test_what_is_no_duration(value: object, words: str) -> None:
@@ -257,10 +263,31 @@ def test_edges_finer_than_the_column_come_in_microseconds() -> None:
     assert TimeColumn(pa.timestamp("s"), (Micros(60_000_000), 0)).edge_type == pa.timestamp("s")
 
 
-def test_edges_beyond_nanoseconds() -> None:
-    column = TimeColumn(pa.timestamp("ns"))
-    with pytest.raises(DataError, match="1677 to 2262"):
+def test_times_in_nanoseconds_leave_room_for_edges() -> None:
+    column = TimeColumn(pa.timestamp("ns", "UTC"), (Micros(60_000_000),))
+    assert column.edge_type == pa.timestamp("ns", "UTC")
+    year = 366 * 86_400 * 10**9
+    given = [2**63 - 1, 2**63 - year, 2**63 - year - 60 * 10**9, -(2**63) + year + 60 * 10**9, None]
+    times, valid = column.to_internal(pa.array(given, pa.timestamp("ns", "UTC")), strict=False)
+    assert valid is not None
+    assert valid.tolist() == [False, False, True, True, False]
+    assert times[2:4].tolist() == [ns // 1000 for ns in given[2:4] if ns is not None]
+    with pytest.raises(DataError, match=r"must lie between 1678-.* and 2261-.*: got 9223372036854775807"):
+        column.to_internal(pa.array(given, pa.timestamp("ns", "UTC")))
+    with pytest.raises(DataError, match="1677 to 2262"):  # the start of a landmark may lie anywhere
         column.to_edges(np.array([2**60]), ceil=True)
+    assert TimeColumn(pa.timestamp("ns"), (Micros(60 * year // 1000),)).edge_type == pa.timestamp("us")
+
+
+@pytest.mark.parametrize(
+    "nothing", [pd.NaT, np.datetime64("NaT"), np.datetime64("NaT", "ns"), pa.scalar(None, pa.timestamp("us"))]
+)
+def test_a_time_must_not_be_null(nothing: object) -> None:
+    with pytest.raises(DataError, match=r"time must not be null: got .*(NaT|None).*; "):
+        TimeColumn(pa.timestamp("us")).internal(nothing)
+    if not isinstance(nothing, pa.Scalar):
+        with pytest.raises(QueryError, match=r"start must not be null: got .*NaT.*; give a time"):
+            instant(nothing, "start")
 
 
 def test_lengths_must_fit_the_column() -> None:

@@ -73,7 +73,7 @@ def test_early_results_do_not_depend_on_it(scenario: Scenario) -> None:
 
 
 @settings(max_examples=FEWER)
-@given(scenarios(live=True, snapshots=True))
+@given(scenarios(live=True, snapshots=True, wide=True))
 def test_queries_that_come_and_go_do_not_depend_on_it(scenario: Scenario) -> None:
     check_compacted(scenario)
 
@@ -103,6 +103,7 @@ def churn(window: Window, keys: int = 4 * FEW, **on: object) -> Operator:
         w.session(5, max_length=50),
         w.threshold(mt.col("v") < 2),
         w.until(a.count(), 4),
+        w.slide_by_tuple(5, every=1),
     ],
     ids=lambda window: window.describe(),
 )

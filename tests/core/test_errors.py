@@ -176,6 +176,19 @@ def test_a_sum_that_overflows_leaves_the_watermark_where_it_was(window: Window) 
     assert op.watermark == 30
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_sum_that_overflows_names_the_key_and_the_window(threads: int) -> None:
+    query = mt.windows(five=w.tumbling(5), visit=w.session(2)).aggregate(x=a.sum("v")).by("k").on("t")
+    tuples = {"t": [1, 2, 8, 9], "k": ["a", "b", "b", "b"], "v": [BIG, BIG, BIG, BIG]}
+    told = r"does not fit into 64 bits; cast the column \(at k='b', five \[5, 10\)\)"
+    with pytest.raises(DataError, match=told):
+        query.run(tuples, threads=threads)
+    times = pa.array(tuples["t"], pa.timestamp("s"))
+    plain = mt.windows(visit=w.session("1 second")).aggregate(x=a.sum("v")).on("t")
+    with pytest.raises(DataError, match=r"\(at visit \[1970-01-01T00:00:01\+00:00, 1970-01-01T00:00:03\+"):
+        plain.run({"t": times, "v": tuples["v"]})
+
+
 def test_one_query_that_overflows_can_be_removed() -> None:
     op = mt.windows(x=w.tumbling(10), y=w.tumbling(5)).aggregate(x=a.sum("v")).on("t").operator()
     op.process(batch((1, BIG), (7, BIG)))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import muntin as mt
@@ -59,3 +62,55 @@ def test_days_of_distant_years() -> None:
         dt.datetime(2024, 7, 1, 22),
         dt.datetime(8999, 12, 31, 23),
     ]
+
+
+@pytest.mark.parametrize("bad", ["fail", "skip"])
+def test_calendar_windows_hold_every_time(bad: Any) -> None:
+    query = mt.windows(m=w.calendar("month", "Europe/Berlin")).aggregate(n=a.count()).on("t", bad=bad)
+    op = query.operator()
+    near = [dt.datetime(2020, 1, 5), dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1)]
+    op.process(pa.table({"t": pa.array(near, pa.timestamp("us"))}))
+    op.process({"t": dt.datetime(9999, 12, 31, 23)})
+    assert op.advance(dt.datetime(2019, 1, 1))["n"].to_pylist() == [1]
+    op.process(pa.table({"t": pa.array([2**62, -(2**62)], pa.timestamp("us"))}))
+    assert op.advance(dt.datetime(2021, 1, 1))["n"].to_pylist() == [1]
+    assert op.stats().late == {"m": 1}
+    assert op.advance(dt.datetime(9999, 12, 31)).num_rows == 0
+    assert op.advance(2**62)["n"].to_pylist() == [1, 1]  # 23 o'clock is the year 10000 in Berlin
+    assert op.finish()["n"].to_pylist() == [1]
+
+
+def test_a_calendar_window_that_comes_later_finds_tuples_of_any_year() -> None:
+    op = mt.windows(day=w.tumbling("1 day")).aggregate(n=a.count()).on("t").operator()
+    op.process({"t": [dt.datetime(9999, 12, 31, 12), dt.datetime(1, 1, 1), dt.datetime(2020, 5, 5)]})
+    op.add_query(month=w.calendar("month"))
+    op.process({"t": [dt.datetime(9999, 12, 30)]})
+    found = op.finish()
+    assert found.filter(pc.equal(found["query"], "month"))["n"].to_pylist() == [1, 1, 2]
+
+
+def test_the_watermark_follows_a_tuple_at_the_end_of_the_calendar() -> None:
+    now = [0.0]
+    query = mt.windows(y=w.calendar("year")).aggregate(n=a.count()).on("t", idle_after="1 second")
+    op = query.operator(watermark_lag="1 hour", clock=lambda: now[0])
+    emitted = [op.process({"t": dt.datetime(year, 12, 31)}).num_rows for year in (1, 2020, 9999)]
+    assert emitted == [0, 1, 1]
+    now[0] = 2.0
+    assert op.poll()["n"].to_pylist() == [1]
+    assert op.finish().num_rows == 0
+
+
+@pytest.mark.parametrize("window", [Tens(), w.calendar("day")], ids=["tens", "day"])
+def test_tuples_spread_evenly_over_many_edges(window: Any) -> None:
+    """No gap between them is large, and still there are far more edges than tuples."""
+    between = 100_000 if isinstance(window, Tens) else 13 * 86_400_000_000
+    times = pa.array(np.arange(1500) * between)
+    if not isinstance(window, Tens):
+        times = times.cast(pa.timestamp("us"))
+    found = mt.windows(x=window).aggregate(n=a.count()).on("t").run({"t": times})
+    assert found["n"].to_pylist() == [1] * 1500
+
+
+def test_the_two_ends_of_time() -> None:
+    query = mt.windows(x=w.calendar("day")).aggregate(n=a.count()).on("t")
+    assert query.run({"t": pa.array([2**62, -(2**62)], pa.timestamp("us"))})["n"].to_pylist() == [1, 1]

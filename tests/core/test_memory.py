@@ -313,6 +313,55 @@ def test_a_hundred_thousand_keys_that_come_and_go(windows: dict[str, Window], la
     assert rows == sum(sliding if name == "b" else keys for name in windows)
 
 
+@pytest.mark.parametrize("lateness", [0, 50])
+@pytest.mark.parametrize(
+    ("window", "slices", "tuples"),
+    [
+        (w.slide_by_tuple(10, every=1), 0, 0),
+        (w.slide_by_tuple(10, every=3), 0, 0),
+        (w.session(5, max_length=9), 0, 0),
+        (w.count(7), 1, 0),  # 6 of 7
+        (w.count(5), 0, 0),
+        (w.count(10, every=2), 4, 0),  # every open window has tuples of its own
+        (w.last(3, every=5_000), 1, 3),  # they come out again and again
+        (w.punctuation(mt.col("v") == 7), 1, 0),
+        (w.threshold(mt.col("v") > 10), 1, 0),
+        (w.delta("v", by=5), 1, 0),
+        (w.boundary("v", step=8), 1, 0),
+        (w.until(a.count(), 7), 1, 0),
+        (w.tumbling(8, measure="v"), 1, 0),
+        (w.cumulate(8, step=2, measure="v"), 1, 0),
+        (w.session(5, measure="v"), 1, 0),
+        (Tens(), 1, 0),
+        (Peaks(), 2, 4),
+    ],
+    ids=lambda value: value.describe() if isinstance(value, Window) else str(value),
+)
+def test_of_silent_keys_only_open_windows_are_left(
+    window: Window, slices: int, tuples: int, lateness: int
+) -> None:
+    """Each key has 20 tuples, of values 0 to 19, and is silent ever after."""
+    query = mt.windows(x=window).aggregate(total=a.sum("v")).by("k").on("t", allowed_lateness=lateness)
+    op = query.operator()
+    for first in range(0, 1_000, 500):
+        t = np.arange(first, first + 500)
+        op.process({"t": t, "k": t // 20, "v": t % 20})
+        op.advance(first + 500)
+    op.advance(10_000)
+    stats = op.stats()
+    assert stats.slices <= 50 * slices
+    assert stats.kept_tuples <= 50 * tuples
+
+
+def test_keys_of_ranges_behind_every_tuple_are_forgotten() -> None:
+    op = mt.windows(x=w.slide_by_tuple(10, every=1)).aggregate(n=a.count()).by("k").on("t").operator()
+    for first in range(0, 100_000, 4_000):
+        t = np.arange(first, first + 4_000)
+        op.process({"t": t, "k": t // 4})
+        op.advance(first + 4_000)
+    assert op.stats().keys <= 1024 + 2_000
+
+
 # What the process really holds. ------------------------------------------------------------------
 
 

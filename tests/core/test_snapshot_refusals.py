@@ -120,6 +120,12 @@ def test_another_query_is_refused(saved: bytes, other: Any) -> None:
         Operator.restore(saved, other)
 
 
+@pytest.mark.parametrize("wrong", [5, "query.toml", {}])
+def test_what_is_no_query_is_refused(saved: bytes, wrong: Any) -> None:
+    with pytest.raises(QueryError, match=r"query must be the query that the snapshot is of.*: got .*; pass"):
+        Operator.restore(saved, wrong)
+
+
 def test_the_same_query_is_welcome(saved: bytes) -> None:
     shape = query({"x": w.tumbling(10), "c": w.count(3)})
     assert Operator.restore(saved, shape).snapshot() == saved

@@ -15,7 +15,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.errors import DataError, QueryError
+from muntin.errors import DataError, MuntinError, QueryError
 
 MINUTE = [dt.datetime(2024, 5, 1, 12, 0, s) for s in (1, 30, 59)] + [dt.datetime(2024, 5, 1, 12, 1)]
 
@@ -49,6 +49,19 @@ def test_nanoseconds_are_floored_also_before_the_epoch() -> None:
     shape = mt.windows(x=w.tumbling("1 second")).aggregate(n=a.count()).on("ts")
     table = shape.run({"ts": pa.array([-1, 0, 999_999_999], pa.timestamp("ns"))})
     assert table["n"].to_pylist() == [1, 2]
+
+
+def test_nanoseconds_that_leave_no_room_for_edges_are_bad() -> None:
+    far = pd.Series([pd.Timestamp.min, pd.Timestamp("2200-01-01"), pd.Timestamp.max])
+    query = mt.windows(day=w.tumbling("1 day"), m=w.calendar("month")).aggregate(n=a.count())
+    with pytest.raises(DataError, match=r'"ts" must lie between 1678-.* and 2261-.* in row 0'):
+        query.on("ts").operator().process({"ts": pa.array(far)})
+    op = query.on("ts", bad="skip").operator()
+    op.process({"ts": pa.array(far)})
+    found = op.finish()
+    assert found.schema.field("window").type.field("end").type == pa.timestamp("ns")
+    assert found["n"].to_pylist() == [1, 1]
+    assert op.stats().bad == 2
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64()], ids=str)
@@ -118,6 +131,31 @@ def test_lengths_must_be_in_the_unit_of_the_column() -> None:
         mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count()).on("t").run({"t": [1]})
     with pytest.raises(QueryError, match=r'lengths must be durations.*did you mean "10 seconds"'):
         mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t").run({"t": MINUTE})
+
+
+def test_calendar_windows_need_timestamps() -> None:
+    shape = mt.windows(day=w.calendar("day", "Asia/Tokyo")).aggregate(n=a.count()).on("t")
+    told = (
+        r"calendar windows need a time column of timestamps: got int32 for calendar day in Asia/Tokyo; cast"
+    )
+    with pytest.raises(QueryError, match=told):
+        shape.run({"t": pa.array([1], pa.int32())})
+    op = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t").operator()
+    op.process({"t": [1]})
+    with pytest.raises(QueryError):
+        op.add_query(day=w.calendar("day"))
+    assert op.finish()["n"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("nothing", [pd.NaT, np.datetime64("NaT"), pa.scalar(None, pa.timestamp("us"))])
+def test_a_watermark_must_not_be_null(nothing: object) -> None:
+    op = mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count()).on("ts").operator()
+    with pytest.raises(MuntinError):  # before any tuple as well
+        op.advance(nothing)
+    op.process({"ts": pa.array(MINUTE, pa.timestamp("us"))})
+    with pytest.raises(DataError, match="time must not be null"):
+        op.advance(nothing)
+    assert op.finish()["n"].to_pylist() == [3, 1]
 
 
 def test_the_period_of_early_results_must_be_in_the_unit_of_the_column() -> None:

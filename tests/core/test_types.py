@@ -214,16 +214,18 @@ class PythonValues(EmbeddedEngine):
 
 
 def blanked(scenario: Scenario, firsts: dict[str, int]) -> Scenario:
-    """The scenario with nulls in the first values of some columns; queries only come."""
+    """The scenario with nulls in the first values of some columns; queries only come, under new names."""
 
     def row(record: Record) -> Record:
         return {n: None if record["id"] < firsts.get(n, 0) else v for n, v in record.items()}
 
-    def changed(action: Action) -> Action:
+    def changed(number: int, action: Action) -> Action:
+        if action.name == "add":
+            return replace(action, value=f"new{number}")
         return replace(action, value=list(map(row, action.value))) if action.name == "process" else action
 
-    actions = tuple(changed(action) for action in scenario.actions if action.name != "remove")
-    return replace(scenario, actions=actions)
+    actions = [changed(*step) for step in enumerate(scenario.actions) if step[1].name != "remove"]
+    return replace(scenario, actions=tuple(actions))
 
 
 @settings(max_examples=settings.default.max_examples // 10)

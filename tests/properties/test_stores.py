@@ -32,9 +32,9 @@ SOME = settings(
 @given(data=st.data())
 def test_any_store_gives_what_the_oracle_gives(store: str, data: st.DataObject) -> None:
     aggregates = EXACT if store == "prefix" else tuple(AGGREGATES)
-    early = data.draw(st.booleans())
+    early, wide = data.draw(st.booleans()), data.draw(st.booleans())
     scenario: Scenario = data.draw(
-        scenarios(early=early, live=not early, snapshots=True, aggregates=aggregates)
+        scenarios(early=early, live=True, snapshots=True, wide=wide, aggregates=aggregates)
     )
     note(repr(scenario))
     check(scenario, partial(EmbeddedEngine, store=store))

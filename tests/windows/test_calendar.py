@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from itertools import pairwise
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 import pytest
@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin import windows as w
-from muntin.errors import DataError, QueryError
-from muntin.timeline import INF, NEG_INF, Micros, instant
+from muntin.errors import QueryError
+from muntin.timeline import INF, LIMIT, NEG_INF, Micros, instant
+from muntin.windows.calendar import _edges_of_known_year, _edges_of_year
 
 HOUR = 3_600_000_000
 ZONES = [
@@ -133,7 +134,9 @@ def test_edges_are_the_first_instants_of_civil_units(unit: str, tz: str) -> None
 @given(
     unit=st.sampled_from(["day", "week", "month", "quarter", "year"]),
     tz=st.sampled_from(ZONES),
-    times=st.lists(st.integers(-(2**51), 2**51), min_size=1, max_size=6).map(sorted),
+    times=st.lists(st.integers(-(2**51), 2**51) | st.integers(-LIMIT, LIMIT), min_size=1, max_size=6).map(
+        sorted
+    ),
     after=st.integers(-(2**51), 2**51) | st.just(NEG_INF),
     upto=st.integers(-(2**51), 2**51) | st.just(INF),
 )
@@ -164,13 +167,53 @@ def test_what_cannot_be() -> None:
         w.calendar("day", offset="25 hours")
     with pytest.raises(QueryError, match="offset must be a duration: got 5"):
         w.calendar("day", offset=5)
-    with pytest.raises(DataError, match="calendar windows know the years"):
-        w.calendar("day").last_end(np.array([2**62]))
 
 
-def test_beyond_the_years_of_the_calendar() -> None:
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+def test_far_years_are_moved_by_whole_cycles(unit: str) -> None:
+    offset = 20 * HOUR
+    for year in (2, 1199, 1200, 1599, 1600, 2399, 2400, 2799, 2800, 9998):
+        for tz in ("Europe/Berlin", "Pacific/Apia"):
+            found = _edges_of_year(unit, tz, offset, year)
+            assert found.tolist() == _edges_of_known_year(unit, tz, offset, year).tolist(), (year, tz)
+
+
+def test_the_clocks_of_every_zone_repeat_after_a_cycle() -> None:
+    for tz in sorted(available_timezones()):
+        for year in (1000, 1601 - 400, 2401 + 400, 9001):
+            found = _edges_of_year("month", tz, 0, year)
+            assert found.tolist() == _edges_of_known_year("month", tz, 0, year).tolist(), (year, tz)
+
+
+def test_years_that_datetime_does_not_know() -> None:
+    month = w.calendar("month", "Europe/Berlin")
+    starts, ends = month.windows(np.array([instant("0001-01-01"), instant("9999-12-31T23:30")]), NEG_INF, INF)
+    shown = np.stack([starts, ends]).astype("datetime64[us]").astype("datetime64[s]").astype(str)
+    assert shown.tolist() == [
+        ["0000-12-31T23:06:32", "9999-12-31T23:00:00"],
+        ["0001-01-31T23:06:32", "10000-01-31T23:00:00"],
+    ]
+    # The rules of summer time hold in all years to come.
+    days = w.calendar("day", "Europe/Berlin")
+    spring = int(np.datetime64("102024-03-31T12").astype("datetime64[us]").astype(np.int64))
+    assert np.diff(days.edges(spring - 36 * HOUR, spring + 36 * HOUR)).tolist() == [23 * HOUR, 24 * HOUR]
+
+
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+def test_the_ends_of_time(unit: str) -> None:
+    window = w.calendar(unit, "Asia/Kathmandu", offset="18 hours")
+    times = np.array([-LIMIT, LIMIT])
+    starts, ends = window.windows(times, NEG_INF, INF)
+    assert (starts <= times).all()
+    assert (ends > times).all()
+    assert window.last_end(times).tolist() == ends.tolist()
+    assert [window.first_start(int(time)) for time in times] == starts.tolist()
+    assert window.first_start(int(ends[1]) - 1) == starts[1]
+
+
+def test_beyond_all_times() -> None:
     day = w.calendar("day")
-    assert day.edges(NEG_INF, -(2**60)).tolist() == []
+    assert day.edges(NEG_INF, -(2**62) - 2**60).tolist() == []
     assert (day.first_start(NEG_INF), day.first_start(INF)) == (NEG_INF, INF)
     empty = np.zeros(0, np.int64)
     assert [len(part) for part in (*day.windows(empty, 0, INF), day.last_end(empty))] == [0, 0, 0]

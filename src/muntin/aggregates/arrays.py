@@ -147,7 +147,8 @@ def _nearest_floats(array: pa.Array) -> Floats:
         unscaled = pairs[:, 0]
         exact = (pairs[:, 1] == unscaled >> 63) & (unscaled >= -_EXACT) & (unscaled <= _EXACT)
         if exact.all():
-            return unscaled / 10.0**scale
+            quotients: Floats = unscaled / 10.0**scale
+            return quotients
     return _fixed(array.cast(pa.string()).cast(pa.float64()), np.dtype(np.float64))
 
 

@@ -131,6 +131,9 @@ REMOVE_TUPLES = (
 MANY_SLICES = 64
 """From here on a tree over the slices costs less than walking over those of each window."""
 
+MANY_FOR_SUMS = 16
+"""The same for prefix sums."""
+
 STANDS_FROM = 131_072
 """From so many slices per window, times aggregates, following what changed costs less than walking."""
 
@@ -145,7 +148,7 @@ def _stands(w: Workload) -> bool:
 
 STORE = (
     Rule(
-        lambda w: w.slices_per_window < MANY_SLICES,
+        lambda w: w.slices_per_window < (MANY_FOR_SUMS if w.exact else MANY_SLICES),
         "lazy",
         "few slices per window: they are combined when windows end, in one compiled pass",
         "scotty §3.4",

@@ -67,14 +67,10 @@ class _Reader:
             name: self._item(table, "function", aggregates_package, f"aggregates.{name}")
             for name, table in self._table(document, "aggregates").items()
         }
-        policies = self._policies(stream)
+        policies, keys = self._policies(stream), self._keys(stream)
         query: Q = self._called(
             "stream",
-            lambda: (
-                kind(tuple(windows.items()), tuple(aggregates.items()), _keys(stream))
-                .on(**policies)
-                .validated()
-            ),
+            lambda: kind(tuple(windows.items()), tuple(aggregates.items()), keys).on(**policies).validated(),
         )
         return query
 
@@ -93,6 +89,14 @@ class _Reader:
         if "early" in arguments:
             arguments["early"] = self._early(arguments["early"])
         return arguments
+
+    def _keys(self, stream: dict[str, Any]) -> tuple[str, ...]:
+        key = stream.get("key", [])
+        names = [key] if isinstance(key, str) else key
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            rule = "key must be the name of a column or a list of names"
+            raise self._refused("stream", f'{rule}: got {key!r}; for example key = "user"')
+        return tuple(names)
 
     def _early(self, value: object) -> Every | EachBatch:
         if value == "each_batch":
@@ -258,11 +262,6 @@ def _value(value: object) -> str:
         table = {"function": constructor, **parameters}
         return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in table.items() if v is not None)} }}"
     raise QueryError(f"a file cannot hold {value!r}; keep this query in Python")
-
-
-def _keys(stream: Mapping[str, Any]) -> tuple[Any, ...]:
-    key = stream.get("key", [])
-    return (key,) if isinstance(key, str) else tuple(key)
 
 
 def _constructors(package: ModuleType) -> dict[str, Callable[..., Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -15,22 +16,24 @@ VERSION = 3
 _CHECK = 32
 
 
-def pack(header: dict[str, Any], tables: dict[str, pa.Table]) -> bytes:
+def pack(header: dict[str, Any], tables: dict[str, pa.Table], checked: bool = True) -> bytes:
     """One bytes object: magic, version, header as JSON, Arrow IPC streams, checksum.
 
     >>> header, tables = unpack(pack({"a": 1}, {"t": pa.table({"x": [1, 2]})}))
     >>> header["a"], tables["t"].column("x").to_pylist()
     (1, [1, 2])
+
+    Not `checked`, there is no checksum: for what only passes from one process to another.
     """
     bodies = {name: _to_ipc(table) for name, table in tables.items()}
-    parts = [[name, len(body)] for name, body in bodies.items()]
+    parts = [[name, body.size] for name, body in bodies.items()]
     head = json.dumps(header | {"parts": parts}, sort_keys=True).encode()
     start = MAGIC + VERSION.to_bytes(2, "big") + len(head).to_bytes(8, "big") + head
-    data = start + b"".join(bodies.values())
-    return data + hashlib.sha256(data).digest()
+    data = [start, *bodies.values()]
+    return b"".join([*data, _checksum(data)] if checked else data)
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+def unpack(data: bytes, checked: bool = True) -> tuple[dict[str, Any], dict[str, pa.Table]]:
     """The header and the tables; anything else than a whole snapshot of this version is refused."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise SnapshotError(f"a snapshot is bytes: got {type(data).__name__}; pass what snapshot() returned")
@@ -43,20 +46,28 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
             f"the snapshot has format version {version}, this version of Muntin reads {VERSION}; "
             "restore it with the version that wrote it"
         )
-    if len(data) < 16 + _CHECK or hashlib.sha256(data[:-_CHECK]).digest() != data[-_CHECK:]:
+    whole = memoryview(data)
+    if checked and (len(data) < 16 + _CHECK or _checksum([whole[:-_CHECK]]) != data[-_CHECK:]):
         raise SnapshotError("the snapshot is damaged: its checksum does not match; take an older one")
     size = int.from_bytes(data[8:16], "big")
     header = json.loads(data[16 : 16 + size])
     at = 16 + size
     tables = {}
     for name, length in header.pop("parts"):
-        tables[name] = pa.ipc.open_stream(pa.py_buffer(data[at : at + length])).read_all()
+        tables[name] = pa.ipc.open_stream(pa.py_buffer(whole[at : at + length])).read_all()
         at += length
     return header, tables
 
 
-def _to_ipc(table: pa.Table) -> bytes:
+def _checksum(data: Iterable[Any]) -> bytes:
+    found = hashlib.sha256()
+    for part in data:
+        found.update(part)
+    return found.digest()
+
+
+def _to_ipc(table: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
+    return sink.getvalue()

@@ -18,6 +18,7 @@ from muntin.timeline import LIMIT
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
+_WITHIN = "must lie within +-2**62 (in units of its own)"
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -60,7 +61,7 @@ class Arrivals:
         """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
         if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
             return False
-        self._set_aside(data, misfits, [_unusable(data, time, np.arange(len(data)))])
+        self._set_aside(data, misfits, [_unusable(data, time, np.arange(len(data)), _WITHIN)])
         return True
 
     def good(
@@ -71,7 +72,16 @@ class Arrivals:
         usable = [(name, _measurable(data.column(name))) for name in binding.measures]
         if valid is not None:
             usable.insert(0, (binding.spec.time, valid))
-        flaws = [_unusable(data, name, np.flatnonzero(~fine)) for name, fine in usable if not fine.all()]
+        flaws = [
+            _unusable(
+                data,
+                name,
+                np.flatnonzero(~fine),
+                binding.time.rule if name == binding.spec.time else _WITHIN,
+            )
+            for name, fine in usable
+            if not fine.all()
+        ]
         if not flaws and not misfits:
             return data, time
         wrong = self._set_aside(data, misfits, flaws)
@@ -123,12 +133,12 @@ def _rule(column: str, rule: str) -> str:
     return f'the column "{column}" {rule}: got '
 
 
-def _unusable(data: pa.RecordBatch, column: str, rows: Rows) -> tuple[Rows, pa.Array]:
+def _unusable(data: pa.RecordBatch, column: str, rows: Rows, rule: str) -> tuple[Rows, pa.Array]:
     """These tuples have no place in time, or on a measure; and why."""
     values = data.column(column).take(pa.array(rows))
     absent = pc.is_null(values)
     needs = _rule(column, "needs a value in every tuple")
-    within = _rule(column, "must lie within +-2**62 (microseconds, or units of its own)")
+    within = _rule(column, rule)
     rules = pc.if_else(absent, needs, within)
     return rows, pc.binary_join_element_wise(rules, values.cast(pa.string()).fill_null("null"), "")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from muntin.errors import DataError, nearest
+from muntin.errors import DataError, QueryError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
 from muntin.query import Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
@@ -55,6 +55,7 @@ class Binding:
         records = tuple(schema.names) if records is None else records
         spans = [s for w in windows for s in w.spans()]
         kind = schema.field(spec.time).type
+        _check_civil(windows, kind)
         if isinstance(spec.early, Every):
             TimeColumn(kind, (spec.early.period,))  # its unit must fit, but edges do not lie on it
         time = TimeColumn(kind, (*spans, spec.allowed_lateness))
@@ -132,6 +133,15 @@ def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
             raise DataError(
                 f'there is no column "{column}" in the input ({", ".join(schema.names) or "no columns"});'
                 f"{nearest(column, schema.names) or ' name one of them, or add it'}"
+            )
+
+
+def _check_civil(windows: Iterable[Window], kind: pa.DataType) -> None:
+    for window in windows:
+        if window.civil and pa.types.is_integer(kind):
+            raise QueryError(
+                f"calendar windows need a time column of timestamps: got {kind} for {window.describe()}; "
+                'cast the column, for example to pa.timestamp("s") if it counts seconds since 1970'
             )
 
 

@@ -1,4 +1,4 @@
-"""Which tuple and which key a failure of the user's code is about."""
+"""Which tuple, which key and which window a failure is about."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.errors import UserCodeError
+from muntin.errors import PlacedError, UserCodeError
 from muntin.slicing.batch import Batch
 from muntin.timeline import Micros, format_instant
 
 if TYPE_CHECKING:
+    from muntin.slicing.binding import Binding
     from muntin.slicing.operator import SlicingOperator
 
 
@@ -28,29 +29,39 @@ def about_tuples(batch: Batch) -> Iterator[None]:
 
 
 @contextmanager
-def about_rows(key_of: Callable[[int], int]) -> Iterator[None]:
-    """A failure in a row of partial aggregates gets to know the row's key."""
+def about_rows(
+    key_of: Callable[[int], int], window_of: Callable[[int], tuple[int, int, int]] | None = None
+) -> Iterator[None]:
+    """A failure in a row of partial aggregates gets to know the row's key, and its window if it is one."""
     try:
         yield
-    except UserCodeError as error:
+    except PlacedError as error:
         if error.row is not None and error.key is None:
             error.key = int(key_of(error.row))
+            error.window = None if window_of is None else window_of(error.row)
         raise
 
 
-def name_place(error: UserCodeError, operator: SlicingOperator) -> None:
+def name_place(error: PlacedError, operator: SlicingOperator) -> None:
     """Say in the message what is known of the place, in the words of the input."""
     binding = operator.binding
-    if binding is None or (error.key is None and error.time is None):
+    if binding is None:
         return
     places = []
     if error.time is not None:
-        time = error.time if binding.time.is_integer else Micros(error.time)
-        places.append(f"{operator.spec.time}={format_instant(time)}")
+        places.append(f"{operator.spec.time}={_shown(error.time, binding)}")
     if error.key is not None and operator.spec.keys:
         values = operator.keys.values(np.array([error.key], dtype=np.int64))
         pairs = zip(operator.spec.keys, values, strict=True)
         places += [f"{name}={column[0].as_py()!r}" for name, column in pairs]
+    if error.window is not None:
+        query, start, end = error.window
+        name = operator.live.queries[query].name
+        places.append(f"{name} [{_shown(start, binding)}, {_shown(end, binding)})")
     if places:
         error.args = (f"{error} (at {', '.join(places)})",)
-        error.key = error.time = None
+        error.key = error.time = error.window = None
+
+
+def _shown(time: int, binding: Binding) -> str | int:
+    return format_instant(time if binding.time.is_integer else Micros(time))

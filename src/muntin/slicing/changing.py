@@ -56,6 +56,8 @@ def change_queries(
             _drop(operator, remove)
         new = [_new(operator, name, window, after, added) for name, window in add.items()]
         operator.serve(LiveSet((*stay, *new)))
+        if new and operator.binding is not None and operator.spec.early is not None:
+            operator.slices.unsettle()  # the next early look shows all that they hold
     return added
 
 

@@ -1,15 +1,19 @@
 """Keys that come and go: a key that nothing refers to any more gives up its id.
 
 A key is alive while it has slices, kept tuples, windows that may still change, or tuples that wait.
-Some queries need their keys for ever, and so a few bytes for each key that was ever seen:
+Some queries need their keys for ever. Of each key that was ever seen they leave
 
-- those that number tuples or carry a position on: count windows (the next tuple's rank), windows
-  on another measure (how far it has come), `slide_by_tuple`, `last`, and user-defined ones, whose
-  code sees ranks and keeps a state;
-- those that always have an open window: punctuation, delta, boundary;
-- `emit_empty`, whose empty windows lie between all tuples of a key.
+- a few numbers, where tuples are numbered or a position is carried on: count windows (the next
+  tuple's rank), windows on another measure (how far it has come), `slide_by_tuple` at every n-th
+  tuple, and user-defined ones, whose code sees ranks and keeps a state;
+- the slices of open windows, one for each edge: count windows that are not full, windows on
+  another measure, punctuation, delta, boundary, landmarks;
+- the tuples that windows to come look back to: `last`, whose windows come out of a silent key, too,
+  and user-defined ones;
+- the times of its first and last tuple, for `emit_empty`: empty windows lie between all tuples.
 
-Sessions with a maximum length, `threshold` and `until` begin anew once no window is open.
+Sessions with a maximum length, `threshold` and `until` begin anew once no window is open, and so
+does `slide_by_tuple` at every tuple, once its windows reach back to none of those seen.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.judging import Waiting
 from muntin.slicing.kept import KeptSlicer
 from muntin.timeline import NEG_INF
-from muntin.windows import CappedSession, Threshold, Until
+from muntin.windows import CappedSession, SlideByTuple, Threshold, Until
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
@@ -82,13 +86,15 @@ def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
     alive |= tuples.sliced.rank != seen
     for query in kept.manager.live.driven:
         if _begins_anew(query.window):
-            alive |= kept.keep_from(query, tuples.committed, seen) < seen
+            alive |= kept.needed_from(query) < seen
         else:
             alive |= seen > 0
 
 
 def _begins_anew(window: Window) -> bool:
     """Whether a key without an open window is as good as one never seen."""
+    if isinstance(window, SlideByTuple):
+        return window.every == 1
     return isinstance(window, CappedSession | Threshold | Until) and window.measure is None
 
 

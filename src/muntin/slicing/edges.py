@@ -106,7 +106,12 @@ def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -
     if not _many(window, low, high, 8 * len(times) + 4096):
         return [window.edges(low, high)]
     ordered = np.unique(times)
-    cut = np.flatnonzero(ordered[1:] - ordered[:-1] > (high - low) // 1024)
+    gaps = np.diff(ordered.view(np.uint64))  # the largest is one too much for int64
+    cut = np.flatnonzero(gaps > (high - low) // 1024)
+    if not len(cut):  # spread evenly: then all edges, or those next to each tuple if they are too many
+        if not _many(window, low, high, 256 * len(times)):
+            return [window.edges(low, high)]
+        cut = np.flatnonzero(gaps > (high - low) // (2 * len(ordered)))
     ends, begins = ordered[cut].tolist(), ordered[cut + 1].tolist()
     parts = []
     for first, last in zip([low, *begins], [*ends, high], strict=True):

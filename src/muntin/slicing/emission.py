@@ -335,7 +335,7 @@ class WindowManager:
     def _fill_view(self, view: list[Emission]) -> None:
         slices = self.slices
         windows = _over_slices(view, slices)
-        with about_rows(lambda j: windows.key[j]):
+        with about_rows(lambda j: windows.key[j], lambda j: _window_at(view, j)):
             states, combines = combine(self.store, slices.partials, windows)
             values = slices.partials.lower(states)
         slices.metrics.combined(combines)
@@ -375,6 +375,15 @@ def _over_slices(view: list[Emission], slices: SliceManager) -> View:
             for c in ("lo", "hi")
         )
     return View(slices.table, rows, query, key, lo, hi, slices.needed_from, slices.folds)
+
+
+def _window_at(view: list[Emission], row: int) -> tuple[int, int, int]:
+    """The query and the edges of a window, counted over all of these emissions."""
+    for e in view:
+        if row < len(e.windows):
+            return int(e.windows.query[row]), int(e.windows.start[row]), int(e.windows.end[row])
+        row -= len(e.windows)
+    raise AssertionError(f"{row} windows too few")
 
 
 def _repeatable(emission: Emission) -> pa.Table:

@@ -52,9 +52,9 @@ class KeptSlicer:
         """All windows that are closed and due came out: what is final may be forgotten."""
         self._unseen = False
 
-    def settled(self) -> None:
-        """Everything was emitted: nothing is fresh any more."""
-        self.tuples.fresh[:] = False
+    def mark(self, fresh: bool) -> None:
+        """All tuples are fresh from now on, or none is."""
+        self.tuples.fresh[:] = fresh
 
     def slice(self, upto: int) -> None:
         """Bring the slice table up to the tuples at `upto`.
@@ -103,16 +103,16 @@ class KeptSlicer:
         look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
-    def adapt(self, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
-        """Forget the contexts of queries that are gone; new ones start with fresh contexts."""
+    def adapt(self, old: LiveSet, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
+        """Forget all about queries that are gone; new ones, also of the same name, start afresh."""
         kept = self.tuples
         kept.arrived = [batch.with_columns(inputs) for batch in kept.arrived]
         if kept.batch is not None:
             kept.batch = kept.batch.with_columns(inputs)
-        names = {q.name for q in live.driven}
-        for known in (kept.sliced.contexts, kept.committed.contexts, self.closed, self.past):
-            for name in set(known) - names:
-                del known[name]
+        gone = [q.name for q in old.driven if q not in live.driven]
+        for known in (kept.sliced.contexts, kept.committed.contexts, kept.skipped, self.closed, self.past):
+            for name in gone:
+                known.pop(name, None)
         self.tuples.grow(self.manager.keys, live)
 
     def dissolve(self) -> None:
@@ -302,7 +302,7 @@ class KeptSlicer:
         needed = kept.committed.rank.copy()
         for query in manager.live.driven:
             if query.window.context is Context.FORWARD_AWARE:
-                needed = np.minimum(needed, self.keep_from(query, kept.committed, kept.committed.rank))
+                needed = np.minimum(needed, self.needed_from(query))
         if not manager.live.aware:
             return needed
         from muntin.slicing.table_kernels import align_ranks
@@ -312,8 +312,21 @@ class KeptSlicer:
         aligned = align_ranks(manager.table.key[ranked], rank, needed, kept.sliced.rank, manager.keys)
         return np.maximum(aligned, kept.base)
 
+    def needed_from(self, query: LiveQuery) -> Column:
+        """Per key: the smallest rank that a window of the query which is not closed for good may need."""
+        kept, final = self.tuples, self.manager.final
+        needed = self.keep_from(query, kept.committed, kept.committed.rank)
+        reach = _window(query).reach
+        if reach is None or final == NEG_INF:
+            return needed
+        # What still comes lies at `final` or later, and so looks back less far the longer a key is
+        # silent. Tuples that are not final yet may lie before: their context knows what they need.
+        old = kept.base + kept.positions_until(final - reach) - kept.offsets[:-1]
+        silent = kept.committed.rank == kept.base + np.diff(kept.offsets)
+        return np.where(silent, np.maximum(needed, old), needed)
+
     def keep_from(self, query: LiveQuery, progress: Progress, seen: Column) -> Column:
-        """Per key: the smallest rank that a window of the query may still need."""
+        """Per key: the smallest rank that a window may still need, as far as its context tells."""
         skip = self.tuples.skip_of(query)
         own = np.maximum(seen - skip, 0)
         kept = _window(query).keep_from(progress.contexts[query.name], own)
@@ -324,7 +337,7 @@ class KeptSlicer:
         kept = self.tuples
         needed = kept.committed.rank.copy()
         for query in self.manager.live.driven:
-            needed = np.minimum(needed, self.keep_from(query, kept.committed, kept.committed.rank))
+            needed = np.minimum(needed, self.needed_from(query))
         for closed in self.closed.values():
             np.minimum.at(needed, closed.key, closed.begin)
         return (table.rank >= 0) & (table.rank + table.n > needed[table.key])

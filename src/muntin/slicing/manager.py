@@ -196,7 +196,16 @@ class SliceManager:
         if fresh:
             self.table.settle()
             if self.kept is not None:
-                self.kept.settled()
+                self.kept.mark(fresh=False)
+
+    def unsettle(self) -> None:
+        """Everything counts as fresh: a new query has emitted nothing of it yet.
+
+        Only for those who remember what they emitted, and so can tell what others need not see again.
+        """
+        self.table.fresh = self.table.n.copy()
+        if self.kept is not None:
+            self.kept.mark(fresh=True)
 
     # Slices that no window needs. ------------------------------------------------------------------
 
@@ -312,13 +321,13 @@ class SliceManager:
         self.live = live
         self.partials = partials
         self.table.level = _renumber(self.table.level, old.gaps, live.gaps)
-        if live.driven and self.kept is None:
+        if self.kept is not None:
+            self.kept.adapt(old, live, inputs)
+            if not live.driven:
+                self.kept.dissolve()
+                self.kept = None
+        elif live.driven:
             self.kept = KeptSlicer(self)
-        elif self.kept is not None and not live.driven:
-            self.kept.dissolve()
-            self.kept = None
-        elif self.kept is not None:
-            self.kept.adapt(live, inputs)
 
 
 def next_start(window: ContextFreeWindow, low: int) -> int:

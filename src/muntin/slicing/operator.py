@@ -15,7 +15,7 @@ from muntin.metrics import Metrics
 from muntin.planning.plan import make_plan
 from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit
-from muntin.slicing.batch import Batch
+from muntin.slicing.batch import Batch, numbers
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.combining.choosing import combiner
@@ -164,10 +164,14 @@ class SlicingOperator:
 
     def take_slices(self, keys: list[pa.Array], rows: SliceTable) -> None:
         """Take in what another operator of the same query sliced; `keys` are the values of its keys."""
-        ids = self.keys.encode(keys)[rows.key] if self.spec.keys else rows.key
+        if self.spec.keys:
+            ids = self.keys.encode(keys)
+            # Key by key as they are: the rows of each stand together, in order.
+            offsets, by_id = rows.offsets(len(ids)), np.argsort(ids)
+            order = numbers(offsets[by_id], offsets[by_id + 1] - offsets[by_id])
+            rows = rows.take(order, self.slices.partials).renumbered(ids)
         self.slices.keys = len(self.keys)
-        order = np.lexsort((rows.first, ids))
-        self.slices.add_slices(rows.take(order, self.slices.partials).changed(key=ids[order]))
+        self.slices.add_slices(rows)
         self.metrics.tuples += int(rows.n.sum())
 
     def _arrival(self, data: pa.RecordBatch) -> npt.NDArray[np.int64] | int:
@@ -254,7 +258,7 @@ class SlicingOperator:
         if looked:
             emissions += windows.emit_early()
         # Until the next early look, fresh means: changed since the last one.
-        slices.settle(fresh=looked or not isinstance(self.spec.early, Every))
+        slices.settle(fresh=looked or self.spec.early is None)
         slices.evict()
         windows.forget()
         return emissions

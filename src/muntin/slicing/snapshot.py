@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.encoding import decode, encode
-from muntin.errors import MuntinError, SnapshotError
+from muntin.errors import MuntinError, QueryError, SnapshotError
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
@@ -121,6 +121,11 @@ def _query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) 
             )
         spec: QuerySpec = read_query(header["query"])
         return spec
+    if not isinstance(query, QuerySpec):
+        raise QueryError(
+            f"query must be the query that the snapshot is of, or left out: got {query!r}; "
+            f"pass what .on(...) returned (windows: {served})"
+        )
     if query.fingerprint() != header["fingerprint"]:
         given = ", ".join(f"{name}: {window.describe()}" for name, window in query.windows)
         raise SnapshotError(

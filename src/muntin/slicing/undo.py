@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muntin.errors import UserCodeError
+from muntin.errors import PlacedError
 from muntin.slicing.blaming import name_place
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def whole_or_nothing(operator: SlicingOperator, sliced: bool = False) -> Iterato
     try:
         yield
     except BaseException as error:
-        if isinstance(error, UserCodeError):
+        if isinstance(error, PlacedError):
             name_place(error, operator)
         for part, attributes in saved:
             _put_back(part, attributes)

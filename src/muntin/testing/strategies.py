@@ -18,7 +18,7 @@ milliseconds to draw, however much happens in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -42,7 +42,8 @@ _VALUES: dict[str, Sequence[Any]] = {
     "f": [1.0, 0.5, None, -2.25, float("nan"), 8.0, 0.5, 3.75, 1.0],
     "s": ["a", "b", None, "", "b", "zz"],
     "b": [True, False, None],
-    "lead": [0, 0, -1, 2, -3, 0, 1, 0],  # of the measure over the time
+    "lead": [0, 0, -1, 2, -3, 0, 1, 0],  # of the measures over the time
+    "part": [0.0, 0.5, 0.25, 0.1, 0.75],  # and of the one with fractions over the other
 }
 _TYPES = [
     ("k", pa.string()),
@@ -51,6 +52,8 @@ _TYPES = [
     ("f", pa.float64()),
     ("s", pa.string()),
     ("b", pa.bool_()),
+    ("m", pa.int64()),
+    ("d", pa.float64()),
 ]
 _ROWS = [{name: values[number % len(values)] for name, values in _VALUES.items()} for number in range(126)]
 _STEPS = (0, 0, 1, 1, 2, 3, 5, 9, -1, -1, -2, -3, -5, -9, -20)
@@ -60,6 +63,26 @@ _CODES = st.integers(0, 2**24 - 1)
 _WINDOWS = st.lists(_CODES, min_size=1, max_size=4)
 _CHOSEN = st.lists(st.integers(0, len(AGGREGATES) - 1), min_size=1, max_size=4, unique=True)
 _KINDS = ("nothing", *["row"] * 8, "batch", "advance", "advance", "again")
+
+
+class _Breadth(NamedTuple):
+    """How far apart things may lie, and how many keys there are."""
+
+    lateness: Sequence[int] = _LATENESS
+    stretches: Sequence[int] = (1,)  # of the lengths of a window
+    steps: Sequence[int] = _STEPS
+    ahead: Sequence[int] = _AHEAD
+    keys: Sequence[Any] = ()  # beside those that rows have anyway
+
+
+_NARROW = _Breadth()
+_WIDE = _Breadth(
+    lateness=(0, 0, 10, 100, 150, 400),
+    stretches=(1, 1, 10, 40),
+    steps=(*_STEPS, 30, 130, -60, -150),
+    ahead=(*_AHEAD, 150, -40, -120),
+    keys=("x", "y", "z", "", "xy", "é"),
+)
 
 
 def queries(
@@ -76,7 +99,8 @@ def queries(
     """
 
     def build(windows: list[int], chosen: list[int], other: int) -> Any:
-        return _query(windows, chosen, Picks(other), families, clock, early, lateness)
+        breadth = _NARROW._replace(lateness=lateness)
+        return _query(windows, chosen, Picks(other), families, clock, early, breadth)
 
     return st.tuples(_WINDOWS, _CHOSEN, _CODES).map(lambda drawn: build(*drawn))
 
@@ -86,9 +110,10 @@ def scenarios(
     *,
     stamps: bool = False,
     early: bool = False,
-    lateness: Sequence[int] = _LATENESS,
+    lateness: Sequence[int] | None = None,
     live: bool = False,
     snapshots: bool = False,
+    wide: bool = False,
     items: int = 60,
     aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> SearchStrategy[Scenario]:
@@ -96,8 +121,9 @@ def scenarios(
 
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: queries are added and removed. `snapshots`: the engine is restored here
-    and there. `items`: how long a stream becomes. `aggregates`: from which to choose, by
-    their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
+    and there. `wide`: longer windows, silences and lateness, and more keys. `items`:
+    how long a stream becomes. `aggregates`: from which to choose, by their names in
+    `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
@@ -105,13 +131,16 @@ def scenarios(
       finish
     """
     kinds = _KINDS + ("snapshot",) * snapshots + ("add", "remove") * live
+    breadth = _WIDE if wide else _NARROW
+    if lateness is not None:
+        breadth = breadth._replace(lateness=lateness)
 
     def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
         pick = Picks(other)
         ending = pick((True, True, True, False))
         clock = pick(STAMPS) if stamps else INTEGERS
-        query = _query(windows, chosen, pick, families, clock, early, lateness, aggregates)
-        stream = _Stream(query, clock, families)
+        query = _query(windows, chosen, pick, families, clock, early, breadth, aggregates)
+        stream = _Stream(query, clock, families, breadth)
         for code in codes:
             stream.item(Picks(code), kinds)
         return stream.scenario(ending)
@@ -127,28 +156,34 @@ def _query(
     families: Sequence[str],
     clock: Clock,
     early: bool,
-    lateness: Sequence[int],
+    breadth: _Breadth,
     aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> Any:
     names = dict.fromkeys(aggregates[number % len(aggregates)] for number in chosen)
-    query = mt.windows(**{f"w{i}": window(Picks(code), clock, families) for i, code in enumerate(windows)})
+    picked = [_window(Picks(code), clock, families, breadth) for code in windows]
+    query = mt.windows(**{f"w{i}": window for i, window in enumerate(picked)})
     query = query.aggregate(**{name: AGGREGATES[name] for name in names})
     query = query.by(*pick([(), ("k",), ("k",), ("k", "j")]))
     return query.on(
         "t",
-        allowed_lateness=clock.span(pick(lateness)),
+        allowed_lateness=clock.span(pick(breadth.lateness)),
         early=pick([mt.each_batch(), mt.every(clock.span(5))]) if early else None,
         late="route",
     )
 
 
+def _window(pick: Picks, clock: Clock, families: Sequence[str], breadth: _Breadth) -> Any:
+    return window(pick, clock._replace(stretch=pick(breadth.stretches)), families)
+
+
 class _Stream:
     """Turns drawn items into actions; times are relative to the newest row so far."""
 
-    def __init__(self, query: Any, clock: Clock, families: Sequence[str]) -> None:
-        self._query, self._clock, self._families = query, clock, families
+    def __init__(self, query: Any, clock: Clock, families: Sequence[str], breadth: _Breadth) -> None:
+        self._query, self._clock, self._families, self._breadth = query, clock, families, breadth
         self._actions: list[Action] = []
         self._names = [name for name, _ in query.windows]
+        self._gone: list[str] = []
         self._rows: list[dict[str, Any]] = []
         self._newest = 0
         self._watermark = -50
@@ -158,33 +193,39 @@ class _Stream:
         """Do what a drawn item says."""
         kind = pick(kinds)
         if kind == "row":
-            self._row(pick(_STEPS), pick(_ROWS))
+            self._row(pick(self._breadth.steps), pick(_ROWS), pick((None, *self._breadth.keys)))
         elif kind == "batch":
             self._batch()  # two in a row make an empty one
         elif kind == "advance":
-            self._watermark = self._newest + pick(_AHEAD)
+            self._watermark = self._newest + pick(self._breadth.ahead)
             self._act("advance", self._clock.inside(self._watermark))
         elif kind == "again":  # the same watermark once more, or a lower one
             self._act("advance", self._clock.inside(self._watermark + pick((0, -3))))
         elif kind == "snapshot":
             self._act("snapshot")
         elif kind == "add":
-            self._names.append(f"a{len(self._actions)}")
-            self._act("add", self._names[-1], window(pick, self._clock, self._families))
+            again = pick((False, True)) and self._gone  # a name that was free already
+            self._names.append(self._gone.pop() if again else f"a{len(self._actions)}")
+            added = _window(pick, self._clock, self._families, self._breadth)
+            self._act("add", self._names[-1], added)
         elif kind == "remove" and len(self._names) > 1:
-            self._act("remove", self._names.pop(pick(range(len(self._names)))))
+            self._gone.append(self._names.pop(pick(range(len(self._names)))))
+            self._act("remove", self._gone[-1])
 
     def scenario(self, ending: bool) -> Scenario:
         """All that was drawn; `ending`: the stream ends, so that every window closes."""
         if ending:
             self._act("finish")
-        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *_TYPES, ("m", pa.int64())])
+        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *_TYPES])
         return Scenario(self._query, schema, tuple(self._actions))
 
-    def _row(self, ahead: int, values: dict[str, Any]) -> None:
+    def _row(self, ahead: int, values: dict[str, Any], key: str | None) -> None:
         time = self._newest + ahead
-        row = {"t": self._clock.value(time), "id": self._arrived, **values, "m": time + values["lead"]}
-        del row["lead"]
+        row = {"t": self._clock.value(time), "id": self._arrived, **values}
+        row["m"] = time + row.pop("lead")
+        row["d"] = row["m"] + row.pop("part")
+        if key is not None:
+            row["k"] = key
         self._rows.append(row)
         self._newest = max(self._newest, time)
         self._arrived += 1

@@ -12,13 +12,15 @@ __all__ = ["INTEGERS", "STAMPS", "Clock", "Picks"]
 
 
 class Clock(NamedTuple):
-    """The time column: integers, or timestamps, in which one unit is an hour."""
+    """The time column: integers, or timestamps, in which one unit is an hour; `stretch` lengthens spans."""
 
     type: pa.DataType
     origin: int | None = None
+    stretch: int = 1
 
     def span(self, units: int) -> Any:
         """A length of time as a user writes it."""
+        units *= self.stretch
         return units if self.origin is None else dt.timedelta(hours=units)
 
     def inside(self, units: int) -> int:

@@ -26,6 +26,8 @@ _SMALL = range(1, 8)
 _LENGTHS = range(1, 13)
 _OFFSETS = (0, 0, 0, 1, 3, -2, 20)
 _SELDOM = (False, False, False, False, False, True)
+_MEASURES = (("m", 1), ("m", 1), ("d", 1), ("d", 0.5))
+"""Columns to lay windows on, and a unit for lengths there: `m` holds integers, `d` fractions."""
 _PREDICATES = ("b", "i > 1", "f < 1 or s == 'b'", "not b", "s in ['a', 'zz']", "i % 2 == 0")
 
 
@@ -92,7 +94,7 @@ def _last(pick: Picks, clock: Clock) -> Any:
 
 
 def _measure(pick: Picks) -> str | None:
-    return "m" if pick(_SELDOM) else None
+    return pick(("m", "m", "d")) if pick(_SELDOM) else None
 
 
 def _punctuation(pick: Picks, clock: Clock) -> Any:
@@ -119,17 +121,21 @@ def _until(pick: Picks, clock: Clock) -> Any:
 
 def _measured_periodic(pick: Picks, clock: Clock) -> Any:
     length, slide = pick(_LENGTHS), pick(_LENGTHS)
-    return w.sliding(length, slide, pick(_OFFSETS), measure="m")
+    measure, unit = pick(_MEASURES)
+    return w.sliding(length * unit, slide * unit, pick(_OFFSETS), measure=measure)
 
 
 def _measured_cumulate(pick: Picks, clock: Clock) -> Any:
-    step = pick(range(1, 5))
-    return w.cumulate(step * pick(range(1, 5)), step, pick(_OFFSETS), measure="m")
+    step, steps = pick(range(1, 5)), pick(range(1, 5))
+    measure, unit = pick(_MEASURES)
+    return w.cumulate(step * steps * unit, step * unit, pick(_OFFSETS), measure=measure)
 
 
 def _measured_session(pick: Picks, clock: Clock) -> Any:
-    gap = pick(_SMALL)
-    return w.session(gap, max_length=pick((None, None, gap + 1, gap + 3, gap + 6)), measure="m")
+    gap, more = pick(_SMALL), pick((None, None, 1, 3, 6))
+    measure, unit = pick(_MEASURES)
+    max_length = None if more is None else (gap + more) * unit
+    return w.session(gap * unit, max_length=max_length, measure=measure)
 
 
 def _discretize(pick: Picks, clock: Clock) -> Any:

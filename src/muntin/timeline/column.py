@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.errors import DataError, QueryError
-from muntin.timeline.spans import INF, LIMIT, Micros, format_span, instant
+from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_span, instant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +19,9 @@ __all__ = ["TimeColumn"]
 
 # Column units per microsecond, as (multiply, divide) from the column to microseconds.
 _TO_MICROS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+_YEAR = 366 * 86_400_000_000
+_LONG = 50 * _YEAR
+"""Where windows are longer, too little of the 292 years that nanoseconds reach would be left."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,9 @@ class TimeColumn:
 
     `spans` are the lengths that the queries hold. They decide the type of the
     edges: the column's own, or microseconds where a length is no multiple of the
-    column's unit (`sliding(every="250 ms")` over a column of seconds).
+    column's unit (`sliding(every="250 ms")` over a column of seconds). Nanoseconds
+    end in 1677 and 2262; times must lie as far inside as windows may be long, so
+    that their edges are still nanoseconds.
 
     >>> column = TimeColumn(pa.timestamp("ms"))
     >>> times, valid = column.to_internal(pa.array([0, -1], pa.timestamp("ms")))
@@ -72,17 +77,37 @@ class TimeColumn:
         """The type of window edges in results."""
         if self.is_integer:
             return pa.int64()
-        unit = _TO_MICROS[self.type.unit][0]
-        if any(length % unit for length in self.spans):
+        multiply, divide = _TO_MICROS[self.type.unit]
+        too_long = divide > 1 and self._longest > _LONG
+        if too_long or any(length % multiply for length in self.spans):
             return pa.timestamp("us", tz=self.type.tz)
         return self.type
+
+    @property
+    def _longest(self) -> int:
+        """How far the edges of a window may lie from its tuples; calendar windows have no length."""
+        return max((*self.spans, _YEAR))
+
+    @cached_property
+    def limit(self) -> int:
+        """How far from 1970 a time may lie, inside."""
+        nanoseconds = not self.is_integer and self.edge_type.unit == "ns"
+        return INF // 1_000 - self._longest if nanoseconds else LIMIT
+
+    @property
+    def rule(self) -> str:
+        """The same in words."""
+        if self.limit == LIMIT:
+            return "must lie within +-2**62 (microseconds, or units of its own)"
+        ends = (str(format_instant(Micros(sign * self.limit))) for sign in (-1, 1))
+        return f"must lie between {' and '.join(ends)}, or its windows have no edges in nanoseconds"
 
     def to_internal(
         self, array: pa.Array | pa.ChunkedArray, *, strict: bool = True
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
         """The times as int64, and which of them are valid (None: all of them).
 
-        Nanoseconds are floored. A null is invalid and 0. A time beyond +-2**62
+        Nanoseconds are floored. A null is invalid and 0. A time beyond the `limit`
         raises DataError, or is invalid as well when not `strict`. No copy is made
         of a column of microseconds or int64 without nulls.
         """
@@ -92,12 +117,12 @@ class TimeColumn:
         self._check_kind(array.type)
         raw, valid = _raw_values(array)
         multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[array.type.unit]
-        bound = LIMIT // multiply
-        if len(raw) and (int(raw.max()) > bound or int(raw.min()) < -bound):
+        bound = self.limit * divide // multiply
+        if bound < INF and len(raw) and (int(raw.max()) > bound or int(raw.min()) < -bound):
             # Only the upper bound for unsigned values, where -bound is no value of the type.
             beyond = raw > bound if raw.dtype.kind == "u" else (raw > bound) | (raw < -bound)
             if strict:
-                raise _out_of_range(array, int(np.flatnonzero(beyond)[0]))
+                raise _out_of_range(array, int(np.flatnonzero(beyond)[0]), self.rule)
             valid = ~beyond if valid is None else valid & ~beyond
             raw = np.where(beyond, raw.dtype.type(0), raw)
         times = raw.astype(np.int64, copy=False)
@@ -108,25 +133,24 @@ class TimeColumn:
         return times, valid
 
     def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
-        """Edges in the type of the column: starts rounded down, ends (`ceil`) up.
+        """Edges in their type outside: starts rounded down, ends (`ceil`) up.
 
         Most edges are multiples of the unit. An end that follows a tuple ("last
         tuple + 1") is not, on a column coarser than microseconds: rounded up, the
         window still holds that tuple.
         """
+        values = times
         multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[self.edge_type.unit]
         if divide > 1:
             bound = INF // divide
             if len(times) and (int(times.max()) > bound or int(times.min()) < -bound):
-                raise DataError(
+                raise DataError(  # of a landmark or a fixed band, whose start the user chose
                     f"a window edge lies outside the range of {self.edge_type} (years 1677 to 2262); "
                     'cast the time column to timestamp("us")'
                 )
             values = times * divide
         elif multiply > 1:
             values = -(-times // multiply) if ceil else times // multiply
-        else:
-            values = times
         data = pa.py_buffer(np.ascontiguousarray(values))
         return pa.Array.from_buffers(self.edge_type, len(values), [None, data])
 
@@ -139,7 +163,7 @@ class TimeColumn:
         """
         if isinstance(value, pa.Scalar):
             if not value.is_valid:
-                raise DataError("a time must not be null")
+                raise DataError(f"a time must not be null: got {value!r}; leave the call out")
             return int(self.to_internal(pa.repeat(value, 1))[0][0])
         try:
             time = instant(value)
@@ -184,13 +208,10 @@ def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.b
     return np.where(valid, raw, dtype.type(0)), valid
 
 
-def _out_of_range(array: pa.Array, row: int) -> DataError:
+def _out_of_range(array: pa.Array, row: int, rule: str) -> DataError:
     value = array.view(pa.int64())[row].as_py() if pa.types.is_timestamp(array.type) else array[row].as_py()
     shown = f"{value} ({array.type})"
-    return DataError(
-        f"times must lie within +-2**62 microseconds (or units of an integer column): "
-        f"got {shown} in row {row}; check the unit of the column"
-    )
+    return DataError(f"a time {rule}: got {shown} in row {row}; check the unit of the column")
 
 
 def _check_zone(kind: pa.DataType) -> None:

@@ -93,7 +93,11 @@ def span(value: object, name: str) -> int | Micros:
     if number is not None:
         return _within(number, value, name)
     if type(value).__name__ == "timedelta64":
-        return span(value.item(), name)  # type: ignore[attr-defined]  # numpy, not imported here
+        length = value.item()  # type: ignore[attr-defined]  # numpy, not imported here
+        if isinstance(length, dt.timedelta):
+            return span(length, name)
+        if length is not None and str(value.dtype) == "timedelta64[ns]":  # type: ignore[attr-defined]
+            return span(f"{length} ns", name)
     raise QueryError(
         f'{name} must be a duration like "1 minute", a timedelta or an integer: got {value!r}'
         + (f'; did you mean "{value} seconds"?' if isinstance(value, float) else "")
@@ -134,6 +138,8 @@ def instant(value: object, name: str = "time") -> int | Micros:
             raise QueryError(
                 f'{name} must be a time in ISO format like "2024-01-31T12:00:00": got {value!r}'
             ) from None
+    if type(value).__name__ in ("NaTType", "datetime64") and value != value:  # NaT alone is not itself
+        raise QueryError(f'{name} must not be null: got {value!r}; give a time, for example "2024-01-31"')
     if isinstance(value, dt.datetime):
         return _of_datetime(value)
     if isinstance(value, dt.date):

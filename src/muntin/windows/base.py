@@ -74,6 +74,8 @@ class Window(ABC):
     """The column that windows are laid on, or None for time (or rank)."""
     repeats: ClassVar[bool] = False
     """Whether tuples at one time can make several windows with the same edges: results number those."""
+    civil: ClassVar[bool] = False
+    """Whether its edges lie on calendars and clocks: then times must be timestamps."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -251,6 +253,14 @@ class TupleDriven(Window):
     """Whether windows also end by the watermark alone, without a further tuple."""
     wants_records: ClassVar[bool] = False
     """Whether it runs the user's code over records."""
+
+    @property
+    def reach(self) -> int | None:
+        """How far back in time a window lies from the tuple that ends it; None where time sets no bound.
+
+        Tuples further back may be missing from those that `cut` gets, though `keep_from` named them.
+        """
+        return None
 
     @abstractmethod
     def initial(self, n: int) -> Contexts:

@@ -5,6 +5,10 @@ boundary or a later time. That settles the odd cases: where the clocks skip
 midnight the day starts when they jump, where they repeat it the day starts at the
 first one, and a day that a zone left out altogether (Apia, 30 December 2011) is no
 window.
+
+The calendar is Gregorian in all years, also before 1 and after 9999, which datetime
+does not know: there, edges are those of a year that it knows, moved by whole cycles of
+400 years.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 
-from muntin.errors import DataError, QueryError, nearest
-from muntin.timeline import INF, NEG_INF, Micros
+from muntin.errors import QueryError, nearest
+from muntin.timeline import INF, LIMIT, NEG_INF, Micros
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import integer_ranges, unseen_ranges
@@ -34,10 +38,14 @@ _DAY = 86_400_000_000
 # The shortest that each unit can be, in days: an offset must stay inside it.
 _SHORTEST = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 
-# datetime knows the years 1 to 9999; the edges around a time reach two years further.
-_FIRST_YEAR, _LAST_YEAR = 4, 9_996
-_EARLIEST = (dt.datetime(_FIRST_YEAR, 1, 1) - _EPOCH) // _MICROSECOND
-_LATEST = (dt.datetime(_LAST_YEAR, 1, 1) - _EPOCH) // _MICROSECOND
+# The Gregorian calendar repeats after 400 years, weekdays included. So do the clocks: no zone has
+# changed them before 1834, and from 2088 on each follows a rule for all years (tzdata 2025).
+_CYCLE = 400
+_CYCLE_LENGTH = 146_097 * _DAY
+_STANDING_UNTIL, _REGULAR_FROM = 1_600, 2_400  # both begin a cycle
+
+# No time lies beyond LIMIT, and the edges around one at most four years further.
+_FURTHEST = LIMIT + 4 * 366 * _DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class Calendar(ContextFreeWindow):
     emit_empty: bool = False
 
     constructor = "calendar"
+    civil = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or self.unit not in _SHORTEST:
@@ -95,7 +104,7 @@ class Calendar(ContextFreeWindow):
         return (Micros(_DAY), self.offset) if self.offset else (Micros(_DAY),)
 
     def edges(self, lo: int, hi: int) -> Ints:
-        lo, hi = max(lo, _EARLIEST), min(hi, _LATEST)
+        lo, hi = max(lo, -_FURTHEST), min(hi, _FURTHEST)
         if lo > hi:
             return np.zeros(0, np.int64)
         around = self._around(lo, hi)
@@ -117,9 +126,9 @@ class Calendar(ContextFreeWindow):
         return ends
 
     def first_start(self, after: int) -> int:
-        if after < _EARLIEST:
+        if after < -_FURTHEST:
             return NEG_INF
-        if after > _LATEST:
+        if after > _FURTHEST:
             return INF
         around = self._around(after, after)
         return int(around[np.searchsorted(around, after, side="right") - 1])
@@ -128,12 +137,6 @@ class Calendar(ContextFreeWindow):
         """All edges in the spans [first, last], and at least one before and one behind each of them."""
         if not len(first):
             return np.zeros(0, np.int64)
-        lo, hi = int(first.min()), int(last.max())
-        if lo < _EARLIEST or hi > _LATEST:
-            raise DataError(
-                f"calendar windows know the years {_FIRST_YEAR} to {_LAST_YEAR - 1}: "
-                f"got {lo if lo < _EARLIEST else hi} microseconds; check the unit of the time column"
-            )
         # A zone is at most a day away from UTC, and an offset at most a year long.
         return self._edges_of(integer_ranges(_years(first) - 2, _years(last) + 2))
 
@@ -193,9 +196,21 @@ def _years(times: Ints) -> Ints:
     return times.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + _EPOCH.year
 
 
-@lru_cache(maxsize=4096)
 def _edges_of_year(unit: str, tz: str, offset: int, year: int) -> Ints:
-    """The edges of the units whose first day lies in the year, as instants."""
+    """The edges of the units whose first day lies in the year, as instants.
+
+    >>> far, near = (_edges_of_year("week", "Europe/Berlin", 0, year) for year in (12_424, 2_424))
+    >>> set((far - near).tolist()) == {25 * _CYCLE_LENGTH}
+    True
+    """
+    if _STANDING_UNTIL <= year < _REGULAR_FROM:
+        return _edges_of_known_year(unit, tz, offset, year)
+    known = (_REGULAR_FROM if year >= _REGULAR_FROM else _STANDING_UNTIL - _CYCLE) + year % _CYCLE
+    return _edges_of_known_year(unit, tz, offset, known) + (year - known) // _CYCLE * _CYCLE_LENGTH
+
+
+@lru_cache(maxsize=4096)
+def _edges_of_known_year(unit: str, tz: str, offset: int, year: int) -> Ints:
     zone = ZoneInfo(tz)
     shift = dt.timedelta(microseconds=offset)
     edges = [

@@ -79,7 +79,7 @@ def slides_by_tuple(
         low = rank[lo]
         if contexts[s, BASE] < 0:
             contexts[s, BASE] = contexts[s, PLACE] = contexts[s, SEEN] = low
-        b = lo + contexts[s, PLACE] - low
+        b = lo + max(contexts[s, PLACE] - low, 0)  # what is too old for every tuple to come may be gone
         for i in range(lo + contexts[s, SEEN] - low, hi):
             t = time[i]
             while time[b] <= t - length:

@@ -48,6 +48,10 @@ class SlideByTuple(TupleDriven):
     def spans(self) -> tuple[int, ...]:
         return (self.length,)
 
+    @property
+    def reach(self) -> int:
+        return self.length
+
     def initial(self, n: int) -> Contexts:
         contexts = np.zeros(n, [(name, np.int64) for name in ("base", "begin", "seen")])
         contexts["base"] = -1

@@ -12,7 +12,7 @@ from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
-from muntin.errors import DataError
+from muntin.errors import DataError, PlacedError
 from muntin.expressions import Expr
 
 __all__ = ["ExactSum", "exact_sum"]
@@ -20,6 +20,10 @@ __all__ = ["ExactSum", "exact_sum"]
 _LIMB = 2.0**32
 _INT_LIMBS, _WIDE_LIMBS = 2, 4
 _TOP = np.int64(-(2**63))
+
+
+class SumError(DataError, PlacedError):
+    """A sum that its type cannot hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,9 @@ class ExactSum(NumericPartial):
         else:
             fits = (state[:, 2] == (low >> 63) & (2**32 - 1)) & (state[:, 3] == low >> 63)
         if not fits.all():
-            raise self._overflow("64 bits")
+            overflow = self._overflow("64 bits")
+            overflow.row = int(np.flatnonzero(~fits)[0])
+            raise overflow
         return low
 
     def decimals(self, state: Ints, valid: Bools, type_: pa.DataType) -> pa.Array:
@@ -139,8 +145,8 @@ class ExactSum(NumericPartial):
             raise self._overflow(str(type_))
         return found
 
-    def _overflow(self, room: str) -> DataError:
-        return DataError(f'a sum over "{self.expr}" overflows: it does not fit into {room}; cast the column')
+    def _overflow(self, room: str) -> SumError:
+        return SumError(f'a sum over "{self.expr}" overflows: it does not fit into {room}; cast the column')
 
 
 def exact_sum(expr: Expr, type_: pa.DataType) -> ExactSum:

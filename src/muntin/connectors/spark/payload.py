@@ -38,17 +38,18 @@ def pack_slices(operator: SlicingOperator, keys: Ints, changes: list[str] | None
     return pack(
         {"holds": "slices", "changes": changes},
         {"keys": pa.table(values, names=names), "slices": save_slices(rows, slices.partials)},
+        checked=False,
     )
 
 
 def pack_tuples(tuples: pa.Table) -> bytes:
     """Tuples as they came, with their ARRIVAL."""
-    return pack({"holds": "tuples"}, {"tuples": tuples})
+    return pack({"holds": "tuples"}, {"tuples": tuples}, checked=False)
 
 
 def pack_bad(operator: SlicingOperator) -> bytes:
     """How many bad tuples an operator has met, and the tuples themselves where they are routed."""
-    return pack({"holds": "bad", "count": operator.arrivals.bad}, {"bad": operator.take_bad()})
+    return pack({"holds": "bad", "count": operator.arrivals.bad}, {"bad": operator.take_bad()}, checked=False)
 
 
 def take_in(
@@ -68,7 +69,7 @@ def take_in(
     """
     operator.bind(schema)
     for payload in sorted(payloads):
-        header, tables = unpack(payload)
+        header, tables = unpack(payload, checked=False)
         if header["holds"] == "slices":
             _check_cuts(header["changes"], changes)
             keys = [column.combine_chunks() for column in tables["keys"].columns]
@@ -97,11 +98,11 @@ def _check_cuts(known: list[str] | None, wanted: Iterable[str]) -> None:
 def pack_results(results: pa.Table) -> bytes:
     """Result rows as one value."""
     header: dict[str, Any] = {"holds": "results"}
-    return pack(header, {"results": results})
+    return pack(header, {"results": results}, checked=False)
 
 
 def unpack_results(payload: bytes) -> list[pa.RecordBatch]:
     """The rows that `pack_results` wrote."""
-    _, tables = unpack(payload)
+    _, tables = unpack(payload, checked=False)
     batches: list[pa.RecordBatch] = tables["results"].to_batches()
     return batches
