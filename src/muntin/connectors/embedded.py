@@ -63,7 +63,8 @@ class Operator:
         schema: object = None,
         threads: int = 1,
     ) -> None:
-        make_plan(query, in_order, store)  # a store that does not exist is told before any tuple comes
+        if store is not None:
+            make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
         self._engine = SlicingOperator(query.validated(), in_order, store)

@@ -29,50 +29,50 @@ class Workload:
         """The workload of a query over a stream that is in order, or not."""
         return cls(in_order, query.windows, query.aggregates, int(query.allowed_lateness), bound)
 
-    @property
+    @cached_property
     def non_commutative(self) -> tuple[str, ...]:
         """Aggregates whose combine depends on the order of tuples."""
         return tuple(name for name, a in self.aggregates if not a.commutative)
 
-    @property
+    @cached_property
     def holistic(self) -> tuple[str, ...]:
         """Aggregates whose partials grow with the tuples."""
         return tuple(name for name, a in self.aggregates if a.kind == "holistic")
 
-    @property
+    @cached_property
     def not_invertible(self) -> tuple[str, ...]:
         """Aggregates that cannot take tuples out again without loss, as far as the types are known."""
         exact = [True] * len(self.aggregates) if self.bound is None else [b.invertible for b in self.bound]
         return tuple(n for (n, a), e in zip(self.aggregates, exact, strict=True) if not (a.invertible and e))
 
-    @property
+    @cached_property
     def user_defined(self) -> tuple[str, ...]:
         """Aggregates that are combined by the user's functions."""
         return tuple(name for name, a in self.aggregates if isinstance(a, UserDefined))
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether it is known that every aggregate is one of ours that is inverted without loss."""
         return self.bound is not None and not self.not_invertible and not self.user_defined
 
-    @property
+    @cached_property
     def forward_aware(self) -> tuple[str, ...]:
         """Windows that may begin before the tuples that reveal them."""
         return tuple(n for n, w in self.windows if w.context is Context.FORWARD_AWARE)
 
-    @property
+    @cached_property
     def context_aware(self) -> tuple[str, ...]:
         """Windows that are neither context free nor plain sessions."""
         return tuple(
             n for n, w in self.windows if w.context is not Context.FREE and not isinstance(w, Session)
         )
 
-    @property
+    @cached_property
     def counting(self) -> tuple[str, ...]:
         """Windows on the count measure."""
         return tuple(n for n, w in self.windows if isinstance(w, Count))
 
-    @property
+    @cached_property
     def measures(self) -> tuple[str, ...]:
         """Time, count, and the columns that serve as measures."""
         found = {"count" if isinstance(w, Count) else w.measure or "time": None for _, w in self.windows}
