@@ -21,12 +21,12 @@ def progressions(window: Window, in_order: bool = False) -> list[Progression]:
 
     A sliding window is two progressions, one of starts and one of ends [scotty §7.1.2].
     """
+    if isinstance(window, Periodic):
+        starts = (window.offset, window.slide)
+        return [starts] if in_order else [starts, (window.offset + window.length, window.slide)]
     if isinstance(window, Cumulate):
         return [(window.offset, window.length if in_order else window.step)]
-    if not isinstance(window, Periodic):
-        return []
-    starts = (window.offset, window.slide)
-    return [starts] if in_order else [starts, (window.offset + window.length, window.slide)]
+    return []
 
 
 def fuse(found: Iterable[Progression]) -> list[Progression]:

@@ -161,7 +161,7 @@ def window_inputs(window: Window, records: tuple[str, ...]) -> tuple[Expr, ...]:
 
 
 def _sees_records(window: Window) -> bool:
-    return isinstance(window, TupleDriven) and window.wants_records and not window.inputs()
+    return window.wants_records and not window.inputs()
 
 
 def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] | None:

@@ -26,7 +26,7 @@ from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator
 from muntin.windows import ContextFree, Until
-from muntin.windows.base import TupleDriven, Window
+from muntin.windows.base import Window
 
 __all__ = ["PartedOperator", "is_compiled"]
 
@@ -54,7 +54,7 @@ def is_compiled(spec: QuerySpec) -> bool:
 def _is_interpreted(window: Window) -> bool:
     if isinstance(window, Until):
         return not window.compiled
-    return isinstance(window, ContextFree) or (isinstance(window, TupleDriven) and window.wants_records)
+    return isinstance(window, ContextFree) or window.wants_records
 
 
 class PartedOperator(SlicingOperator):

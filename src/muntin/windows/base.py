@@ -74,6 +74,8 @@ class Window(ABC):
     """The column that windows are laid on, or None for time (or rank)."""
     repeats: ClassVar[bool] = False
     """Whether tuples at one time can make several windows with the same edges: results number those."""
+    wants_records: ClassVar[bool] = False
+    """Whether it runs the user's code over records."""
     civil: ClassVar[bool] = False
     """Whether its edges lie on calendars and clocks: then times must be timestamps."""
 
@@ -251,8 +253,6 @@ class TupleDriven(Window):
 
     timed: ClassVar[bool] = False
     """Whether windows also end by the watermark alone, without a further tuple."""
-    wants_records: ClassVar[bool] = False
-    """Whether it runs the user's code over records."""
 
     @property
     def reach(self) -> int | None:
