@@ -175,7 +175,7 @@ def test_a_tie_column_orders_tuples_of_one_time(spark: SparkSession) -> None:
         events.transform(wanted, tie=f.col("n") - 1).collect()
 
 
-def test_results_feed_a_further_aggregation_and_the_file_sink(
+def test_results_feed_a_further_aggregation_a_join_and_the_file_sink(
     spark: SparkSession, files: Files, tmp_path: Path
 ) -> None:
     wanted = query(ten=w.tumbling("10 seconds"))
@@ -188,6 +188,14 @@ def test_results_feed_a_further_aggregation_and_the_file_sink(
     further.stop()
     last = {row["k"]: (row["total"], row["n"]) for row in further.all()}
     assert last == {"a": (38, 3), "b": (3, 3)}
+    # With a table, and with the results of the other plan, which are another stream.
+    names = spark.createDataFrame([("a", "north")], "k string, shop string")
+    handed = files.frame().transform(wanted, plan="jvm").select("k", "window", f.col("total").alias("again"))
+    joined = results.join(names, "k").join(handed, ["k", "window"])
+    both = Running(joined, tmp_path / "joined")
+    found = [(row["shop"], row["total"], row["again"]) for row in both.catch_up()]
+    both.stop()
+    assert sorted(found) == [("north", 1, 1), ("north", 12, 12), ("north", 25, 25)]
     sink = (
         results.writeStream.format("parquet")
         .option("checkpointLocation", str(tmp_path / "sink"))
