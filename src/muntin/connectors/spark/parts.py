@@ -29,7 +29,7 @@ KEYS_TOGETHER = 4096
 FEWEST_PARTS, MOST_PARTS = 4, 48
 """Of one table may have so many parts; with more, the parts become longer."""
 PART_BYTES = 1 << 16
-"""What a part is about worth: to ask the state store for one takes as long as to write so much."""
+"""What a part should at least hold, since each is a round trip to the state store."""
 MUCH = 8
 """Parts that are so many times as long as they need be become shorter; then all of them are written."""
 
