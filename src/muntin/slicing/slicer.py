@@ -113,6 +113,6 @@ def _lift_scattered(batch: Batch, cells: Column, extent: Extent, partials: Parti
 
 def _rows(key: Column, first: Column, last: Column, n: Column, states: States) -> SliceTable:
     fixed = np.empty((len(FIXED), len(n)), dtype=np.int64)
-    # No marks and no ranks. Row by row: np.stack takes three times as long for a few rows.
+    # No marks and no ranks. Row by row: np.stack takes longer where there are few slices.
     fixed[0], fixed[1], fixed[2], fixed[3], fixed[4], fixed[5] = key, first, last, n, 0, -1
     return SliceTable(fixed, n, np.zeros(len(n), dtype=np.int64), states)

@@ -48,7 +48,7 @@ def _named(case: Case, choice: Choice) -> list[str]:
         return [f'Spark\'s own operators in the JVM: {choice.reason}; plan="packed" forces Python workers']
     return [
         f"Spark's own window(): {choice.reason}",
-        'plan="packed" forces Python workers; faster with more than some 10,000 keys',
+        'plan="packed" forces Python workers; faster with tens of thousands of keys',
         'with the output mode update use plan="packed": window() would show windows that are not complete',
     ]
 

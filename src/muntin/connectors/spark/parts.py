@@ -27,7 +27,7 @@ TELLING = {
 """The columns that say what a row holds."""
 KEYS_TOGETHER = 4096
 FEWEST_PARTS, MOST_PARTS = 4, 48
-"""Of one table may have so many parts; with more, the parts become longer."""
+"""How many parts a table may have, by its size; where there would be more, they become longer."""
 PART_BYTES = 1 << 16
 """What a part should at least hold, since each is a round trip to the state store."""
 MUCH = 8

@@ -53,8 +53,8 @@ def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFra
 def _in_append_only(results: DataFrame) -> DataFrame:
     """The same rows, which Spark refuses to write in the output mode update.
 
-    The mode is not known here, but Spark allows no limit in that one. A limit of no rows is gone, with all
-    below it, before a micro-batch is planned.
+    The mode is not known here, but Spark allows no limit in that one. Of a limit of no rows only
+    an empty table is left when a micro-batch is planned: the source is not read again.
     """
     # A limit makes columns nullable; those of an empty array have exactly the types that it is given.
     nothing = f.inline(f.array().cast(ArrayType(results.schema, containsNull=False)))
