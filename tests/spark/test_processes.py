@@ -61,7 +61,7 @@ def wait_for(condition: Callable[[], bool], folder: Path, driver: Process) -> No
 
 
 def finish(folder: Path, driver: Process) -> None:
-    wait_for(lambda: driver.poll() == 0, folder, driver)
+    assert driver.wait(PATIENCE) == 0, (folder / "log").read_text()[-3_000:]
 
 
 SOME_STEPS = pytest.mark.parametrize(
