@@ -49,11 +49,10 @@ class Query(QuerySpec):
             table: An Arrow table or batch, a pandas or polars DataFrame, a dict of
                 columns or a list of dicts.
             schema: The types of columns, as in `operator`.
-            threads: Split the keys over so many threads. The results are the same, bit
-                for bit and in the same order. One thread does it all where that would
-                not hold or not help: without keys, with Python code of your own, with
-                sketches, and with aggregates without an exact inverse (over floats, min,
-                max) over windows of so many slices that they are combined in a tree.
+            threads: Use so many threads. The results are the same, bit for bit and in the
+                same order. Threads share the time that tuples are sliced in, and the keys
+                that windows are combined for. One of them does it all with Python code of
+                your own and with sketches, which run in the interpreter.
         """
         from muntin.connectors import embedded
 

@@ -197,7 +197,12 @@ def _many_keys() -> None:
 
 
 def _threads() -> None:
-    windows(**_ON_TIME).aggregate(**_SUMS).by("j").on("t").run(_tuples(), threads=2)
+    """Sums of pieces of time; and of medians, which each thread has of other keys."""
+    for values in (_SUMS, {"m": a.median("i")}):
+        query = windows(**_ON_TIME).aggregate(**values)
+        for ordered in (False, True):
+            query.by("j").on("t").run(_tuples(ordered=ordered), threads=2)
+            query.on("t").run(_tuples(ordered=ordered), threads=2)
 
 
 def _late() -> None:

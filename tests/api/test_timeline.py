@@ -161,7 +161,7 @@ def test_timestamps_become_microseconds(
     unit: str, zone: str | None, raw: list[int | None], skipped: int
 ) -> None:
     array = pa.array(raw, pa.timestamp(unit, zone)).slice(min(skipped, len(raw)))
-    times, valid = TimeColumn(array.type).to_internal(array)
+    times, valid, _ = TimeColumn(array.type).to_internal(array)
     expected = [None if value is None else value * NANOS[unit] // 1000 for value in raw[skipped:]]
     assert times.dtype == np.int64
     assert (valid is None) == (array.null_count == 0)
@@ -173,7 +173,7 @@ def test_timestamps_become_microseconds(
 def test_integers_of_every_width(kind: str) -> None:
     lowest = -5 if kind.startswith("int") else 0
     array = pa.array([lowest, None, 100], kind)
-    times, valid = TimeColumn(array.type).to_internal(array)
+    times, valid, _ = TimeColumn(array.type).to_internal(array)
     assert times.tolist() == [lowest, 0, 100]
     assert valid is not None
     assert valid.tolist() == [True, False, True]
@@ -196,7 +196,7 @@ def test_times_near_the_limits_of_int64_are_refused(array: pa.Array) -> None:
     column = TimeColumn(array.type)
     with pytest.raises(DataError, match=r"2\*\*62.*in row"):
         column.to_internal(array)
-    times, valid = column.to_internal(array, strict=False)
+    times, valid, _ = column.to_internal(array, strict=False)
     assert valid is not None
     assert not valid[-1]
     assert times[-1] == 0
@@ -207,7 +207,7 @@ def test_the_limit_itself_and_garbage_under_nulls_are_fine() -> None:
     hidden = pa.Array.from_buffers(
         pa.int64(), 2, [pa.py_buffer(b"\x02"), pa.py_buffer(np.array([2**63 - 1, 7], np.int64).tobytes())]
     )
-    times, valid = TimeColumn(pa.int64()).to_internal(hidden)
+    times, valid, _ = TimeColumn(pa.int64()).to_internal(hidden)
     assert times.tolist() == [0, 7]
     assert valid is not None
     assert valid.tolist() == [False, True]
@@ -216,7 +216,7 @@ def test_the_limit_itself_and_garbage_under_nulls_are_fine() -> None:
 @pytest.mark.parametrize("type_", [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "Asia/Tokyo")])
 def test_no_copy_of_microseconds(type_: pa.DataType) -> None:
     array = pa.array(range(10), type_).slice(3)
-    times, _ = TimeColumn(type_).to_internal(array)
+    times, _, _ = TimeColumn(type_).to_internal(array)
     assert times.__array_interface__["data"][0] == array.buffers()[1].address + 3 * 8
 
 
@@ -224,7 +224,7 @@ def test_chunks_empty_columns_and_columns_of_nulls() -> None:
     column = TimeColumn(pa.int64())
     assert column.to_internal(pa.chunked_array([[1, 2], [3]]))[0].tolist() == [1, 2, 3]
     assert column.to_internal(pa.chunked_array([], pa.int64()))[0].tolist() == []
-    times, valid = column.to_internal(pa.nulls(2))
+    times, valid, _ = column.to_internal(pa.nulls(2))
     assert times.tolist() == [0, 0]
     assert valid is not None
     assert valid.tolist() == [False, False]
@@ -268,7 +268,7 @@ def test_times_in_nanoseconds_leave_room_for_edges() -> None:
     assert column.edge_type == pa.timestamp("ns", "UTC")
     year = 366 * 86_400 * 10**9
     given = [2**63 - 1, 2**63 - year, 2**63 - year - 60 * 10**9, -(2**63) + year + 60 * 10**9, None]
-    times, valid = column.to_internal(pa.array(given, pa.timestamp("ns", "UTC")), strict=False)
+    times, valid, _ = column.to_internal(pa.array(given, pa.timestamp("ns", "UTC")), strict=False)
     assert valid is not None
     assert valid.tolist() == [False, False, True, True, False]
     assert times[2:4].tolist() == [ns // 1000 for ns in given[2:4] if ns is not None]

@@ -15,6 +15,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
+from muntin.slicing import parts as parts_module
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
 
@@ -46,6 +47,14 @@ def stream(n: int, keys: int, ordered: bool = False) -> pa.Table:
             "i": rng.integers(-1000, 1000, n),
         }
     )
+
+
+def nearly_in_order(n: int, keys: int, late: int = 40) -> pa.Table:
+    """As `stream`, but times advance: most tuples lie within `late` of the newest one."""
+    table = stream(n, keys, ordered=True)
+    rng = np.random.default_rng(n)
+    behind = np.where(rng.random(n) < 0.2, rng.integers(0, late + 1, n), 0)
+    return table.set_column(0, "t", pa.array(table["t"].to_numpy() - behind))
 
 
 def seen(table: pa.Table) -> tuple[pa.Schema, str]:
@@ -80,6 +89,57 @@ def test_results_are_the_same_bit_for_bit(windows: str, aggregates: str, parts: 
         table = stream(n, 9, ordered)
         assert seen(query.run(table, threads=3)) == seen(query.run(table))
     assert parts == [3, 3]
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether threads sliced pieces of time, each time that this was tried."""
+    found: list[bool] = []
+    slice_pieces = parts_module.slice_pieces
+
+    def noting(*arguments: Any) -> Any:
+        rows = slice_pieces(*arguments)
+        found.append(rows is not None)
+        return rows
+
+    monkeypatch.setattr(parts_module, "slice_pieces", noting)
+    return found
+
+
+@pytest.mark.parametrize("keys", [(), ("j",), ("k",)])
+@pytest.mark.parametrize("aggregates", ["sums", "moments"])
+@pytest.mark.parametrize("windows", ["time", "sessions"])
+def test_pieces_of_time(windows: str, aggregates: str, keys: tuple[str, ...], pieces: list[bool]) -> None:
+    query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES[aggregates]).by(*keys).on("t")
+    for table in (nearly_in_order(20_000, 9), nearly_in_order(20_000, 9, late=0), stream(20_000, 9)):
+        for threads in (2, 5):
+            assert seen(query.run(table, threads=threads)) == seen(query.run(table))
+    assert pieces == [True, True, True, True, False, False]
+
+
+def test_pieces_are_left_alone_where_slices_have_few_tuples(pieces: list[bool]) -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("f")).by("k").on("t")
+    table = nearly_in_order(20_000, 2_000)
+    assert seen(query.run(table, threads=2)) == seen(query.run(table))
+    assert pieces == [False]
+
+
+def test_an_error_in_a_piece_is_that_of_one_thread() -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")
+    table = {"t": [*range(40)], "k": [1, 2] * 20, "v": [2**62] * 40}
+    with pytest.raises(DataError) as alone:
+        query.run(table)
+    with pytest.raises(DataError, match=f"^{re.escape(str(alone.value))}$"):
+        query.run(table, threads=3)
+
+
+def test_a_hot_key_and_keys_without_tuples_of_their_own(parts: list[int]) -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("f"), middle=a.median("f")).by("k").on("t")
+    table = nearly_in_order(2_000, 3)
+    hot = pa.array(np.where(np.arange(2_000) % 50 < 48, 0, np.arange(2_000) % 7), pa.int64())
+    table = table.set_column(1, "k", hot)
+    assert seen(query.run(table, threads=4)) == seen(query.run(table))
+    assert 1 < parts[0] <= 4
 
 
 def test_tuples_so_far_apart_that_not_all_edges_are_listed(parts: list[int]) -> None:

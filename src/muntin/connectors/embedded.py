@@ -68,7 +68,7 @@ class Operator:
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
         self._engine = SlicingOperator(query.validated(), in_order, store)
-        if _number_of(threads) > 1 and query.keys and is_compiled(query):
+        if _number_of(threads) > 1 and is_compiled(query):
             self._engine = PartedOperator(query.validated(), threads)
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:

@@ -86,8 +86,9 @@ class Waiting:
         if self.records or rows > SMALL or self._rows + rows > FULL or self.engine.watermark == INF:
             return False
         assert binding is not None
-        times, valid = binding.time.to_internal(batch.column(self.engine.spec.time), strict=False)
-        if valid is not None or (rows and int(times.min()) < self.engine.watermark):
+        times, valid, extent = binding.time.to_internal(batch.column(self.engine.spec.time), strict=False)
+        low = INF if not rows else int(times.min()) if extent is None else extent[0]
+        if valid is not None or low < self.engine.watermark:
             return False
         self.batches.append(batch)
         self._rows += rows
@@ -188,7 +189,7 @@ class Waiting:
         if type(value) is dt.datetime and value.tzinfo is None and self._micros:
             return (value - _EPOCH) // _MICROSECOND
         array, misfits = to_column([value], column.type)
-        times, valid = column.to_internal(array, strict=False)
+        times, valid, _ = column.to_internal(array, strict=False)
         return None if misfits or (valid is not None and not valid.all()) else int(times[0])
 
     def _fits(self, record: Mapping[str, Any]) -> bool:

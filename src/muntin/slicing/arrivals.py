@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from muntin.errors import DataError
 from muntin.slicing.binding import Binding
 from muntin.slicing.routed import with_column, with_texts
-from muntin.timeline import LIMIT
+from muntin.timeline import LIMIT, TimeExtent
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
@@ -66,9 +66,12 @@ class Arrivals:
 
     def good(
         self, data: pa.RecordBatch, binding: Binding, misfits: Sequence[Misfit] = ()
-    ) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
-        """The usable tuples and their times; with the policy "fail" an error before anything changes."""
-        time, valid = binding.time.to_internal(data.column(binding.spec.time), strict=False)
+    ) -> tuple[pa.RecordBatch, npt.NDArray[np.int64], TimeExtent | None]:
+        """The usable tuples, their times, and the extent of these, if it is known.
+
+        With the policy "fail" an error before anything changes.
+        """
+        time, valid, extent = binding.time.to_internal(data.column(binding.spec.time), strict=False)
         usable = [(name, _measurable(data.column(name))) for name in binding.measures]
         if valid is not None:
             usable.insert(0, (binding.spec.time, valid))
@@ -83,10 +86,10 @@ class Arrivals:
             if not fine.all()
         ]
         if not flaws and not misfits:
-            return data, time
+            return data, time, extent
         wrong = self._set_aside(data, misfits, flaws)
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
-        return data.take(pa.array(kept)), time[kept]
+        return data.take(pa.array(kept)), time[kept], None
 
     def _set_aside(
         self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[tuple[Rows, pa.Array]]

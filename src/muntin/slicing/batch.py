@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from muntin.aggregates.groups import in_turn
 from muntin.expressions import Expr
-from muntin.timeline import INF
+from muntin.timeline import INF, TimeExtent
 
 Column = npt.NDArray[np.int64]
 
@@ -33,7 +33,8 @@ class Batch:
 
     Without `ids`, all have the key 0. Where `arrival` is a number, it is that of the first tuple,
     and the others follow one by one. The columns that these stand for are made when they are read.
-    Tuples that are a part of a `whole` batch are cut into slices as they would be in that one.
+    Tuples that are a part of a `whole` batch are cut into slices as they would be in that one. What
+    `times` would find may be `known`.
     """
 
     ids: Column | None
@@ -41,6 +42,7 @@ class Batch:
     arrival: Column | int
     values: dict[Expr, pa.Array]
     whole: Batch | None = None
+    known: TimeExtent | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -58,7 +60,9 @@ class Batch:
     @cached_property
     def keys(self) -> int:
         """How many keys there are up to the largest id."""
-        return 1 if self.ids is None else int(self.ids.max()) + 1
+        from muntin.timeline.extent_kernels import extent
+
+        return 1 if self.ids is None else extent(self.ids)[1] + 1
 
     @cached_property
     def one_key(self) -> bool:
@@ -68,11 +72,11 @@ class Batch:
         return self.ids is None or all_equal(self.ids)
 
     @cached_property
-    def times(self) -> tuple[int, int, bool]:
+    def times(self) -> TimeExtent:
         """Smallest and largest time of at least one tuple, and whether times never go back."""
-        from muntin.slicing.cutting_kernels import extent
+        from muntin.timeline.extent_kernels import extent
 
-        return extent(self.time)
+        return extent(self.time) if self.known is None else self.known
 
     @cached_property
     def extent(self) -> Extent:
@@ -97,10 +101,13 @@ class Batch:
         return self._taken(index, self.time[index])
 
     def _taken(self, index: Column | slice, time: Column) -> Batch:
-        if isinstance(self.arrival, int) and not isinstance(index, slice):
-            seq = index + self.arrival
+        seq: Column | int
+        if not isinstance(self.arrival, int):
+            seq = self.arrival[index]
+        elif isinstance(index, slice):
+            seq = self.arrival + index.indices(len(self))[0]
         else:
-            seq = self.seq[index]
+            seq = self.arrival + index
         return Batch(
             None if self.ids is None else self.ids[index],
             time,

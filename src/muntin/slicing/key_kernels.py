@@ -88,22 +88,18 @@ def look_up(
 
 
 @compiled
-def share(ids: Ints, keys: int, p: int, n: int) -> tuple[Ints, Ints]:
-    """Positions of the keys p, p + n, p + 2n, ..., and those keys numbered 0, 1, 2, ...
+def share(ids: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
+    """Positions of the keys from `begin` to `end`, and those keys numbered 0, 1, 2, ...
 
-    No key is divided, and nothing branches: both would take longer than all the rest. Unsigned
-    positions save the question whether they count from the end.
+    Nothing branches, which would take longer than all the rest.
     """
-    own = np.full(keys, -1, np.int64)
-    for i in range((keys - p + n - 1) // n):
-        own[p + i * n] = i
     index = np.empty(ids.shape[0] + 1, np.int64)
     at = np.uint64(0)
     for i in range(np.uint64(ids.shape[0])):
         index[at] = i
-        at += np.uint64(own[np.uint64(ids[i])] >= 0)
+        at += np.uint64((ids[i] >= begin) & (ids[i] < end))
     index = index[:at]
     shared = np.empty(index.shape[0], np.int64)
     for i in range(index.shape[0]):
-        shared[i] = own[ids[index[i]]]
+        shared[i] = ids[index[i]] - begin
     return index, shared

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.key_columns import KeyColumn, plain_type
-from muntin.slicing.key_index import KeyIndex
+from muntin.slicing.key_index import KeyIndex, look_dense
 
 Ids = npt.NDArray[np.int64]
 
@@ -58,6 +58,11 @@ class KeyTable:
                 )
         assert ids is not None
         return ids
+
+    def is_quick(self, columns: list[pa.Array], sample: int) -> bool:
+        """Whether ids are found by a look into a plain table; their first values tell."""
+        indexed = len(columns) == 1 and self._columns[0].index is not None
+        return indexed and columns[0].type == self.types[0] and look_dense(columns[0], sample)
 
     def values(self, ids: Ids) -> list[pa.Array]:
         """The key columns' values for these ids."""

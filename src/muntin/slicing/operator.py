@@ -136,11 +136,12 @@ class SlicingOperator:
         self.bind(data.schema)
         binding = learn(self, data.schema)
         require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
-        data, time = self.arrivals.good(data, binding, misfits)
+        data, time, extent = self.arrivals.good(data, binding, misfits)
         self.metrics.bad = self.arrivals.bad
         if not len(data):
             return None, data
-        batch = Batch(self._encode(data), time, self._arrival(data), binding.evaluate(data))
+        values = binding.evaluate(data)
+        batch = Batch(self._encode(data), time, self._arrival(data), values, known=extent)
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
             raise self._out_of_order(time)
         self.slices.keys = len(self.keys)
@@ -157,7 +158,7 @@ class SlicingOperator:
     def notice(self, data: pa.RecordBatch) -> None:
         """Note how far the stream has come, without taking the tuples in."""
         binding = self.bind(data.schema)
-        time, valid = binding.time.to_internal(data.column(self.spec.time), strict=False)
+        time, valid, _ = binding.time.to_internal(data.column(self.spec.time), strict=False)
         time = time if valid is None else time[valid]
         if len(time):
             self.slices.newest = max(self.slices.newest, int(time.max()))

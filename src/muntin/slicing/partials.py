@@ -76,6 +76,13 @@ class PartialSet:
             after.append(step(partial)(states[position], rows, lo, hi, before, reduced))
         return tuple(after)
 
+    def growing(self, states: States) -> list[bool]:
+        """Which partials grow with their tuples (collect, quantiles), or need one that does."""
+        found: list[bool] = []
+        for partial, state, needs in zip(self.partials, states, self.needs, strict=True):
+            found.append(partial.weights(state) is not None or any(found[n] for n in needs))
+        return found
+
     def select(self, which: list[int]) -> PartialSet:
         """Some of the partials, without aggregates; what they need must be among them."""
         place = {old: new for new, old in enumerate(which)}

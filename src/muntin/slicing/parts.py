@@ -1,15 +1,18 @@
 """One table on several threads: each part has some of the keys, and an operator of its own.
 
-Compiled code, Arrow and NumPy let other threads run, so that parts are served at the same time. Their
-results are those of one operator, in the same order and bit for bit: tuples are cut into slices as
-in the whole batch, and slices are combined one by one, in order of time.
+Compiled code, Arrow and NumPy let other threads run, so that parts are served at the same time. Where
+tuples are aggregated as they come, threads slice pieces of time first, and the parts share the slices.
+Where tuples are kept or sorted, each part gets its own and slices them. The results are those of one
+operator, in the same order and bit for bit: tuples are cut into slices as in the whole batch, and
+slices are combined one by one, in order of time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +21,7 @@ import pyarrow as pa
 
 from muntin.aggregates.sketches.base import SketchAggregate
 from muntin.aggregates.udaf import UserDefined
+from muntin.errors import MuntinError
 from muntin.planning.workload import Workload
 from muntin.query import QuerySpec
 from muntin.slicing.batch import Batch, values_at
@@ -25,6 +29,8 @@ from muntin.slicing.combining.base import Lazy
 from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.pieces import slice_pieces
+from muntin.slicing.table import SliceTable, joined
 from muntin.windows import ContextFree, Until
 from muntin.windows.base import Window
 
@@ -34,8 +40,6 @@ Found = TypeVar("Found")
 
 FEW = 65_536
 """The keys of so few tuples are numbered in one piece."""
-PLENTY = 1_000
-"""Tuples per key from which on one thread is as quick with sums as two that must get them first."""
 
 
 def is_compiled(spec: QuerySpec) -> bool:
@@ -60,42 +64,82 @@ def _is_interpreted(window: Window) -> bool:
 class PartedOperator(SlicingOperator):
     """Serves one batch and the end of the stream, as `run` does, on so many threads.
 
-    Keys go to the parts in turn: of n parts, part p has the keys p, p + n, p + 2n, ... as its keys
-    0, 1, 2, ... If a part fails, everything is done again without parts: the error is the same then.
+    Each part has a range of keys, as its keys 0, 1, 2, ..., with about as many slices or tuples as the
+    others. If one fails, everything is done again without parts: the error is the same then.
     """
 
     def __init__(self, spec: QuerySpec, threads: int) -> None:
         super().__init__(spec)
         self._threads = threads
+        self._pool = ThreadPoolExecutor(threads)  # its threads end when nobody has it any more
         self._parts: list[SlicingOperator] = []
+        self._begins: list[int] = []
         self._taken: list[tuple[Batch, pa.RecordBatch | None]] = []
         self._looked = False
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
         self._without_parts()  # a second batch, if there ever is one
-        n = min(self._threads, len(self.keys)) if self._splits() and self._pays(batch) else 1
-        self._parts = [self._part(n, batch.extent.high) for _ in range(n if n > 1 else 0)]
         self._taken = [(batch, raw)]
-        if self._on_parts(lambda p, part: _add_share(part, batch, p, n)) is None:
+        rows = self._slice(batch)
+        bounds = self._bounds(batch, rows)
+        if rows is not None or len(bounds) > 2:
+            self._parts = [self._part(len(bounds) - 1, batch.extent.high) for _ in pairwise(bounds)]
+        self._begins = bounds[:-1]
+
+        def fill(p: int, part: SlicingOperator) -> None:
+            if rows is None:
+                _add_share(part, batch, bounds[p], bounds[p + 1])
+            else:
+                _add_rows(part, rows, bounds[p], bounds[p + 1])
+
+        if self._on_parts(fill) is None:
             self._without_parts()
+
+    def _slice(self, batch: Batch) -> SliceTable | None:
+        """The slices of a batch; None where parts need the tuples, or must sort them anyway."""
+        assert self.binding is not None
+        slices, partials = self.slices, self.binding.partials
+        if slices.kept is not None or slices.live.spanned or any(partials.growing(partials.empty())):
+            return None
+        edges = slices.edges_around(batch.extent.low, batch.extent.high, batch.time)
+        try:
+            return slice_pieces(batch, edges, slices.live.gap, partials, self._threads, self._pool.map)
+        except MuntinError:
+            return None  # parts will fail as well
+
+    def _bounds(self, batch: Batch, rows: SliceTable | None) -> list[int]:
+        """Where the keys of one part end and those of the next begin."""
+        if len(self.keys) == 1 or not self._splits():
+            return [0, len(self.keys)]
+        if rows is None:
+            before = np.cumsum([0, *np.bincount(batch.key, minlength=len(self.keys))])
+        else:
+            before = rows.offsets(len(self.keys))
+        shares = [before[-1] * i // self._threads for i in range(1, self._threads)]
+        found: list[int] = np.unique([0, *np.searchsorted(before, shares), len(self.keys)]).tolist()
+        return found
 
     def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
         """Each thread numbers the keys of a piece of the batch, and the pieces' keys are numbered in turn."""
         size = -(-len(data) // self._threads)
-        if size < FEW:
+        columns = [data.column(k) for k in self.spec.keys]
+        if size < FEW or not columns or self.keys.is_quick(columns, FEW):
             return super()._encode(data)
-        pieces = [data.slice(at, size) for at in range(0, len(data), size)]
-        kinds = self.keys.types
+        kinds, all_ids = self.keys.types, np.empty(len(data), dtype=np.int64)
 
-        def number(piece: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+        def number(begin: int) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
             keys = KeyTable(kinds)
-            codes = keys.encode([piece.column(k) for k in self.spec.keys])
+            codes = keys.encode([column.slice(begin, size) for column in columns])
             return codes, keys.values(np.arange(len(keys)))
 
-        with ThreadPoolExecutor(self._threads) as pool:
-            found = list(pool.map(number, pieces))
-            ids = [self.keys.encode(values) for _, values in found]
-            return np.concatenate(list(pool.map(np.take, ids, (codes for codes, _ in found))))
+        def renumber(begin: int, codes: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]) -> None:
+            np.take(ids, codes, out=all_ids[begin : begin + size], mode="clip")  # as "raise" takes a copy
+
+        begins = range(0, len(data), size)
+        found = list(self._pool.map(number, begins))
+        ids = [self.keys.encode(values) for _, values in found]
+        list(self._pool.map(renumber, begins, (codes for codes, _ in found), ids))
+        return all_ids
 
     def look_early(self) -> list[Emission]:
         found = self._on_parts(lambda _, part: part.look_early())
@@ -113,8 +157,7 @@ class PartedOperator(SlicingOperator):
         return self._together(found)
 
     def table(self, emissions: list[Emission]) -> pa.Table:
-        with ThreadPoolExecutor(self._threads) as pool:
-            return self.results.table(emissions, self.keys, pool.map)
+        return self.results.table(emissions, self.keys, self._pool.map)
 
     def _splits(self) -> bool:
         """Whether results do not depend on how the slices of other keys lie beside those of a key.
@@ -124,16 +167,6 @@ class PartedOperator(SlicingOperator):
         assert self.binding is not None
         exact = Workload.of(self.spec, False, self.binding.partials.bound).exact
         return exact or isinstance(self.windows.store, Lazy)
-
-    def _pays(self, batch: Batch) -> bool:
-        """Whether there is more to do than to move tuples to their parts, which plain sums do not take.
-
-        That is so where tuples are kept or sorted, and where there is a window for every few of them.
-        """
-        assert self.binding is not None
-        own = self.binding.partials
-        grows = any(p.weights(none) is not None for p, none in zip(own.partials, own.empty(), strict=True))
-        return grows or self.slices.kept is not None or len(batch) <= PLENTY * len(self.keys)
 
     def _part(self, n: int, newest: int) -> SlicingOperator:
         """An operator for one of n parts of a stream that has come to `newest`."""
@@ -147,8 +180,8 @@ class PartedOperator(SlicingOperator):
 
     def _on_parts(self, work: Callable[[int, SlicingOperator], Found]) -> list[Found] | None:
         """What the work gives for each part; None if there are no parts, or one of them failed."""
-        with ThreadPoolExecutor(self._threads) as pool:
-            futures = [pool.submit(work, p, part) for p, part in enumerate(self._parts)]
+        futures = [self._pool.submit(work, p, part) for p, part in enumerate(self._parts)]
+        wait(futures)
         if not futures or any(future.exception() is not None for future in futures):
             return None
         return [future.result() for future in futures]
@@ -164,21 +197,30 @@ class PartedOperator(SlicingOperator):
 
     def _together(self, found: list[list[Emission]]) -> list[Emission]:
         """The windows of all parts, with the keys of the whole."""
-        n = len(found)
         return [
-            replace(e, windows=replace(e.windows, key=e.windows.key * n + p))
-            for p, emissions in enumerate(found)
+            replace(e, windows=replace(e.windows, key=e.windows.key + begin))
+            for begin, emissions in zip(self._begins, found, strict=True)
             for e in emissions
         ]
 
 
-def _add_share(part: SlicingOperator, batch: Batch, p: int, n: int) -> None:
-    """The tuples of the keys p, p + n, p + 2n, ... go into part p of n."""
+def _add_share(part: SlicingOperator, batch: Batch, begin: int, end: int) -> None:
+    """The tuples of the keys from `begin` to `end` go into this part."""
     from muntin.slicing.key_kernels import share
 
-    index, ids = share(batch.key, batch.keys, p, n)
-    part.slices.keys = len(range(p, batch.keys, n))
+    index, ids = share(batch.key, begin, end)
+    part.slices.keys = end - begin
     values = {e: values_at(v, index) for e, v in batch.values.items()}
     # Where tuples come one by one, they do so in a part as well; only their order counts.
     arrival = 0 if isinstance(batch.arrival, int) else batch.arrival[index]
     part.add(Batch(ids, batch.time[index], arrival, values, batch))
+
+
+def _add_rows(part: SlicingOperator, rows: SliceTable, begin: int, end: int) -> None:
+    """The slices of the keys from `begin` to `end` go into this part."""
+    low, high = np.searchsorted(rows.key, [begin, end]).tolist()
+    own = joined([(rows, low, high)], part.slices.partials)
+    if begin:
+        own.key[:] -= begin  # of a copy, since others have slices before these
+    part.slices.keys = end - begin
+    part.slices.add_slices(own)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.base import Groups
-from muntin.slicing.batch import Batch, Extent
+from muntin.slicing.batch import Batch
 from muntin.slicing.blaming import about_tuples
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import FIXED, SliceTable
@@ -22,17 +24,18 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     `gap` is the smallest session gap, -1 without sessions: slicing by it alone serves the sessions
     of all gaps [scotty §7.3.1]. Rows may still be finer than slices; merging them fuses the rest.
     """
-    whole = batch.whole or batch
-    extent = whole.extent
+    extent = (batch.whole or batch).extent
     if extent.ordered and extent.one_key:
         return slice_sorted(batch, edges, gap, partials)
-    cells = None
-    if extent.high - extent.low < LIMIT:  # beyond, differences of times would not fit int64
-        cells = _with_gap_grid(edges, gap, extent.low, extent.high, 2 * len(whole) + 1024)
-    keys = 1 if extent.one_key else whole.keys
-    if cells is None or keys * (len(cells) + 1) > 8 * len(whole) + 65_536:
+    cells = cells_of(batch, edges, gap)
+    if cells is None:
         return slice_sorted(batch.in_order()[0], edges, gap, partials)
-    return _lift_scattered(batch, cells, extent, partials)
+    keys = 1 if extent.one_key else batch.keys
+    lifted = lift_cells(batch, cells, extent.low, extent.high, keys, partials)
+    full = np.flatnonzero(lifted.n)
+    if len(full) < len(lifted.n):
+        lifted = lifted.take(full, partials)
+    return rows_of_cells(batch, lifted, full, keys, len(cells) + 1)
 
 
 def slice_sorted(
@@ -70,6 +73,17 @@ def slice_sorted(
     return table
 
 
+def cells_of(batch: Batch, edges: Column, gap: int) -> Column | None:
+    """The edges between the cells into which tuples are put as they come; None if they are better sorted."""
+    whole = batch.whole or batch
+    low, high = whole.extent.low, whole.extent.high
+    if high - low >= LIMIT:  # differences of times would not fit int64
+        return None
+    cells = _with_gap_grid(edges, gap, low, high, 2 * len(whole) + 1024)
+    keys = 1 if whole.extent.one_key else whole.keys
+    return None if cells is None or keys * (len(cells) + 1) > 8 * len(whole) + 65_536 else cells
+
+
 def _with_gap_grid(edges: Column, gap: int, low: int, high: int, most: int) -> Column | None:
     """Edges with a grid as fine as the gap: no session can end inside a cell of it.
 
@@ -86,29 +100,44 @@ def _with_gap_grid(edges: Column, gap: int, low: int, high: int, most: int) -> C
     return np.union1d(inside, grid)
 
 
-def _lift_scattered(batch: Batch, cells: Column, extent: Extent, partials: PartialSet) -> SliceTable:
-    """Aggregate the tuples of each (key, cell); those without tuples give no row."""
+class Lifted(NamedTuple):
+    """For each (key, cell), one key after the other: its first and last time, tuples and partials."""
+
+    first: Column
+    last: Column
+    n: Column
+    states: States
+
+    def take(self, index: Column, partials: PartialSet) -> Lifted:
+        """Those at these positions."""
+        taken = partials.take(self.states, index)
+        return Lifted(self.first[index], self.last[index], self.n[index], taken)
+
+
+def lift_cells(
+    batch: Batch, cells: Column, low: int, high: int, keys: int, partials: PartialSet, others: bool = False
+) -> Lifted:
+    """Aggregate the tuples of each (key, cell) from `low` to `high`; with `others` among them, left out."""
     from muntin.slicing.cutting_kernels import assign, lookup_table
 
-    low, high = extent.low, extent.high
-    keys = 1 if extent.one_key else batch.keys
-    width = len(cells) + 1
+    size = keys * (len(cells) + 1)
     shift = max(0, (high - low).bit_length() - (4 * len(cells) + 4).bit_length())
     table = lookup_table(cells, low, shift, ((high - low) >> shift) + 1)
     group = np.empty(len(batch), dtype=np.int64)
-    first, last, n = np.empty((3, keys * width), dtype=np.int64)
-    ids = None if extent.one_key else batch.ids
-    assign(batch.time, ids, cells, table, low, shift, group, first, last, n)
-    groups = Groups(keys * width, group, False, batch.time, batch.arrival, batch.values, counts=n)
+    first, last, n = np.empty((3, size), dtype=np.int64)
+    ids = None if keys == 1 else batch.ids
+    assign(batch.time, ids, cells, table, low, high if others else None, shift, group, first, last, n)
+    groups = Groups(size, group, False, batch.time, batch.arrival, batch.values, counts=n)
     with about_tuples(batch):
         states = partials.lift(groups)
-    full = np.flatnonzero(n)
-    if len(full) < len(n):
-        first, last, n = first[full], last[full], n[full]
-        states = partials.take(states, full)
+    return Lifted(first, last, n, states)
+
+
+def rows_of_cells(batch: Batch, lifted: Lifted, full: Column, keys: int, width: int) -> SliceTable:
+    """The cells that have tuples as rows; `full` are their numbers, with `width` cells for each key."""
     only = 0 if batch.ids is None else batch.ids[0]
     key = np.full(len(full), only, dtype=np.int64) if keys == 1 else full // width
-    return _rows(key, first, last, n, states)
+    return _rows(key, lifted.first, lifted.last, lifted.n, lifted.states)
 
 
 def _rows(key: Column, first: Column, last: Column, n: Column, states: States) -> SliceTable:

@@ -145,17 +145,17 @@ def merge(
     keep = untouched(table.fixed, new.fixed)
     if (len(new) - upto + keep) * _FEW < len(new) + len(table):  # not worth a copy of all the others
         keep, upto = 0, len(new)
-    both = _joined([(table, keep, len(table)), (new, 0, upto)], partials)
+    both = joined([(table, keep, len(table)), (new, 0, upto)], partials)
     old = len(table) - keep
     rows = merge_order(both.key[:old], both.first[:old], new.key[:upto], new.first[:upto])
     lo, hi = np.empty((2, len(rows)), dtype=np.int64)
     count = fuse_runs(rows, old, both.fixed, both.level, edges, gap, lo, hi)
     merged = combine_runs(both, rows, lo[:count], hi[:count], partials)
     parts = [(table, 0, keep), (merged, 0, len(merged)), (new, upto, len(new))]
-    return _joined(parts, partials), len(rows) - count
+    return joined(parts, partials), len(rows) - count
 
 
-def _joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:
+def joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:
     """The rows from one position to another of some tables, one after the other."""
     parts = [part for part in parts if part[1] < part[2]]
     if len(parts) == 1 and parts[0][2] - parts[0][1] == len(parts[0][0]):

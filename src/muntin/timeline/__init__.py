@@ -5,7 +5,7 @@
 column the unit inside is the column's own.
 """
 
-from muntin.timeline.column import TimeColumn
+from muntin.timeline.column import TimeColumn, TimeExtent
 from muntin.timeline.spans import INF, LIMIT, NEG_INF, Micros, format_instant, format_span, instant, span
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "NEG_INF",
     "Micros",
     "TimeColumn",
+    "TimeExtent",
     "format_instant",
     "format_span",
     "instant",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,10 @@ from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_spa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TimeColumn"]
+__all__ = ["TimeColumn", "TimeExtent"]
+
+TimeExtent: TypeAlias = tuple[int, int, bool]
+"""Smallest and largest of some times, and whether they never go back."""
 
 # Column units per microsecond, as (multiply, divide) from the column to microseconds.
 _TO_MICROS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
@@ -35,7 +38,7 @@ class TimeColumn:
     that their edges are still nanoseconds.
 
     >>> column = TimeColumn(pa.timestamp("ms"))
-    >>> times, valid = column.to_internal(pa.array([0, -1], pa.timestamp("ms")))
+    >>> times, valid, _ = column.to_internal(pa.array([0, -1], pa.timestamp("ms")))
     >>> times.tolist(), valid
     ([0, -1000], None)
     >>> column.to_edges(times, ceil=False).type
@@ -104,8 +107,8 @@ class TimeColumn:
 
     def to_internal(
         self, array: pa.Array | pa.ChunkedArray, *, strict: bool = True
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """The times as int64, and which of them are valid (None: all of them).
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, TimeExtent | None]:
+        """The times as int64, which of them are valid (None: all of them), and their extent, if it is known.
 
         Nanoseconds are floored. A null is invalid and 0. A time beyond the `limit`
         raises DataError, or is invalid as well when not `strict`. No copy is made
@@ -113,24 +116,25 @@ class TimeColumn:
         """
         array = _one_chunk(array)
         if pa.types.is_null(array.type):
-            return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
+            return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_), None
         self._check_kind(array.type)
         raw, valid = _raw_values(array)
         multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[array.type.unit]
         bound = self.limit * divide // multiply
-        if bound < INF and len(raw) and (int(raw.max()) > bound or int(raw.min()) < -bound):
+        extent = _extent_of(raw) if len(raw) and bound < INF else None
+        if extent is not None and (extent[0] < -bound or extent[1] > bound):
             # Only the upper bound for unsigned values, where -bound is no value of the type.
             beyond = raw > bound if raw.dtype.kind == "u" else (raw > bound) | (raw < -bound)
             if strict:
                 raise _out_of_range(array, int(np.flatnonzero(beyond)[0]), self.rule)
             valid = ~beyond if valid is None else valid & ~beyond
-            raw = np.where(beyond, raw.dtype.type(0), raw)
+            raw, extent = np.where(beyond, raw.dtype.type(0), raw), None
         times = raw.astype(np.int64, copy=False)
         if multiply > 1:
             times = times * multiply
         elif divide > 1:
             times = times // divide  # rounds towards minus infinity, also before the epoch
-        return times, valid
+        return times, valid, extent if times is raw else None
 
     def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
         """Edges in their type outside: starts rounded down, ends (`ceil`) up.
@@ -206,6 +210,15 @@ def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.b
     valid = array.is_valid().to_numpy(zero_copy_only=False)
     # What lies under a null is arbitrary, and must not fail the range check.
     return np.where(valid, raw, dtype.type(0)), valid
+
+
+def _extent_of(numbers: NDArray[np.integer[Any]]) -> TimeExtent:
+    """Smallest and largest of some numbers; whether they never go back is asked of int64 only."""
+    if numbers.dtype != np.int64:
+        return int(numbers.min()), int(numbers.max()), False
+    from muntin.timeline.extent_kernels import extent
+
+    return extent(cast("NDArray[np.int64]", numbers))
 
 
 def _out_of_range(array: pa.Array, row: int, rule: str) -> DataError:

@@ -91,7 +91,7 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
     whatever the store is: sums of many slices would hold their items again and again.
     """
     states = view.table.states
-    growing = _growing(partials, states)
+    growing = partials.growing(states)
     if isinstance(combiner, Lazy) or all(growing):
         return Lazy().reduce(partials, states, view)
     chosen = [i for i, grows in enumerate(growing) if not grows]
@@ -111,13 +111,6 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
             done[i] = partial.window(states[i], view.rows, view.lo, view.hi, before, after)
             combines += view.walked
     return tuple(done[i] for i in range(len(growing))), combines
-
-
-def _growing(partials: PartialSet, states: States) -> list[bool]:
-    found: list[bool] = []
-    for partial, state, needs in zip(partials.partials, states, partials.needs, strict=True):
-        found.append(partial.weights(state) is not None or any(found[n] for n in needs))
-    return found
 
 
 def assemble(

@@ -1,0 +1,107 @@
+"""A batch on several threads: each slices a piece of time, from one edge to another.
+
+Most tuples come near the order of their times, so a piece is a range of the batch, and those of other
+pieces among them are left out: no tuple is moved. No slice lies in two pieces, and each is made of the
+same tuples in the same order. So the slices are those of `slice_batch`, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.slicing.batch import Batch
+from muntin.slicing.partials import PartialSet
+from muntin.slicing.slicer import Lifted, cells_of, lift_cells, rows_of_cells, slice_sorted
+from muntin.slicing.table import SliceTable, joined
+
+__all__ = ["slice_pieces"]
+
+Column = npt.NDArray[np.int64]
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+
+_TWICE = 1.25
+"""Where pieces have so many rows per tuple, too much of each is left out."""
+_PLENTY = 8
+"""So many tuples per cell are worth it that the cells of all pieces are put together in the end."""
+
+
+def slice_pieces(
+    batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each
+) -> SliceTable | None:
+    """As `slice_batch`, in n pieces; None where the keys of a part are better sliced by themselves.
+
+    That is so where tuples must be sorted, come in no order at all, or are few for each slice.
+
+    `each` calls a function for each piece, on a thread of its own.
+    """
+    if batch.extent.ordered and batch.extent.one_key:
+        return _in_order(batch, edges, gap, partials, n, each)
+    cells = cells_of(batch, edges, gap)
+    return None if cells is None else _scattered(batch, cells, partials, n, each)
+
+
+def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each) -> SliceTable:
+    beyond = np.searchsorted(edges, _times_between(batch, n), side="right")
+    cuts = np.searchsorted(batch.time, edges[beyond[beyond < len(edges)]])
+    bounds = np.unique([0, *cuts, len(batch)]).tolist()
+
+    def one(bound: tuple[int, int]) -> SliceTable:
+        return slice_sorted(batch.take(slice(*bound)), edges, gap, partials)
+
+    return joined([(table, 0, len(table)) for table in each(one, pairwise(bounds))], partials)
+
+
+def _scattered(batch: Batch, cells: Column, partials: PartialSet, n: int, each: Each) -> SliceTable | None:
+    from muntin.slicing.cutting_kernels import rows_within
+
+    low, high = batch.extent.low, batch.extent.high
+    keys = 1 if batch.extent.one_key else batch.keys
+    if keys * (len(cells) + 1) * _PLENTY > len(batch) + 65_536:
+        return None
+    # Piece i has the cells from bounds[i] to bounds[i + 1]; cell c lies before the edge number c.
+    between = np.searchsorted(cells, _times_between(batch, n), side="right")
+    bounds = np.unique([0, *between, len(cells) + 1]).tolist()
+
+    def times(bound: tuple[int, int]) -> tuple[int, int]:
+        begin, end = bound
+        return int(cells[begin - 1]) if begin else low, int(cells[end - 1]) - 1 if end <= len(cells) else high
+
+    ranges = [rows_within(batch.time, *times(bound)) for bound in pairwise(bounds)]
+    if sum(end - begin for begin, end in ranges) > _TWICE * len(batch):
+        return None
+
+    def one(piece: tuple[tuple[int, int], tuple[int, int]]) -> Lifted:
+        (begin, end), found = piece
+        part, inside = batch.take(slice(*found)), cells[begin : end - 1]
+        return lift_cells(part, inside, *times((begin, end)), keys, partials, others=len(bounds) > 2)
+
+    lifted = list(each(one, zip(pairwise(bounds), ranges, strict=True)))
+    return _together(batch, lifted, keys, partials)
+
+
+def _times_between(batch: Batch, n: int) -> Column:
+    """Times at which n pieces of about as many tuples each would meet."""
+    return batch.time[[i * len(batch) // n for i in range(1, n)]]
+
+
+def _together(batch: Batch, pieces: list[Lifted], keys: int, partials: PartialSet) -> SliceTable:
+    """The rows of all pieces, sorted by key and time."""
+
+    def side_by_side(columns: list[Column]) -> Column:
+        joined: Column = np.concatenate([column.reshape(keys, -1) for column in columns], axis=1)
+        return joined.ravel()
+
+    sizes = np.cumsum([0, *(len(piece.n) for piece in pieces)])
+    place = side_by_side([np.arange(begin, end) for begin, end in pairwise(sizes.tolist())])
+    first, last, n = (
+        side_by_side(list(columns)) for columns in zip(*(piece[:3] for piece in pieces), strict=True)
+    )
+    full = np.flatnonzero(n)
+    states = partials.take(partials.concat([piece.states for piece in pieces]), place[full])
+    found = Lifted(first[full], last[full], n[full], states)
+    return rows_of_cells(batch, found, full, keys, len(n) // keys)
