@@ -3,7 +3,7 @@
     python connect_program.py FOLDER
 
 reads FOLDER/input as `troubled_stream` lays it out, and writes FOLDER/results, FOLDER/packed.parquet and
-FOLDER/jvm.parquet.
+FOLDER/jvm.parquet, and into FOLDER/refused what is said of streams without a watermark.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark.settings import LOCAL
+from muntin.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import troubled_stream as program
@@ -41,7 +42,23 @@ def main(folder: Path) -> None:
         table = spark.read.parquet(str(folder / "input")).transform(query).toArrow()
         pq.write_table(table, folder / f"{name}.parquet")
     program.start(spark, folder, troubled=False).awaitTermination()
+    stream = spark.readStream.schema(program.SCHEMA).parquet(str(folder / "input"))
+    told = [refusal(stream, query) for query in (program.query(), tumbling())]
+    (folder / "refused").write_text("\n".join(told))
     spark.stop()
+
+
+def tumbling() -> mt.Query:
+    """What `window()` runs, if there is a watermark."""
+    return mt.windows(ten=w.tumbling("10 seconds")).aggregate(n=a.count()).by("k").on("ts")
+
+
+def refusal(stream: DataFrame, query: mt.Query) -> str:
+    try:
+        stream.transform(query)
+    except QueryError as error:
+        return str(error)
+    return "nothing"
 
 
 if __name__ == "__main__":

@@ -25,3 +25,7 @@ def test_through_spark_connect(tmp_path: Path) -> None:
         found = pq.read_table(folder / f"{name}.parquet")
         assert program.rows_of(found) == program.rows_of(query.run(table)), name
     assert program.written(folder) == program.expected()
+    for told in (folder / "refused").read_text().splitlines():
+        assert told.startswith(
+            'a streaming query needs a watermark on its time column: "ts" has none; write '
+        )

@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.spark.jvm import builtin_window
 from muntin.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -160,6 +161,36 @@ def test_a_changed_query_goes_on_from_a_checkpoint_or_is_refused(files: Files, t
     # Nothing was touched: the query before goes on.
     running = Running(files.frame().transform(more), checkpoint)
     assert brief(running.catch_up()) == [("visit", 40, 45, "a", 8, "final")]
+    running.stop()
+
+
+@pytest.mark.parametrize("types", [169, 1])
+def test_a_changed_query_is_refused_where_window_keeps_the_state(
+    files: Files, tmp_path: Path, types: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With a single type for all queries, as two of them may have by chance, the number tells.
+    monkeypatch.setattr(builtin_window, "_TYPES", builtin_window._TYPES[-types:])
+    checkpoint, ten = tmp_path / "checkpoint", query(ten=w.tumbling("10 seconds"))
+    running = Running(files.frame().transform(ten), checkpoint)
+    files.put(table((1, "a", 100), (2, "a", 50)))
+    running.catch_up()
+    running.stop()
+    files.put(table((3, "a", 60), (40, "a", 0)))
+    most = mt.windows(ten=w.tumbling("10 seconds")).aggregate(total=a.max("v")).by("k").on("ts")
+    for other in (most, query(ten=w.tumbling("20 seconds"))):
+        running = Running(files.frame().transform(other), checkpoint)
+        with pytest.raises(StreamingQueryException) as refused:
+            running.catch_up()
+        told = str(refused.value)
+        assert repr(other) in told
+        assert repr(ten) in told if types > 1 else "the checkpoint is of another query" in told
+        assert running.all() == []
+    if types == 1:  # by then the other query's tuples are in the state, too
+        return
+    # Nothing was touched: the query before goes on, whatever its window is called.
+    same = query(decade=w.tumbling("10 seconds"))
+    running = Running(files.frame().transform(same), checkpoint)
+    assert brief(running.catch_up()) == [("decade", 0, 10, "a", 210, "final")]
     running.stop()
 
 

@@ -225,20 +225,20 @@ def _item_table(kind: str, item: Any, where: str) -> dict[str, object]:
 
 
 def _table_text(name: str, table: Mapping[str, object]) -> str:
-    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if value is not None]
+    lines = [f"{_key(key)} = {toml_value(value)}\n" for key, value in table.items() if value is not None]
     return f"[{name}]\n{''.join(lines)}"
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _value(name)
+    return name if _BARE_KEY.fullmatch(name) else toml_value(name)
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
         case Micros():
-            return _value(format_span(value))
+            return toml_value(format_span(value))
         case int():
             return str(int(value))
         case float():
@@ -249,18 +249,18 @@ def _value(value: object) -> str:
             # JSON's strings are TOML's, but for DEL.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case Expr():
-            return _value(value.to_text())
+            return toml_value(value.to_text())
         case dt.date():  # a datetime is one, too
             return value.isoformat()
         case list() | tuple():
-            return f"[{', '.join(map(_value, value))}]"
+            return f"[{', '.join(map(toml_value, value))}]"
     if callable(value):
         name = getattr(value, "__qualname__", repr(value))
         raise QueryError(f"a file cannot hold the Python function {name}; keep this query in Python")
     if hasattr(value, "parameters"):
         constructor, parameters = definition(value)
         table = {"function": constructor, **parameters}
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in table.items() if v is not None)} }}"
+        return f"{{ {', '.join(f'{_key(k)} = {toml_value(v)}' for k, v in table.items() if v is not None)} }}"
     raise QueryError(f"a file cannot hold {value!r}; keep this query in Python")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.connectors.spark.columns import with_columns
+from muntin.connectors.spark.columns import check_columns, with_columns
 from muntin.connectors.spark.outcome import bad, late, windows
 from muntin.connectors.spark.progress import StreamStats
 from muntin.connectors.spark.settings import session
@@ -40,10 +40,14 @@ def transform(
     """
     _require_frame(frame)
     from muntin.connectors.spark.jvm.plan import Case, choose
+    from muntin.connectors.spark.tuples import tie_column
 
     frame = with_columns(query, frame)
+    check_columns(query, frame)
     case = Case(query, frame, changing=control is not None)
     in_jvm = choose(case, plan).plan == "jvm"
+    if tie is not None:
+        tie_column(frame, tie)  # also where no result depends on it
     if frame.isStreaming:
         from muntin.connectors.spark.jvm.builtin_window import handed_over
         from muntin.connectors.spark.streaming import stream
@@ -65,7 +69,9 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     _require_frame(frame)
     from muntin.connectors.spark import explaining
 
-    return explaining.explain(query, with_columns(query, frame), plan)
+    frame = with_columns(query, frame)
+    check_columns(query, frame)
+    return explaining.explain(query, frame, plan)
 
 
 def _require_frame(frame: object) -> None:

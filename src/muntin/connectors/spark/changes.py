@@ -13,12 +13,13 @@ import logging
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from muntin.errors import MuntinError, QueryError
 from muntin.query import QuerySpec
-from muntin.query.files import load_windows, windows_to_toml
+from muntin.query.files import load_windows, toml_value, windows_to_toml
 from muntin.slicing.changing import change_queries
 from muntin.slicing.operator import SlicingOperator
 from muntin.windows.base import Window
@@ -46,8 +47,7 @@ class Change:
         length = "30 seconds"
         <BLANKLINE>
         """
-        names = ", ".join(f'"{name}"' for name in self.remove)
-        return f"remove = [{names}]\n{windows_to_toml(self.add.items())}"
+        return f"remove = {toml_value(list(self.remove))}\n{windows_to_toml(self.add.items())}"
 
 
 def read_change(text: str, source: str) -> Change:
@@ -72,9 +72,12 @@ def names_of(texts: Iterable[str]) -> list[str]:
 
 
 def _named(texts: Iterable[str]) -> list[tuple[str, str]]:
-    """Names of files and what they hold, oldest first; each text has the name in its first line."""
+    """Names of files and what they hold, oldest first; each text has the name in its first line.
+
+    Spark tells names as parts of addresses, with a blank as %20.
+    """
     named = (text.partition("\n") for text in texts)
-    return sorted((name, body) for name, _, body in named)
+    return sorted((unquote(name), body) for name, _, body in named)
 
 
 def applied(query: QuerySpec, change: Change) -> QuerySpec:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from muntin.connectors.spark.packing import GROUP
 from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec
+from muntin.slicing.operator import ARRIVAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["arrow_schema", "with_columns"]
+__all__ = ["arrow_schema", "check_columns", "with_columns"]
 
 
 def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
@@ -30,6 +32,29 @@ def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
         except PySparkException:
             continue
     return pa.schema(fields)
+
+
+def check_columns(query: QuerySpec, frame: DataFrame) -> None:
+    """A QueryError where the columns of a DataFrame would give other results in Python than in the JVM."""
+    from pyspark.sql.types import StringType
+
+    exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    for reserved in (GROUP, ARRIVAL):
+        if reserved in frame.columns:
+            raise QueryError(f'the column "{reserved}" is for the engine; rename yours')
+    for name in dict.fromkeys(_read(query)):
+        fields = [f for f in frame.schema if f.name == name or (not exact and f.name.lower() == name.lower())]
+        if len(fields) > 1:
+            shown = " and ".join(f'"{field.name}"' for field in fields)
+            raise QueryError(f'"{name}" must name one column: there are {shown}; rename or drop the others')
+        for field in fields:
+            kind = field.dataType
+            if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
+                raise QueryError(
+                    f'texts are compared byte by byte: the column "{name}" has the collation '
+                    f'{kind.collation}; write events.withColumn("{name}", f.col("{name}").cast("string")), '
+                    "or lower it first"
+                )
 
 
 def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:

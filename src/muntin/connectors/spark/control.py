@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Controlled", "read_changes"]
 
+_PATTERNS = frozenset("*?[]{}")
+
 
 @dataclass(frozen=True)
 class Controlled:
@@ -43,6 +45,11 @@ class Controlled:
     path: str
 
     def __post_init__(self) -> None:
+        if set(self.path) & _PATTERNS:
+            raise QueryError(
+                f"the path of a control directory must have none of {' '.join(sorted(_PATTERNS))}, "
+                f"which Spark reads as a pattern: got {self.path!r}; choose another directory"
+            )
         filesystem, folder = _place(self.path)
         filesystem.create_dir(folder, recursive=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, NullType, StructField, StructType
 
 from muntin.aggregates.base import Aggregate
 from muntin.query import QuerySpec
@@ -54,4 +54,6 @@ def _skips_nulls(aggregate: Aggregate) -> bool:
 
 
 def _without_null_items(kind: DataType) -> DataType:
-    return ArrayType(kind.elementType, containsNull=False) if isinstance(kind, ArrayType) else kind
+    if not isinstance(kind, ArrayType) or isinstance(kind.elementType, NullType):  # which has nulls only
+        return kind
+    return ArrayType(kind.elementType, containsNull=False)

@@ -27,6 +27,12 @@ LATE, BAD, REASON = "late", "bad", "reason"
 def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> pa.Schema:
     """The columns of windows, and those of routed tuples; `tuples` is the schema of the input."""
     own = [field for field in tuples if field.name not in (GROUP, ARRIVAL)]
+    for name, route in (("query", query.late), (REASON, query.bad)):
+        if route == "route" and name in tuples.names:
+            raise QueryError(
+                f'routed tuples get a column "{name}" beside their own: the input has one of that name; '
+                f'rename it, like events.withColumnRenamed("{name}", "its_{name}")'
+            )
     wanted = {
         LATE: pa.struct(own) if query.late == "route" else None,
         BAD: pa.struct([*own, pa.field(REASON, pa.string())]) if query.bad == "route" else None,
@@ -53,9 +59,7 @@ def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def late_rows(late: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
     """Tuples that came too late, as `take_late` gives them."""
-    # The query that a tuple missed is the last column; the input may have one of that name.
-    missed = late.column(late.num_columns - 1)
-    return _tuples(late, LATE, keys, schema, {"query": missed.combine_chunks()})
+    return _tuples(late, LATE, keys, schema, {"query": late.column("query").combine_chunks()})
 
 
 def bad_rows(bad: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:

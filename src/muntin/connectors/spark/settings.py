@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
@@ -57,10 +57,14 @@ def _has_watermark(frame: DataFrame, time: str) -> bool:
     marked = [field.name for field in frame.schema if WATERMARK in (field.metadata or {})]
     if marked:
         return time in marked
-    # Functions in Python drop the mark of the column, not the watermark. Spark Connect shows no plan;
-    # there Spark itself will complain.
-    plan = getattr(frame, "_jdf", None)
-    return plan is None or "EventTimeWatermark" in plan.queryExecution().analyzed().toString()
+    # Functions in Python drop the mark of the column, not the watermark: the plan tells.
+    return "EventTimeWatermark" in _plan(cast(Any, frame))
+
+
+def _plan(frame: Any) -> str:
+    if hasattr(frame, "_jdf"):
+        return str(frame._jdf.queryExecution().analyzed().toString())
+    return str(frame._explain_string(extended=True))  # of Spark Connect
 
 
 def _require_java() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DoubleType,
     FloatType,
@@ -21,6 +24,7 @@ from pyspark.sql.types import (
 from muntin.connectors.spark.columns import arrow_schema
 from muntin.connectors.spark.groups import group_numbers
 from muntin.connectors.spark.jvm.expressions import quoted
+from muntin.connectors.spark.jvm.times import inside
 from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packing import GROUP, can_slice
@@ -33,7 +37,10 @@ from muntin.windows import count, slide_by_tuple
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Input", "prepare"]
+__all__ = ["Input", "prepare", "tie_column"]
+
+_BITS = 62
+"""So many bits fit a number that is not negative."""
 
 
 @dataclass(frozen=True)
@@ -92,30 +99,50 @@ def _is_ordered(query: QuerySpec, binding: Binding) -> bool:
 
 def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
     """The place of a tuple among those of its time: not negative, and the same whenever it is read again."""
-    if tie is None:
-        kinds = {field.name: field.dataType for field in frame.schema}
-        parts = [_hashable(quoted(name), kinds[name]) for name in columns]
-        return f.shiftrightunsigned(f.xxhash64(*parts), 1)
+    if tie is not None:
+        return tie_column(frame, tie)
+    fields = {field.name: field for field in frame.schema}
+    values = [_with_nulls(quoted(name), fields[name].dataType) for name in columns]
+    # Spark's hash passes over a null: (1, null) and (null, 1) would be equal. So it gets a bit for each.
+    absent = [quoted(name).isNull() for name in columns if fields[name].nullable]
+    bits = [flag.cast("long") * f.lit(1 << i % _BITS) for i, flag in enumerate(absent)]
+    masks = [reduce(add, bits[i : i + _BITS]) for i in range(0, len(bits), _BITS)]
+    return f.shiftrightunsigned(f.xxhash64(*values, *masks), 1)
+
+
+def tie_column(frame: DataFrame, tie: str | Column) -> Column:
+    """The place of a tuple among those of its time, as a column of the user tells it."""
+    if isinstance(tie, str):
+        require((tie,), arrow_schema(frame, "UTC"))
     given = quoted(tie) if isinstance(tie, str) else tie
     kind = frame.select(given).schema[0]
-    if isinstance(kind.dataType, TimestampType | TimestampNTZType):
-        number = f.unix_micros(given.cast("timestamp"))
-    elif isinstance(kind.dataType, IntegralType):
-        number = given.cast("long")
-    else:
+    if not isinstance(kind.dataType, TimestampType | TimestampNTZType | IntegralType):
         raise QueryError(
             f'tie must be a column of integers or timestamps: "{kind.name}" is '
             f"{kind.dataType.simpleString()}; leave it out to order tuples of one time by their values"
         )
+    number = inside(given, kind.dataType)
     message = (
         f'the tie column "{kind.name}" must not be null or negative; leave tie= out, or shift its values'
     )
     return f.when(number >= 0, number).otherwise(f.raise_error(f.lit(message)).cast("long"))
 
 
+def _with_nulls(column: Column, kind: DataType) -> Column:
+    """The column, or as text where Spark refuses to hash it, or would pass over a null inside."""
+    return _text(column) if isinstance(kind, ArrayType | StructType) else _hashable(column, kind)
+
+
 def _hashable(column: Column, kind: DataType) -> Column:
-    """The column, or as text where Spark refuses to hash it, since it holds maps."""
-    return f.to_json(f.struct(column)) if '"type":"map"' in kind.json() else column
+    """The column, so that equal values have one hash; as text where Spark has none for maps and variants."""
+    if isinstance(kind, DoubleType | FloatType):
+        return column + f.lit(0.0)  # as -0.0 is 0.0
+    told = kind.json()
+    return _text(column) if '"type":"map"' in told or '"variant"' in told else column
+
+
+def _text(column: Column) -> Column:
+    return f.to_json(f.struct(column), {"ignoreNullFields": "false"})
 
 
 def _columns_read(query: QuerySpec, binding: Binding) -> list[str]:
@@ -128,8 +155,7 @@ def _columns_read(query: QuerySpec, binding: Binding) -> list[str]:
 def _group(query: QuerySpec, frame: DataFrame, groups: list[int]) -> Column:
     if not query.keys:
         return f.lit(groups[0]).cast("int")
-    floats = {field.name for field in frame.schema if isinstance(field.dataType, DoubleType | FloatType)}
-    # 0.0 and -0.0 are one key.
-    keys = [quoted(key) + f.lit(0.0) if key in floats else quoted(key) for key in query.keys]
+    kinds = {field.name: field.dataType for field in frame.schema}
+    keys = [_hashable(quoted(key), kinds[key]) for key in query.keys]
     number = f.pmod(f.xxhash64(*keys), f.lit(len(groups)))
     return f.element_at(f.array(*map(f.lit, groups)), (number + 1).cast("int")).cast("int")

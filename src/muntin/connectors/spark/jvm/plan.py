@@ -177,6 +177,7 @@ def choose(case: Case, plan: str = "auto") -> Choice:
         raise QueryError(
             f'plan must be "auto", "jvm" or "packed": got {plan!r}.{nearest(str(plan), get_args(PlanName))}'
         )
+    case.binding  # noqa: B018  # an error where the query does not fit the columns
     if plan == "packed":
         return Choice("packed", 'plan="packed" says so')
     found = _refusal(case)

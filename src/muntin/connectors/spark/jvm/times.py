@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = ["TIME", "complaint", "told", "with_time"]
+__all__ = ["TIME", "complaint", "inside", "told", "with_time"]
 
 TIME = "time"
 """The column of event time as integers: microseconds, or units of an integer time column."""
@@ -26,7 +26,7 @@ _EPOCH = "1970-01-01"
 def with_time(query: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Column]:
     """The tuples that are not bad, and their time; where bad tuples are fatal, reading it fails on one."""
     kind = frame.schema[query.time].dataType
-    time = _inside(quoted(query.time), kind)
+    time = inside(quoted(query.time), kind)
     good = time.isNotNull()
     if isinstance(kind, LongType):
         good = good & time.between(-LIMIT, LIMIT)
@@ -35,7 +35,8 @@ def with_time(query: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Column]:
     return frame.filter(good), time
 
 
-def _inside(column: Column, kind: DataType) -> Column:
+def inside(column: Column, kind: DataType) -> Column:
+    """A time, or a whole number, as an integer."""
     if isinstance(kind, TimestampType):
         return f.unix_micros(column)
     if isinstance(kind, TimestampNTZType):
