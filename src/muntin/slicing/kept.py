@@ -183,7 +183,7 @@ class KeptSlicer:
         begins = np.concatenate([[0], np.cumsum(rows.n)[:-1]])
         rows.fresh = np.add.reduceat(kept.fresh[index], begins, dtype=np.int64)
         if levels is not None:
-            rows.level = _carry_levels(rows, levels)
+            rows.level = _carry_levels(rows, levels, kept.sliced.rank, len(manager.live.gaps))
         manager.insert(rows, fixed)
 
     def _look_back(self, keys: Column, reached: Column) -> tuple[Column, Column]:
@@ -361,14 +361,18 @@ class KeptSlicer:
         return hard
 
 
-def _carry_levels(rows: SliceTable, old: SliceTable) -> Column:
-    """Levels of rebuilt slices: those of the slice that held their first tuple before."""
-    if not len(old):
-        return rows.level
+def _carry_levels(rows: SliceTable, old: SliceTable, sliced: Column, classes: int) -> Column:
+    """Levels of rebuilt slices: those of the slice that held their first tuple before.
+
+    Of tuples that were `sliced` and are in no slice, that one was dropped: no session has them any more.
+    """
     from muntin.slicing.listing_kernels import rows_holding
 
+    dropped = np.where(rows.rank < sliced[rows.key], classes, 0)
+    if not len(old):
+        return dropped
     held = rows_holding(old.key, old.rank, old.n, rows.key, rows.rank)
-    return np.where(held >= 0, old.level[held], 0)
+    return np.where(held >= 0, old.level[held], dropped)
 
 
 def _window(query: LiveQuery) -> TupleDriven:
