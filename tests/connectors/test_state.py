@@ -163,6 +163,47 @@ def test_a_window_that_is_new_starts_behind_the_newest_tuple_of_the_checkpoint()
     ]
 
 
+WIDER = SCHEMA.append(pa.field("p", pa.int64()))
+
+
+def fives(record: Any) -> tuple[int, int]:
+    return (1, 0) if record["p"] == 5 else (0, 1)
+
+
+@pytest.mark.parametrize("before", [{}, {"c": w.count(2)}], ids=["slices", "kept tuples"])
+@pytest.mark.parametrize("new", [w.threshold("p > 3"), w.discretize(fives)], ids=["column", "record"])
+def test_a_new_window_may_read_a_column_that_none_read_before(before: Any, new: Any) -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), **before), SCHEMA)
+    group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)
+    group.use(query(ten=w.tumbling(10), **before, new=new), WIDER)
+    # Each step reads the state again, with tuples of before and behind the change.
+    rows = group.step([("a", 13, 4, 5), ("a", 14, 8, 5)], watermark=10)
+    rows += group.step([("a", 15, 16, 0), ("a", 16, 32, 1)], watermark=100)
+    totals = {name: [r["total"] for r in rows if r["query"] == name] for name in ("ten", "c", "new")}
+    assert totals["ten"] == [1, 62]
+    assert totals["c"] == ([3, 12, 48] if before else [])
+    assert totals["new"][0] == 12
+
+
+def test_a_running_change_may_read_a_column_that_is_new_in_the_input() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)], watermark=0)
+    group.use(group.query, WIDER)
+    change = '1.toml\n[windows.high]\ntype = "threshold"\npredicate = "p > 3"'
+    rows = group.step([("a", 2, 2, 5), ("a", 3, 4, 0)], changes=(change,), watermark=100)
+    assert [(r["query"], r["total"]) for r in rows] == [("high", 2), ("ten", 7)]
+
+
+def test_a_column_that_nothing_reads_may_change_its_type() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), high=w.threshold("p > 3")), WIDER)
+    group.step([("a", 1, 1, 1)], watermark=0)
+    group.use(query(ten=w.tumbling(10)), WIDER)
+    group.step([("a", 2, 2, 9)], watermark=0)
+    group.use(query(ten=w.tumbling(10), x=w.threshold("p == 'x'")), SCHEMA.append(pa.field("p", pa.string())))
+    rows = group.step([("a", 3, 4, "x"), ("a", 4, 8, "y")], watermark=100)
+    assert {r["query"]: r["total"] for r in rows} == {"ten": 15, "x": 4}
+
+
 def test_a_window_that_is_gone_or_another_one_is_replaced() -> None:
     group = KeyGroup(query(ten=w.tumbling(10), gone=w.session(3)), SCHEMA)
     group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -136,6 +136,7 @@ def read(
     operator = assemble(found["header"], joined(tables), served)
     if schema is not None:
         _check_types(operator, schema)
+        _look_at(operator, schema)
     migrate(operator, found["asked"], query)
     return Stored(
         operator,
@@ -163,3 +164,20 @@ def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
                 f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
                 "cast it to what it was, or start from a new checkpoint"
             )
+
+
+def _look_at(operator: SlicingOperator, schema: pa.Schema) -> None:
+    """Go on with the columns that there are now: new windows may read some that no window read before.
+
+    Tuples that were kept have nulls in them; new windows begin behind all of these.
+    """
+    binding = operator.binding
+    if binding is None:
+        return
+    was, used = binding.schema, binding.columns()
+    fields = [was.field(f.name) if f.name in used else f for f in schema]
+    fields += [f for f in was if f.name in used and f.name not in schema.names]
+    if pa.schema(fields) != was:
+        names = tuple(f.name for f in fields)
+        operator.binding = replace(binding, schema=pa.schema(fields), records=names)
+        operator.serve(operator.live)
