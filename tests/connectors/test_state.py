@@ -14,8 +14,10 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.spark import parts
 from muntin.connectors.spark.parts import from_body
 from muntin.connectors.spark.state import read, write
+from muntin.connectors.spark.step import Given, step
 from muntin.errors import SnapshotError
 from muntin.slicing.archive import VERSION
 from muntin.timeline import INF
@@ -86,6 +88,52 @@ def test_a_small_table_does_not_make_the_parts_of_a_large_one_long() -> None:
     assert sum(sizes["slices"]) > 1_000_000
     assert sum(sizes["tuples"]) > 1_000_000
     assert max(sizes["slices"] + sizes["tuples"]) < 200_000
+
+
+FOLLOWING = {
+    "count": w.count(10),
+    "capped": w.session(5, max_length=20),
+    "threshold": w.threshold("v > 3"),
+    "delta": w.delta("v", by=4),
+    "last": w.last(5, every=10),
+    "measured": w.tumbling(15, measure="v"),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_windows_that_follow_tuples_write_no_more_when_there_are_many(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 1 << 13)  # so that all tables have more than a few parts soon
+    schema = SCHEMA.set(2, pa.field("v", pa.float64()))
+    group = KeyGroup(late(q=FOLLOWING[name]), schema, warm=True)
+    written, stored = [], []
+    for batch in range(80):
+        times = range(batch * 60, batch * 60 + 60)
+        rows = [
+            (f"key {i}", t, t + 0.5 if name == "measured" else t * 7 % 11) for t in times for i in range(9)
+        ]
+        group.step(rows, watermark=batch * 60)
+        written.append(group.written)
+        stored.append(sum(map(len, group.parts.values())))
+    assert stored[-1] > 3 * stored[19]
+    assert mean(written[-20:]) < 1.15 * mean(written[10:30])
+    again = read(group.head or b"", group.parts.__getitem__, group.query, schema=group.schema)
+    (rest,) = step(again, group.job, Given(watermark=INF))
+    assert sorted(map(str, rest.to_pylist())) == sorted(map(str, group.step(watermark=INF)))
+
+
+def test_a_key_that_goes_on_does_not_write_what_there_is_of_all_others() -> None:
+    group = KeyGroup(late(c=w.count(10)), SCHEMA, warm=True)
+    group.step([(f"key {i}", 0, 1) for i in range(20_000)], watermark=0)
+    group.step([("key 1", 1, 1)], watermark=1)
+    group.step([("key 1", 2, 1)], watermark=2)
+    known = {"keys", "progress", "contexts"}
+    sizes = [
+        len(body) for path, body in group.parts.items() if path.partition("#")[0].partition("/")[0] in known
+    ]
+    assert len(sizes) > 12
+    assert group.written < sum(sizes) / 2
 
 
 def test_what_was_read_is_not_written_again() -> None:

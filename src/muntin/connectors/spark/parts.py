@@ -20,14 +20,17 @@ import pyarrow as pa
 
 __all__ = ["Part", "from_body", "joined", "paths_of", "runs_of", "split", "widths_for"]
 
-TIMED = {"slices": "first", "tuples": "time", "registry": "due"}
+TIMED = {"slices": "first", "tuples": "time", "registry": "due", "closed": "due"}
 """Tables that are split by time, and the column that holds it."""
 TELLING = {
     "slices": ("key", "first", "last", "n", "mark", "rank", "fresh", "level"),
     "tuples": ("key", "time", "seq", "fresh"),
     "registry": ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage"),
+    "closed": ("key", "begin", "end", "start", "stop", "due", "low", "high"),
 }
-"""The columns that say what a row holds."""
+"""The columns that say what a row holds; some tables lack some of them."""
+PER_KEY = ("keys", "progress", "contexts", "skipped", "extent")
+"""Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
 PART_BYTES = 1 << 16
 """What parts should at least hold on average, since each is a round trip to the state store."""
@@ -100,19 +103,19 @@ def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator
         kind = "registry" if kind == "registry_values" else kind
         if kind in TIMED:
             yield from _by_time(name, table, tables[source], kind, widths[source])
-        elif kind == "keys" and table.num_columns:
-            for number in range(0, len(table), KEYS_TOGETHER):
-                yield _whole(f"{name}#{number // KEYS_TOGETHER}", table.slice(number, KEYS_TOGETHER))
-            yield _whole(f"{name}#", table.schema.empty_table())
         else:
-            yield _whole(f"{name}#", table)
+            together = KEYS_TOGETHER if kind in PER_KEY else max(len(table), 1)
+            yield _whole(f"{name}#", table.slice(0, together))
+            for begin in range(together, len(table), together):
+                yield _whole(f"{name}#{begin // together}", table.slice(begin, together))
 
 
 def _by_time(name: str, table: pa.Table, source: pa.Table, kind: str, width: int) -> Iterator[Part]:
     yield _whole(f"{name}#", table.schema.empty_table())
     if not len(table):
         return
-    columns = [source.column(column).to_numpy(zero_copy_only=False) for column in TELLING[kind]]
+    told = [column for column in TELLING[kind] if column in source.column_names]
+    columns = [source.column(column).to_numpy(zero_copy_only=False) for column in told]
     hashes = _hashes(columns)
     numbers = source.column(TIMED[kind]).to_numpy() // width
     order = np.argsort(numbers, kind="stable")
@@ -128,7 +131,8 @@ def _hashes(columns: list[npt.NDArray[np.generic]]) -> Hashes:
     """One number for each row, which any change of a column changes."""
     mixed = np.full(len(columns[0]), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in columns:
-        mixed ^= column.astype(np.int64, copy=False).view(np.uint64)
+        bits = column if column.dtype == np.float64 else column.astype(np.int64, copy=False)
+        mixed ^= bits.view(np.uint64)
         mixed *= np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
     return mixed

@@ -1,10 +1,11 @@
 """The state of a key group in Spark's state store: what a micro-batch did not change is not written.
 
 An operator comes apart into named tables. Those that grow with the stream are split: slices, kept
-tuples and remembered windows by time, keys by number. Each part is one entry of a map, and an entry
-is written only when it changed. The head holds the plain values, which parts there are, and a token
-that changes with every step: a worker that still has the operator of that token in memory does not
-read the parts at all. The head is written with every step, so what grows with the state is not in it.
+tuples and windows that are closed or came out by time, what there is of each key by number. Each part
+is one entry of a map, and an entry is written only when it changed. The head holds the plain values,
+which parts there are, and a token that changes with every step: a worker that still has the operator
+of that token in memory does not read the parts at all. The head is written with every step, so what
+grows with the state is not in it.
 """
 
 from __future__ import annotations
