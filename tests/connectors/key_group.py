@@ -21,13 +21,17 @@ from muntin.windows import count, slide_by_tuple
 
 
 class KeyGroup:
-    """All keys in one group; every step goes through the state store."""
+    """All keys in one group; every step goes through the state store.
 
-    def __init__(self, query: QuerySpec, schema: pa.Schema) -> None:
+    Warm, the operator stays in memory as in a worker that goes on, and its state is only written.
+    """
+
+    def __init__(self, query: QuerySpec, schema: pa.Schema, warm: bool = False) -> None:
         self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         self.head: bytes | None = None
         self.parts: dict[str, bytes] = {}
-        self.written = 0
+        self.written = self.trips = 0
+        self.warm = Stored(SlicingOperator(query), query) if warm else None
         self.use(query)
 
     def use(self, query: QuerySpec, schema: pa.Schema | None = None) -> None:
@@ -67,6 +71,8 @@ class KeyGroup:
 
     def load(self) -> Stored:
         """What the state store holds."""
+        if self.warm is not None:
+            return self.warm
         if self.head is None:
             return Stored(SlicingOperator(self.query), self.query)
         return read(self.head, self.parts.__getitem__, self.query, schema=self.schema)
@@ -74,6 +80,7 @@ class KeyGroup:
     def _save(self, stored: Stored) -> None:
         written = write(stored)
         self.head, self.written = written.head, written.nbytes
+        self.trips = 1 + len(written.changed) + len(written.gone)
         for path in written.gone:
             del self.parts[path]
         self.parts |= written.changed

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,13 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.state import read
+from muntin.connectors.spark import parts
+from muntin.connectors.spark.parts import from_body
+from muntin.connectors.spark.state import read, write
+from muntin.connectors.spark.step import Given, step
 from muntin.errors import SnapshotError
 from muntin.slicing.archive import VERSION
+from muntin.timeline import INF
 
 sys.path.insert(0, str(Path(__file__).parent))
 from key_group import KeyGroup  # beside this file, not installed
@@ -42,14 +47,134 @@ def test_bytes_written_stay_flat_while_the_state_grows(window: Any) -> None:
     assert sum(size > stored[i] / 3 for i, size in enumerate(written) if i > 3) <= 3
 
 
+def growing(group: KeyGroup, batches: int, keys: int = 50) -> Iterator[KeyGroup]:
+    """The same amount of tuples again and again, behind those of before."""
+    for batch in range(batches):
+        times = range(batch * 60, batch * 60 + 60)
+        group.step([(f"key {i}", t, i % 7) for t in times for i in range(keys)], watermark=batch * 60)
+        yield group
+
+
+def late(**windows: Any) -> mt.Query:
+    """All slices stay: tuples may come very late."""
+    return mt.windows(**windows).aggregate(total=a.sum("v")).by("k").on("t", allowed_lateness=10**6)
+
+
+def test_bytes_written_are_the_same_with_twenty_times_the_state() -> None:
+    group = KeyGroup(late(q=w.tumbling(1)), SCHEMA, warm=True)
+    steps = [
+        (sum(map(len, g.parts.values())), g.written, g.trips, len(g.head or b"")) for g in growing(group, 110)
+    ]
+    stored, written, trips, heads = zip(*steps, strict=True)
+    assert stored[-1] > 20 * stored[4] > 20 * 300_000
+    # Once there are a few parts of 64 kB, no step writes more than its own tuples and those next to them.
+    assert mean(written[-20:]) < 1.1 * mean(written[5:15])
+    assert max(written[5:]) < 1.5 * mean(written[5:])
+    assert max(trips[5:]) <= 8
+    assert heads[-1] < heads[4] + 100
+    assert len(group.parts) > 100
+
+
+def test_a_small_table_does_not_make_the_parts_of_a_large_one_long() -> None:
+    # Sessions are few, and reach as far back as the slices and tuples beside them.
+    windows = {"second": w.tumbling(1), "session": w.session(5, max_length=600)}
+    group = KeyGroup(late(**windows), SCHEMA, warm=True)
+    *_, group = growing(group, 40)
+    sizes: dict[str, list[int]] = {}
+    for path, body in group.parts.items():
+        sizes.setdefault(path.rpartition("#")[0], []).append(len(body))
+    assert len(sizes["registry/session"]) <= 5
+    assert sum(sizes["registry/session"]) < 50_000
+    assert sum(sizes["slices"]) > 1_000_000
+    assert sum(sizes["tuples"]) > 1_000_000
+    assert max(sizes["slices"] + sizes["tuples"]) < 200_000
+
+
+FOLLOWING = {
+    "count": w.count(10),
+    "capped": w.session(5, max_length=20),
+    "threshold": w.threshold("v > 3"),
+    "delta": w.delta("v", by=4),
+    "last": w.last(5, every=10),
+    "measured": w.tumbling(15, measure="v"),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_windows_that_follow_tuples_write_no_more_when_there_are_many(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 1 << 13)  # so that all tables have more than a few parts soon
+    schema = SCHEMA.set(2, pa.field("v", pa.float64()))
+    group = KeyGroup(late(q=FOLLOWING[name]), schema, warm=True)
+    written, stored = [], []
+    for batch in range(80):
+        times = range(batch * 60, batch * 60 + 60)
+        rows = [
+            (f"key {i}", t, t + 0.5 if name == "measured" else t * 7 % 11) for t in times for i in range(9)
+        ]
+        group.step(rows, watermark=batch * 60)
+        written.append(group.written)
+        stored.append(sum(map(len, group.parts.values())))
+    assert stored[-1] > 3 * stored[19]
+    assert mean(written[-20:]) < 1.15 * mean(written[10:30])
+    again = read(group.head or b"", group.parts.__getitem__, group.query, schema=group.schema)
+    (rest,) = step(again, group.job, Given(watermark=INF))
+    assert sorted(map(str, rest.to_pylist())) == sorted(map(str, group.step(watermark=INF)))
+
+
+def test_a_key_that_goes_on_does_not_write_what_there_is_of_all_others() -> None:
+    group = KeyGroup(late(c=w.count(10)), SCHEMA, warm=True)
+    group.step([(f"key {i}", 0, 1) for i in range(20_000)], watermark=0)
+    group.step([("key 1", 1, 1)], watermark=1)
+    group.step([("key 1", 2, 1)], watermark=2)
+    known = {"keys", "progress", "contexts"}
+    sizes = [
+        len(body) for path, body in group.parts.items() if path.partition("#")[0].partition("/")[0] in known
+    ]
+    assert len(sizes) > 12
+    assert group.written < sum(sizes) / 2
+
+
+def test_what_was_read_is_not_written_again() -> None:
+    group = KeyGroup(late(q=w.tumbling(1), c=w.count(7)), SCHEMA)
+    *_, group = growing(group, 6)
+    assert len(group.parts) > 15
+    stored = group.load()
+    again = write(stored)
+    assert not again.changed
+    assert not again.gone
+    assert stored.nbytes == sum(map(len, group.parts.values()))
+
+
+def test_rows_of_a_part_are_aligned() -> None:
+    group = KeyGroup(late(q=w.tumbling(1)), SCHEMA)
+    *_, group = growing(group, 1)
+    columns = [c for body in group.parts.values() for c in from_body(body)[1].columns if len(c)]
+    found = [buffer for column in columns for buffer in column.chunk(0).buffers() if buffer is not None]
+    assert {buffer.address % 8 for buffer in found} == {0}
+
+
+def test_times_before_zero_and_gaps_have_parts_too() -> None:
+    group = KeyGroup(late(q=w.tumbling(1)), SCHEMA)
+    for begin in (-500, -300, 0, 300):
+        group.step([(f"key {i}", begin + i % 60, 1) for i in range(6000)], watermark=-1000)
+    rows = group.step(watermark=INF)
+    assert sum(row["total"] for row in rows) == 24_000
+
+
 def test_a_small_state_is_written_in_few_parts() -> None:
     # Each part is a round trip between Python and the state store.
     group = KeyGroup(query(q=w.sliding(60, every=1)), SCHEMA)
-    for batch in range(10):
+    trips = []
+    for batch in range(20):
         times = range(batch * 100, batch * 100 + 100)
         group.step([(key, t, t % 7) for t in times for key in "abcd"], watermark=batch * 100)
-    timed = [path for path in group.parts if not path.endswith("#") and not path.startswith("keys")]
-    assert 1 <= len(timed) <= 4
+        timed = [path for path in group.parts if not path.endswith("#") and not path.startswith("keys")]
+        assert 1 <= len(timed) <= 4
+        trips.append(group.trips)
+    assert max(trips) <= 12
+    assert median(trips) <= 6
 
 
 def test_parts_become_shorter_again() -> None:
@@ -84,6 +209,47 @@ def test_a_window_that_is_new_starts_behind_the_newest_tuple_of_the_checkpoint()
         ("ten", 10, 14),
         ("five", 15, 8),
     ]
+
+
+WIDER = SCHEMA.append(pa.field("p", pa.int64()))
+
+
+def fives(record: Any) -> tuple[int, int]:
+    return (1, 0) if record["p"] == 5 else (0, 1)
+
+
+@pytest.mark.parametrize("before", [{}, {"c": w.count(2)}], ids=["slices", "kept tuples"])
+@pytest.mark.parametrize("new", [w.threshold("p > 3"), w.discretize(fives)], ids=["column", "record"])
+def test_a_new_window_may_read_a_column_that_none_read_before(before: Any, new: Any) -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), **before), SCHEMA)
+    group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)
+    group.use(query(ten=w.tumbling(10), **before, new=new), WIDER)
+    # Each step reads the state again, with tuples of before and behind the change.
+    rows = group.step([("a", 13, 4, 5), ("a", 14, 8, 5)], watermark=10)
+    rows += group.step([("a", 15, 16, 0), ("a", 16, 32, 1)], watermark=100)
+    totals = {name: [r["total"] for r in rows if r["query"] == name] for name in ("ten", "c", "new")}
+    assert totals["ten"] == [1, 62]
+    assert totals["c"] == ([3, 12, 48] if before else [])
+    assert totals["new"][0] == 12
+
+
+def test_a_running_change_may_read_a_column_that_is_new_in_the_input() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
+    group.step([("a", 1, 1)], watermark=0)
+    group.use(group.query, WIDER)
+    change = '1.toml\n[windows.high]\ntype = "threshold"\npredicate = "p > 3"'
+    rows = group.step([("a", 2, 2, 5), ("a", 3, 4, 0)], changes=(change,), watermark=100)
+    assert [(r["query"], r["total"]) for r in rows] == [("high", 2), ("ten", 7)]
+
+
+def test_a_column_that_nothing_reads_may_change_its_type() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), high=w.threshold("p > 3")), WIDER)
+    group.step([("a", 1, 1, 1)], watermark=0)
+    group.use(query(ten=w.tumbling(10)), WIDER)
+    group.step([("a", 2, 2, 9)], watermark=0)
+    group.use(query(ten=w.tumbling(10), x=w.threshold("p == 'x'")), SCHEMA.append(pa.field("p", pa.string())))
+    rows = group.step([("a", 3, 4, "x"), ("a", 4, 8, "y")], watermark=100)
+    assert {r["query"]: r["total"] for r in rows} == {"ten": 15, "x": 4}
 
 
 def test_a_window_that_is_gone_or_another_one_is_replaced() -> None:

@@ -16,6 +16,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import SnapshotError
+from muntin.slicing.archive import pack, unpack
 from muntin.windows.base import Window
 
 WINDOWS = {
@@ -287,6 +288,23 @@ class Odd(Pairs):
         return object(), 1, 1
 
 
+def test_records_have_the_columns_that_they_had() -> None:
+    # A column that came later is none of them, here and after the snapshot.
+    seen: list[list[str]] = []
+
+    def evens(record: Any) -> tuple[int, int]:
+        seen.append(sorted(record))
+        return (1, 0) if record["v"] % 2 == 0 else (0, 1)
+
+    shape = mt.windows(x=w.discretize(evens)).aggregate(n=a.count()).on("t")
+    op = shape.operator()
+    op.process({"t": [1, 2], "v": [2, 3]})
+    op.process({"t": [3, 4], "v": [2, 2], "later": [1, 1]})
+    restored = Operator.restore(op.snapshot(), shape)
+    assert restored.advance(100) == op.advance(100)
+    assert {tuple(names) for names in seen} == {("t", "v")}
+
+
 def test_a_state_that_cannot_be_written_says_so() -> None:
     op = mt.windows(x=Odd()).aggregate(n=a.count()).on("t").operator()
     op.process({"t": [1, 2], "v": [1, 2]})
@@ -323,6 +341,15 @@ def test_a_slice_takes_no_more_bytes_than_its_columns(aggregates: dict[str, Any]
     op.process({"t": np.arange(slices) * 10, "v": np.arange(slices)})
     # Eight columns of 8 bytes (key, first, last, n, fresh, mark, rank, level) and the partials.
     assert len(op.snapshot()) <= slices * (8 * 8 + each) + 8192
+
+
+def test_tables_in_a_snapshot_are_aligned() -> None:
+    # Arrow warns of numbers that are not, and may read them slowly.
+    table = pa.table({"b": [True] * 3, "s": ["x", None, "yz"], "n": [1, 2, None], "f": [0.5, 1.5, 2.5]})
+    for length in range(16):
+        _, tables = unpack(pack({"h": "x" * length}, {"one": table.slice(1), "two": table}))
+        found = [b for t in tables.values() for c in t.columns for b in c.chunk(0).buffers() if b is not None]
+        assert {buffer.address % 8 for buffer in found} == {0}
 
 
 def test_a_small_state_is_a_small_snapshot() -> None:

@@ -12,8 +12,10 @@ import pyarrow as pa
 from muntin.errors import SnapshotError
 
 MAGIC = b"MUNTIN"
-VERSION = 3
+VERSION = 4
 _CHECK = 32
+_ALIGNED = 8
+"""Arrow wants numbers to lie at multiples of it, and its streams are so long: the first must begin at one."""
 
 
 def pack(header: dict[str, Any], tables: dict[str, pa.Table], checked: bool = True) -> bytes:
@@ -28,6 +30,7 @@ def pack(header: dict[str, Any], tables: dict[str, pa.Table], checked: bool = Tr
     bodies = {name: _to_ipc(table) for name, table in tables.items()}
     parts = [[name, body.size] for name, body in bodies.items()]
     head = json.dumps(header | {"parts": parts}, sort_keys=True).encode()
+    head += b" " * (-len(head) % _ALIGNED)
     start = MAGIC + VERSION.to_bytes(2, "big") + len(head).to_bytes(8, "big") + head
     data = [start, *bodies.values()]
     return b"".join([*data, _checksum(data)] if checked else data)

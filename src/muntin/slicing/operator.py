@@ -67,11 +67,11 @@ class SlicingOperator:
 
     # Input. -----------------------------------------------------------------------------------------
 
-    def bind(self, schema: pa.Schema) -> Binding:
-        """Fix the types of the input."""
+    def bind(self, schema: pa.Schema, records: tuple[str, ...] | None = None) -> Binding:
+        """Fix the types of the input; records show all of its columns unless given."""
         if self.binding is None:
             windows = tuple(q.window for q in self.live.queries)
-            self.open_with(Binding.of(self.spec, windows, schema, in_order=self.in_order))
+            self.open_with(Binding.of(self.spec, windows, schema, records, self.in_order))
         assert self.binding is not None
         return self.binding
 

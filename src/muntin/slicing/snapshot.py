@@ -106,7 +106,7 @@ def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpe
     operator.held = [table for path, table in tables.items() if path.startswith("held/")]
     operator.declared = {field.name: field.type for field in tables["declared"].schema}
     if header["bound"]:
-        operator.bind(tables["input"].schema)
+        operator.bind(tables["input"].schema, tuple(header["records"]))
         _load_state(operator, header, tables)
     return operator
 
@@ -142,6 +142,7 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     slices = operator.slices
     assert operator.binding is not None
     header |= {
+        "records": operator.binding.records,
         "newest": slices.newest,
         "retained_from": slices.retained_from,
         "touched": slices.touched,

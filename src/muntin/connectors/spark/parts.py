@@ -3,35 +3,43 @@
 A part of a table whose rows say by themselves what they hold (a slice by its times, its number of
 tuples and its mark, a kept tuple by its place in the order) is digested by these few numbers: what did
 not change is neither serialised nor hashed in full.
+
+The digest stands in front of the rows that it is of. So a list of all parts is short, however many
+there are: the numbers of those of a table mostly follow each other.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Part", "from_ipc", "joined", "split", "width_for"]
+__all__ = ["Part", "from_body", "joined", "paths_of", "runs_of", "split", "widths_for"]
 
-TIMED = {"slices": "first", "tuples": "time", "registry": "due"}
+TIMED = {"slices": "first", "tuples": "time", "registry": "due", "closed": "due"}
 """Tables that are split by time, and the column that holds it."""
 TELLING = {
     "slices": ("key", "first", "last", "n", "mark", "rank", "fresh", "level"),
     "tuples": ("key", "time", "seq", "fresh"),
     "registry": ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage"),
+    "closed": ("key", "begin", "end", "start", "stop", "due", "low", "high"),
 }
-"""The columns that say what a row holds."""
+"""The columns that say what a row holds; some tables lack some of them."""
+PER_KEY = ("keys", "progress", "contexts", "skipped", "extent")
+"""Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
-FEWEST_PARTS, MOST_PARTS = 4, 48
-"""How many parts a table may have, by its size; where there would be more, they become longer."""
 PART_BYTES = 1 << 16
-"""What a part should at least hold, since each is a round trip to the state store."""
-MUCH = 8
+"""What parts should at least hold on average, since each is a round trip to the state store."""
+FEW_PARTS = 4
+"""A table may have so many parts however small they are."""
+MUCH = 4
 """Parts that are so many times as long as they need be become shorter; then all of them are written."""
+DIGEST = 40
+"""Room for a digest: a multiple of 8, since Arrow wants the rows behind it aligned."""
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -47,55 +55,67 @@ class Part:
     rows: Ints | None = None
 
     def body(self) -> bytes:
-        """The rows as bytes."""
-        return _to_ipc(self.table if self.rows is None else self.table.take(pa.array(self.rows)))
+        """The digest and the rows as bytes."""
+        rows = self.table if self.rows is None else self.table.take(pa.array(self.rows))
+        return self.digest.encode().ljust(DIGEST) + _to_ipc(rows)
 
 
-def width_for(tables: dict[str, pa.Table], width: int) -> int:
-    """How long the parts of timed tables are: as before, unless there would be too many or far too few."""
-    needed = 0
+def widths_for(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> dict[str, int]:
+    """How long the parts of each timed table are: as before, unless they hold too little or far too much.
+
+    A table has a length of its own: one that is small over a long time needs long parts, and those of
+    a large one beside it would hold as long a time.
+    """
+    found = {}
     for name, table in tables.items():
-        column = TIMED.get(name.partition("/")[0])
-        if column is not None and len(table):
-            times = table.column(column).to_numpy()
-            most = min(max(table.nbytes // PART_BYTES, FEWEST_PARTS), MOST_PARTS)
-            low, high = int(times.min()), int(times.max())
-            while high // width - low // width >= most and _distinct(times, width) > most:
-                width *= 2
-            needed = max(needed, -(-(high - low) // most))
-    # The first tuples may have lain far apart, or have been few for their time.
-    if 0 < needed * MUCH <= width:
+        kind, _, rest = name.partition("/")
+        if kind in TIMED:
+            beside = tables.get(f"registry_values/{rest}") if kind == "registry" else None
+            nbytes = table.nbytes + (0 if beside is None else beside.nbytes)
+            found[name] = _width(table.column(TIMED[kind]).to_numpy(), nbytes, widths.get(name, 1))
+    return found
+
+
+def _width(times: Ints, nbytes: int, width: int) -> int:
+    if not len(times):
+        return width
+    low, high = int(times.min()), int(times.max())
+    most = max(nbytes // PART_BYTES, FEW_PARTS)
+    needed = -(-(high - low) // most)
+    # The first tuples may have lain far apart, or have been few for their time. Of a small table nothing
+    # is gained: all of it is written sooner than its parts would be each time that it grows.
+    if nbytes >= FEW_PARTS * PART_BYTES and 0 < needed * MUCH <= width:
         while width >= 2 * needed:
             width //= 2
+    if high // width - low // width >= most:
+        distinct = np.unique(times)
+        while np.count_nonzero(np.diff(distinct // width)) >= most:
+            width *= 2
     return width
 
 
-def _distinct(times: Ints, width: int) -> int:
-    return len(np.unique(times // width))
-
-
-def split(tables: dict[str, pa.Table], width: int) -> Iterator[Part]:
-    """The parts of all tables."""
+def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator[Part]:
+    """The parts of all tables; one with the number "" is always there."""
     for name, table in tables.items():
         kind, _, rest = name.partition("/")
         # What the windows held stands in a table of its own, row by row beside them.
-        source = tables[f"registry/{rest}"] if kind == "registry_values" else table
+        source = f"registry/{rest}" if kind == "registry_values" else name
         kind = "registry" if kind == "registry_values" else kind
         if kind in TIMED:
-            yield from _by_time(name, table, source, kind, width)
-        elif kind == "keys" and table.num_columns:
-            for number in range(0, len(table), KEYS_TOGETHER):
-                yield _whole(f"{name}#{number // KEYS_TOGETHER}", table.slice(number, KEYS_TOGETHER))
-            yield _whole(f"{name}#", table.schema.empty_table())
+            yield from _by_time(name, table, tables[source], kind, widths[source])
         else:
-            yield _whole(f"{name}#", table)
+            together = KEYS_TOGETHER if kind in PER_KEY else max(len(table), 1)
+            yield _whole(f"{name}#", table.slice(0, together))
+            for begin in range(together, len(table), together):
+                yield _whole(f"{name}#{begin // together}", table.slice(begin, together))
 
 
 def _by_time(name: str, table: pa.Table, source: pa.Table, kind: str, width: int) -> Iterator[Part]:
     yield _whole(f"{name}#", table.schema.empty_table())
     if not len(table):
         return
-    columns = [source.column(column).to_numpy(zero_copy_only=False) for column in TELLING[kind]]
+    told = [column for column in TELLING[kind] if column in source.column_names]
+    columns = [source.column(column).to_numpy(zero_copy_only=False) for column in told]
     hashes = _hashes(columns)
     numbers = source.column(TIMED[kind]).to_numpy() // width
     order = np.argsort(numbers, kind="stable")
@@ -111,7 +131,8 @@ def _hashes(columns: list[npt.NDArray[np.generic]]) -> Hashes:
     """One number for each row, which any change of a column changes."""
     mixed = np.full(len(columns[0]), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in columns:
-        mixed ^= column.astype(np.int64, copy=False).view(np.uint64)
+        bits = column if column.dtype == np.float64 else column.astype(np.int64, copy=False)
+        mixed ^= bits.view(np.uint64)
         mixed *= np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
     return mixed
@@ -146,6 +167,36 @@ def _to_ipc(table: pa.Table) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def from_ipc(body: bytes) -> pa.Table:
-    """The rows that `Part.body` wrote."""
-    return pa.ipc.open_stream(pa.py_buffer(body)).read_all()
+def from_body(body: bytes) -> tuple[str, pa.Table]:
+    """The digest and the rows that `Part.body` wrote."""
+    rows = pa.ipc.open_stream(pa.py_buffer(memoryview(body)[DIGEST:])).read_all()
+    return body[:DIGEST].decode().rstrip(), rows
+
+
+def runs_of(paths: Iterable[str]) -> dict[str, list[list[int]]]:
+    """The numbers of the parts of each table, as runs: where each begins, and how long it is.
+
+    >>> runs_of(["slices#", "slices#7", "slices#8", "slices#12", "declared#"])
+    {'slices': [[7, 2], [12, 1]], 'declared': []}
+    """
+    numbers: dict[str, list[int]] = {}
+    for path in paths:
+        name, _, number = path.rpartition("#")
+        numbers.setdefault(name, []).extend([int(number)] if number else [])
+    runs: dict[str, list[list[int]]] = {}
+    for name, found in numbers.items():
+        runs[name] = []
+        for place in sorted(found):
+            if runs[name] and sum(runs[name][-1]) == place:
+                runs[name][-1][1] += 1
+            else:
+                runs[name].append([place, 1])
+    return runs
+
+
+def paths_of(runs: Mapping[str, Iterable[tuple[int, int]]]) -> Iterator[str]:
+    """The paths that `runs_of` was given."""
+    for name, found in runs.items():
+        yield f"{name}#"
+        for begin, length in found:
+            yield from (f"{name}#{number}" for number in range(begin, begin + length))

@@ -1,23 +1,24 @@
 """The state of a key group in Spark's state store: what a micro-batch did not change is not written.
 
 An operator comes apart into named tables. Those that grow with the stream are split: slices, kept
-tuples and remembered windows by time, keys by number. Each part is one entry of a map, and an entry
-is written only when it changed. The head holds the plain values, a digest of each part, and a token
-that changes with every step: a worker that still has the operator of that token in memory does not
-read the parts at all.
+tuples and windows that are closed or came out by time, what there is of each key by number. Each part
+is one entry of a map, and an entry is written only when it changed. The head holds the plain values,
+which parts there are, and a token that changes with every step: a worker that still has the operator
+of that token in memory does not read the parts at all. The head is written with every step, so what
+grows with the state is not in it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pyarrow as pa
 
 from muntin.connectors.spark.migration import asked_for, migrate, served_by, windows_of
-from muntin.connectors.spark.parts import from_ipc, joined, split, width_for
+from muntin.connectors.spark.parts import from_body, joined, paths_of, runs_of, split, widths_for
 from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
 from muntin.slicing.archive import VERSION
@@ -39,7 +40,8 @@ class Stored:
     token: str = ""
     parts: dict[str, tuple[str, int]] = field(default_factory=dict)
     """The digest and the size of each part that is stored."""
-    width: int = 1
+    widths: dict[str, int] = field(default_factory=dict)
+    """For each table that is split by time, how long its parts are."""
     heard: int | None = None
     """The time of day at which the stream was last known to have brought tuples."""
     refused: int = 0
@@ -70,9 +72,9 @@ class Written:
 def write(stored: Stored) -> Written:
     """What must be written so that `read` gives this operator again; `stored` takes note of it."""
     header, tables = dismantle(stored.operator, None)
-    stored.width = width_for(tables, stored.width)
+    stored.widths = widths_for(tables, stored.widths)
     parts, changed = {}, {}
-    for part in split(tables, stored.width):
+    for part in split(tables, stored.widths):
         before = stored.parts.get(part.path)
         if before is not None and before[0] == part.digest:
             parts[part.path] = before
@@ -84,8 +86,8 @@ def write(stored: Stored) -> Written:
     head = {
         "version": VERSION,
         "token": stored.token,
-        "width": stored.width,
-        "parts": parts,
+        "widths": stored.widths,
+        "parts": runs_of(parts),
         "header": header,
         "groups": stored.groups,
         "asked": asked_for(stored.query),
@@ -127,11 +129,15 @@ def read(
             "or start from a new checkpoint"
         )
     served = windows_of(found["asked"], found["served"], query)
-    bodies: dict[str, pa.Table] = {path: from_ipc(part(path)) for path in found["parts"]}
-    operator = assemble(found["header"], joined(bodies), served)
-    parts = {path: (str(digest), int(size)) for path, (digest, size) in found["parts"].items()}
+    parts, tables = {}, {}
+    for path in paths_of(found["parts"]):
+        body = part(path)
+        digest, tables[path] = from_body(body)
+        parts[path] = digest, len(body)
+    operator = assemble(found["header"], joined(tables), served)
     if schema is not None:
         _check_types(operator, schema)
+        _look_at(operator, schema)
     migrate(operator, found["asked"], query)
     return Stored(
         operator,
@@ -139,7 +145,7 @@ def read(
         groups,
         found["token"],
         parts,
-        found["width"],
+        found["widths"],
         found["heard"],
         found["refused"],
         tuple(found["changes"]),
@@ -159,3 +165,20 @@ def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
                 f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
                 "cast it to what it was, or start from a new checkpoint"
             )
+
+
+def _look_at(operator: SlicingOperator, schema: pa.Schema) -> None:
+    """Go on with the columns that there are now: new windows may read some that no window read before.
+
+    Tuples that were kept have nulls in them; new windows begin behind all of these.
+    """
+    binding = operator.binding
+    if binding is None:
+        return
+    was, used = binding.schema, binding.columns()
+    fields = [was.field(f.name) if f.name in used else f for f in schema]
+    fields += [f for f in was if f.name in used and f.name not in schema.names]
+    if pa.schema(fields) != was:
+        names = tuple(f.name for f in fields)
+        operator.binding = replace(binding, schema=pa.schema(fields), records=names)
+        operator.serve(operator.live)
