@@ -42,20 +42,18 @@ def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFra
     """The window results of a streaming DataFrame with a watermark."""
     ((name, window),) = query.windows
     assert isinstance(window, Periodic)
-    time = quoted(query.time)
-    tuples = frame
-    if query.bad == "fail":
-        # Not deterministic, or Spark would drop tuples without a time before it looks at them.
-        here = f.spark_partition_id() >= 0
-        fails = f.when(time.isNull() & here, f.raise_error(complaint(query)).cast("boolean"))
-        tuples = frame.filter(fails.otherwise(f.lit(True)))
+    time, seal, text = quoted(query.time), _seal(query), source_form(query)
     parts = translated(query, binding)
     length, offset = (f"{int(span)} microseconds" for span in (window.length, window.offset))
-    seal, text = _seal(query), source_form(query)
-    # Equal for all tuples, which Spark cannot tell; else it would group by nothing.
-    sealed = f.when(f.unix_micros(time) == NEG_INF, f.lit(0).cast(seal.kind)).otherwise(seal.value)
+    # Equal for all tuples, which Spark must not know, or it would group by nothing.
+    odd, value = f.unix_micros(time) == NEG_INF, f.lit(0).cast(seal.kind)
+    if query.bad == "fail":
+        # Not deterministic, or Spark would drop tuples without a time before it looks at them.
+        odd = time.isNull() & (f.spark_partition_id() >= 0)
+        value = f.raise_error(complaint(query)).cast(seal.kind)
+    sealed = f.when(odd, value).otherwise(seal.value)
     found = (
-        tuples.select(*parts.keys, time.alias("time"), *parts.inputs, sealed.alias(text))
+        frame.select(*parts.keys, time.alias("time"), *parts.inputs, sealed.alias(text))
         .groupBy(*parts.names, f.window("time", length, None, offset).alias(MARK), quoted(text))
         .agg(*parts.partials.lifts)
     )
