@@ -111,24 +111,25 @@ class Past:
         return Past(*(np.concatenate(pair) for pair in pairs))
 
     def last_ones(self, certain: Column) -> Past:
-        """For each key the windows with the largest edges; those whose tuples are certain as one row.
+        """For each key the windows with the largest edges as one row; and those that may be cut again.
 
-        On a measure edges never go back, so no other ones can come again. `certain` are the ranks,
-        by key, before which no tuple changes its place.
+        On a measure edges never go back, so of those that stay no others can come again. `certain` are
+        the ranks, by key, before which no tuple changes its place.
         """
         if not len(self):
             return self
-        order = np.lexsort((self.end, self.b, self.a, self.key))
-        last = np.append(self.key[order][1:] != self.key[order][:-1], True)
-        top = np.empty(int(self.key.max()) + 1, dtype=np.int64)
-        top[self.key[order[last]]] = order[last]
-        mine = top[self.key]
-        found = self.keep((self.a == self.a[mine]) & (self.b == self.b[mine]))
-        fixed = found.end < certain[found.key]
-        settled = found.keep(fixed)
-        keys, place = np.unique(settled.key, return_inverse=True)
-        one = np.zeros(len(keys), dtype=np.int64)
-        one[place] = np.arange(len(settled))
-        joined = settled.keep(one)
-        joined.count = np.bincount(place, weights=settled.count, minlength=len(keys)).astype(np.int64)
-        return joined.join(found.keep(~fixed))
+        stays = self.end < certain[self.key]
+        settled, open_ones = self.keep(stays), self.keep(~stays)
+        if not len(settled):
+            return open_ones
+        order = np.lexsort((settled.end, settled.b, settled.a, settled.key))
+        last = order[np.append(settled.key[order][1:] != settled.key[order][:-1], True)]
+        top = np.empty(int(settled.key.max()) + 1, dtype=np.int64)
+        top[settled.key[last]] = last
+        mine = top[settled.key]
+        settled.count = np.where(
+            (settled.a == settled.a[mine]) & (settled.b == settled.b[mine]), settled.count, 0
+        )
+        joined = settled.keep(last)
+        joined.count = np.bincount(settled.key, weights=settled.count)[joined.key].astype(np.int64)
+        return joined.join(open_ones)
