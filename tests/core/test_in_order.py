@@ -51,6 +51,8 @@ def check_in_order(scenario: Scenario, sizes: list[int], looks: bool = False) ->
 
 def beside_the_oldest(operator: Operator) -> int:
     """How many tuples are in one slice with the oldest of each key."""
+    if operator._engine.binding is None:  # no tuple came
+        return 0
     table = operator._engine.slices.table
     _, oldest = np.unique(table.key, return_index=True)
     return int((table.n[oldest] - 1).sum())
