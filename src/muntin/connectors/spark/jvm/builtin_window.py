@@ -3,7 +3,7 @@
 There the built-in operator has no slices to share and no state in Python to keep, and is faster as long
 as keys are not many. Tuples are judged late, and windows close, by the same watermark. That holds in the
 output mode append: in the others `window()` shows windows that are not complete. Update is refused;
-of complete Spark refuses nothing that could stand in the plan at no cost.
+for complete no way was found to have Spark refuse it that costs nothing.
 """
 
 from __future__ import annotations
