@@ -112,7 +112,7 @@ class PartedOperator(SlicingOperator):
         if len(self.keys) == 1 or not self._splits():
             return [0, len(self.keys)]
         if rows is None:
-            before = np.cumsum([0, *np.bincount(batch.key, minlength=len(self.keys))])
+            before = np.append(0, np.cumsum(np.bincount(batch.key, minlength=len(self.keys))))
         else:
             before = rows.offsets(len(self.keys))
         shares = [before[-1] * i // self._threads for i in range(1, self._threads)]

@@ -35,7 +35,7 @@ def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
 
 
 def check_columns(query: QuerySpec, frame: DataFrame) -> None:
-    """A QueryError where the columns of a DataFrame would give other results in Python than in the JVM."""
+    """A QueryError where columns cannot be told apart, or the JVM would compare them in another way."""
     from pyspark.sql.types import StringType
 
     exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
