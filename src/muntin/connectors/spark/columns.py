@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.connectors.spark.packing import GROUP
+from muntin.connectors.spark.packing import GROUP, HASH
 from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec
@@ -39,7 +39,7 @@ def check_columns(query: QuerySpec, frame: DataFrame) -> None:
     from pyspark.sql.types import StringType
 
     exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-    for reserved in (GROUP, ARRIVAL):
+    for reserved in (GROUP, ARRIVAL, HASH):
         if reserved in frame.columns:
             raise QueryError(f'the column "{reserved}" is for the engine; rename yours')
     for name in dict.fromkeys(_read(query)):

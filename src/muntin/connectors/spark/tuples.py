@@ -27,7 +27,7 @@ from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import inside
 from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import GROUP, can_slice
+from muntin.connectors.spark.packing import GROUP, HASH, can_slice
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, require
@@ -76,12 +76,13 @@ def prepare(
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
     # Without keys there is one group, whatever the number of partitions.
     groups = group_numbers(partitions) if query.keys else [0]
-    ordered = open_ended or tie is not None or _is_ordered(query, binding)
+    ordered = open_ended or _is_ordered(query, binding)
     prepared = frame.select(
         # By number: pyspark takes names apart that have a dot. `Packing` gives them back.
         *(quoted(name).alias(f"c{i}") for i, name in enumerate(columns)),
         _group(query, frame, groups).alias(GROUP),
-        *([_place(frame, columns, tie).alias(ARRIVAL)] if ordered else []),
+        *([_hash(frame, columns).alias(ARRIVAL)] if ordered and tie is None else []),
+        *([] if tie is None else [tie_column(frame, tie).alias(ARRIVAL), _hash(frame, columns).alias(HASH)]),
     )
     schema = pa.schema([*(given.field(name) for name in columns), pa.field(ARRIVAL, pa.int64())])
     # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
@@ -97,10 +98,8 @@ def _is_ordered(query: QuerySpec, binding: Binding) -> bool:
     return not can_slice(query) or any(partial.ordered for partial in binding.partials.partials)
 
 
-def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
-    """The place of a tuple among those of its time: not negative, and the same whenever it is read again."""
-    if tie is not None:
-        return tie_column(frame, tie)
+def _hash(frame: DataFrame, columns: list[str]) -> Column:
+    """A number for the values of a tuple: not negative, and the same whenever it is read again."""
     fields = {field.name: field for field in frame.schema}
     values = [_with_nulls(quoted(name), fields[name].dataType) for name in columns]
     # Spark's hash passes over a null: (1, null) and (null, 1) would be equal. So it gets a bit for each.

@@ -9,13 +9,11 @@ for complete no way was found to have Spark refuse it that costs nothing.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from decimal import Decimal
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DecimalType
+from pyspark.sql.types import ArrayType, DecimalType, StructField, StructType
 
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import complaint
@@ -27,64 +25,52 @@ from muntin.timeline import NEG_INF
 from muntin.windows import Periodic
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 __all__ = ["handed_over"]
 
 TOLD = 'windows of the output mode update are not complete: use transform(query, plan="packed")'
 """Spark shows it in its error, as a name in the plan."""
 
-_TYPES = [(digits, behind) for digits in range(6, 19) for behind in range(digits + 1)]
-"""Decimals that Spark keeps in 8 bytes, with room for a number that hardly any other query has."""
+_DECIMALS = [DecimalType(digits, behind) for digits in range(1, 39) for behind in range(digits + 1)]
+_FIELDS = 4
+"""So many decimals in a row tell three hundred thousand million queries apart."""
 
 
 def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFrame:
     """The window results of a streaming DataFrame with a watermark."""
     ((name, window),) = query.windows
     assert isinstance(window, Periodic)
-    time, seal, text = quoted(query.time), _seal(query), source_form(query)
+    time, kind, text = quoted(query.time), _seal(query), source_form(query)
     parts = translated(query, binding)
     length, offset = (f"{int(span)} microseconds" for span in (window.length, window.offset))
-    # Equal for all tuples, which Spark must not know, or it would group by nothing.
-    odd, value = f.unix_micros(time) == NEG_INF, f.lit(0).cast(seal.kind)
+    # Null for all tuples, which Spark must not know, or it would not group by it.
+    odd, value = f.unix_micros(time) == NEG_INF, f.array().cast(kind)
     if query.bad == "fail":
         # Not deterministic, or Spark would drop tuples without a time before it looks at them.
         odd = time.isNull() & (f.spark_partition_id() >= 0)
-        value = f.raise_error(complaint(query)).cast(seal.kind)
-    sealed = f.when(odd, value).otherwise(seal.value)
+        value = f.raise_error(complaint(query)).cast(kind)
+    sealed = f.when(odd, value)
     found = (
         frame.select(*parts.keys, time.alias("time"), *parts.inputs, sealed.alias(text))
         .groupBy(*parts.names, f.window("time", length, None, offset).alias(MARK), quoted(text))
         .agg(*parts.partials.lifts)
     )
     start, end = (f.unix_micros(f.col(MARK)[side]) for side in ("start", "end"))
-    other = f.raise_error(f.lit(f"the checkpoint is of another query than {text}; give it one of its own"))
-    own = f.when(quoted(text) == seal.value, name).otherwise(other.cast("string"))
-    return _in_append_only(results_of(query, binding, parts, found, own, start, end))
+    return _in_append_only(results_of(query, binding, parts, found, f.lit(name), start, end))
 
 
-@dataclass(frozen=True)
-class Seal:
-    """What the state of a query has that no other query's has: a number, and the type of that number."""
-
-    kind: DecimalType
-    value: Column
-
-
-def _seal(query: QuerySpec) -> Seal:
-    """A seal for this window and these aggregates.
+def _seal(query: QuerySpec) -> ArrayType:
+    """A type that no other window or aggregates have, for a column without values.
 
     Spark compares the types of a checkpoint with those of the plan before it reads a tuple, and shows
-    both with the names of their columns, so the query is the name. One in 169 other queries has the
-    same type by chance: the state of that one is found by the number, when its windows close.
+    both with the names of their columns, so the query is the name.
     """
     form = fingerprint_form(query)
     unnamed = [item for _, item in (*form["windows"], *form["aggregates"])]
-    digest = sha256(json.dumps([form["time"], form["keys"], unnamed]).encode()).digest()
-    number, choice = divmod(int.from_bytes(digest), len(_TYPES))
-    digits, behind = _TYPES[choice]
-    kind = DecimalType(digits, behind)
-    return Seal(kind, f.lit(Decimal(number % 10**digits).scaleb(-behind)).cast(kind))
+    number = int.from_bytes(sha256(json.dumps([form["time"], form["keys"], unnamed]).encode()).digest())
+    places = [number // len(_DECIMALS) ** i % len(_DECIMALS) for i in range(_FIELDS)]
+    return ArrayType(StructType([StructField(f"_{i}", _DECIMALS[place]) for i, place in enumerate(places)]))
 
 
 def _in_append_only(results: DataFrame) -> DataFrame:
