@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muntin.slicing import key_index
 from muntin.slicing.key_index import KeyIndex
 from muntin.slicing.keys import KeyTable
 
@@ -56,3 +57,14 @@ def test_what_a_failed_step_added_is_forgotten() -> None:
     known, codes = index.encode(before, pa.array([4, 5, 2, 3]))
     assert known.to_pylist() == [1, 2, 4, 5, 3]
     assert codes.tolist() == [2, 3, 1, 4]
+
+
+@pytest.mark.parametrize("high", [8, 1_000, 2**62])
+def test_values_that_lie_elsewhere_than_the_first_ones(high: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_index, "_FIRST", 4)
+    table, known = KeyTable((pa.int64(),)), dict[Any, int]()
+    rng = np.random.default_rng(high)
+    for size in (4, 5, 30, 3_000, 100):
+        near = rng.integers(-2, 3, size)
+        keys = np.where(rng.random(size) < 0.9, near, rng.integers(-high, high, size))
+        assert table.encode([pa.array(keys)]).tolist() == ids(known, keys.tolist())

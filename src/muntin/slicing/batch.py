@@ -34,7 +34,7 @@ class Batch:
     Without `ids`, all have the key 0. Where `arrival` is a number, it is that of the first tuple,
     and the others follow one by one. The columns that these stand for are made when they are read.
     Tuples that are a part of a `whole` batch are cut into slices as they would be in that one. What
-    `times` would find may be `known`.
+    `times` would find may be `known`, and so may the number of keys that the ids are `among`.
     """
 
     ids: Column | None
@@ -43,6 +43,7 @@ class Batch:
     values: dict[Expr, pa.Array]
     whole: Batch | None = None
     known: TimeExtent | None = None
+    among: int | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -59,10 +60,12 @@ class Batch:
 
     @cached_property
     def keys(self) -> int:
-        """How many keys there are up to the largest id."""
+        """Every id is smaller."""
         from muntin.timeline.extent_kernels import extent
 
-        return 1 if self.ids is None else extent(self.ids)[1] + 1
+        if self.ids is None:
+            return 1
+        return extent(self.ids)[1] + 1 if self.among is None else self.among
 
     @cached_property
     def one_key(self) -> bool:
@@ -113,6 +116,7 @@ class Batch:
             time,
             seq,
             {e: values_at(v, index) for e, v in self.values.items()},
+            among=self.among,
         )
 
     def with_columns(self, types: Mapping[Expr, pa.DataType]) -> Batch:

@@ -12,7 +12,8 @@ Codes = npt.NDArray[np.int64]
 _SMALLEST = 1024
 _DENSE = 2
 """A table of so many entries per tuple of a batch is made in less time than it saves."""
-
+_FIRST = 65_536
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 _NONE: Codes = np.zeros(0, dtype=np.int64)
 _NONE.flags.writeable = False
@@ -44,16 +45,14 @@ class KeyIndex:
     def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
         """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
         from muntin.slicing.key_kernels import find_codes
-        from muntin.timeline.extent_kernels import extent
 
         values = _stored(column)
         codes = np.empty(len(values), dtype=np.int64)
-        low, high, _ = extent(values) if len(values) else (0, 0, True)
-        if _are_dense(low, high, len(known), len(values)):
-            return _look_up(known, column, values, low, high, codes), codes
+        known, done = _look_up(known, column, values, codes)
+        if done == len(values):
+            return known, codes
         if known is not self._known:
             self._build(known, _SMALLEST)
-        done = 0
         while True:
             first = np.empty(len(self._slots) // 2, dtype=np.int64)
             done, added = find_codes(values, _stored(known), _null_in(known), self._slots, done, codes, first)
@@ -74,11 +73,9 @@ class KeyIndex:
         self._known = known
 
 
-def look_dense(column: pa.Array, sample: int) -> bool:
+def look_dense(column: pa.Array) -> bool:
     """Whether the values, by their first ones, lie so close together that a plain table is quickest."""
-    from muntin.timeline.extent_kernels import extent
-
-    low, high, _ = extent(_stored(column.slice(0, sample))) if len(column) else (0, 0, True)
+    low, high = _range(_stored(column)[:_FIRST])
     return _are_dense(low, high, 0, len(column))
 
 
@@ -86,14 +83,36 @@ def _are_dense(low: int, high: int, known: int, size: int) -> bool:
     return high - low + known < _DENSE * size
 
 
-def _look_up(known: pa.Array, column: pa.Array, values: Codes, low: int, high: int, codes: Codes) -> pa.Array:
-    """Fill in the codes of values from `low` to `high`; returns the values that are known now."""
+def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> tuple[pa.Array, int]:
+    """Fill in the codes of values that lie close together, up to the first that does not.
+
+    Returns the values that are known now, and how many codes are filled in. The first values tell
+    where the others may lie; to look at all of them costs half as much as all the rest.
+    """
     from muntin.slicing.key_kernels import look_up
 
-    table = np.full(high - low + 1, -1, dtype=np.int64)
-    first = np.empty(min(len(table), len(values)), dtype=np.int64)
-    added = look_up(values, _stored(known), _null_in(known), low, high, table, codes, first)
-    return pa.concat_arrays([known, column.take(pa.array(first[:added]))]) if added else known
+    done = 0
+    for sample in (_FIRST, len(values)):
+        low, high = _range(values[:sample])
+        if sample < len(values):  # the others may lie a little beside the first
+            room = (high - low) // 2
+            low, high = max(low - room, _LEAST), min(high + room, _MOST)
+        if not _are_dense(low, high, len(known), len(values)):
+            break
+        table = np.full(high - low + 1, -1, dtype=np.int64)
+        first = np.empty(min(len(table), len(values)), dtype=np.int64)
+        done, added = look_up(values, _stored(known), _null_in(known), low, done, table, codes, first)
+        if added:
+            known = pa.concat_arrays([known, column.take(pa.array(first[:added]))])
+        if done == len(values):
+            break
+    return known, done
+
+
+def _range(values: Codes) -> tuple[int, int]:
+    from muntin.timeline.extent_kernels import extent
+
+    return extent(values)[:2] if len(values) else (0, 0)
 
 
 def _null_in(known: pa.Array) -> int:

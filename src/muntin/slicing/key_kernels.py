@@ -67,16 +67,20 @@ def find_codes(
 
 @compiled
 def look_up(
-    values: Ints, known: Ints, absent: int, low: int, high: int, table: Ints, codes: Ints, first: Ints
-) -> int:
-    """As `find_codes` for values from `low` to `high`, with a table that has a place for each of them."""
+    values: Ints, known: Ints, absent: int, low: int, begin: int, table: Ints, codes: Ints, first: Ints
+) -> tuple[int, int]:
+    """As `find_codes` with a table that has places for values from `low` on; stops where one has none."""
+    size = np.uint64(table.shape[0])
     for code in range(known.shape[0]):
-        if code != absent and low <= known[code] <= high:
-            table[np.uint64(known[code] - low)] = code
+        at = np.uint64(known[code] - low)
+        if code != absent and at < size:
+            table[at] = code
     old = known.shape[0]
     added = 0
-    for i in range(values.shape[0]):
+    for i in range(begin, values.shape[0]):
         at = np.uint64(values[i] - low)
+        if at >= size:
+            return i, added
         code = table[at]
         if code < 0:
             code = old + added
@@ -84,7 +88,7 @@ def look_up(
             first[added] = i
             added += 1
         codes[i] = code
-    return added
+    return values.shape[0], added
 
 
 @compiled

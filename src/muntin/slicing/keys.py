@@ -59,10 +59,10 @@ class KeyTable:
         assert ids is not None
         return ids
 
-    def is_quick(self, columns: list[pa.Array], sample: int) -> bool:
+    def is_quick(self, columns: list[pa.Array]) -> bool:
         """Whether ids are found by a look into a plain table; their first values tell."""
         indexed = len(columns) == 1 and self._columns[0].index is not None
-        return indexed and columns[0].type == self.types[0] and look_dense(columns[0], sample)
+        return indexed and columns[0].type == self.types[0] and look_dense(columns[0])
 
     def values(self, ids: Ids) -> list[pa.Array]:
         """The key columns' values for these ids."""

@@ -215,7 +215,6 @@ class SliceManager:
         level[rows] = np.maximum(level[rows], query_class + 1)
         self.table.level = level
 
-    @property
     def needed_from(self) -> int:
         """Slices that begin before this time lie in no window that could still be emitted."""
         if self.kept is not None or self.live.sessions or not self.live.free:

@@ -141,7 +141,8 @@ class SlicingOperator:
         if not len(data):
             return None, data
         values = binding.evaluate(data)
-        batch = Batch(self._encode(data), time, self._arrival(data), values, known=extent)
+        ids = self._encode(data)
+        batch = Batch(ids, time, self._arrival(data), values, known=extent, among=len(self.keys))
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
             raise self._out_of_order(time)
         self.slices.keys = len(self.keys)

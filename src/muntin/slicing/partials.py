@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.base import Bound, Groups, Partial
+from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
 
 Index = npt.NDArray[np.int64]
@@ -76,6 +77,11 @@ class PartialSet:
             after.append(step(partial)(states[position], rows, lo, hi, before, reduced))
         return tuple(after)
 
+    @property
+    def numeric(self) -> bool:
+        """Whether all states are arrays of numbers, a row of which never grows."""
+        return all(isinstance(partial, NumericPartial) for partial in self.partials)
+
     def growing(self, states: States) -> list[bool]:
         """Which partials grow with their tuples (collect, quantiles), or need one that does."""
         found: list[bool] = []
@@ -84,7 +90,9 @@ class PartialSet:
         return found
 
     def select(self, which: list[int]) -> PartialSet:
-        """Some of the partials, without aggregates; what they need must be among them."""
+        """Some of the partials, with aggregates only if it is all; what they need must be among them."""
+        if len(which) == len(self.partials):
+            return self
         place = {old: new for new, old in enumerate(which)}
         needs = tuple(tuple(place[n] for n in self.needs[i]) for i in which)
         return PartialSet(tuple(self.partials[i] for i in which), needs, (), (), self.inputs)

@@ -123,7 +123,7 @@ class PartedOperator(SlicingOperator):
         """Each thread numbers the keys of a piece of the batch, and the pieces' keys are numbered in turn."""
         size = -(-len(data) // self._threads)
         columns = [data.column(k) for k in self.spec.keys]
-        if size < FEW or not columns or self.keys.is_quick(columns, FEW):
+        if size < FEW or not columns or self.keys.is_quick(columns):
             return super()._encode(data)
         kinds, all_ids = self.keys.types, np.empty(len(data), dtype=np.int64)
 
@@ -213,7 +213,7 @@ def _add_share(part: SlicingOperator, batch: Batch, begin: int, end: int) -> Non
     values = {e: values_at(v, index) for e, v in batch.values.items()}
     # Where tuples come one by one, they do so in a part as well; only their order counts.
     arrival = 0 if isinstance(batch.arrival, int) else batch.arrival[index]
-    part.add(Batch(ids, batch.time[index], arrival, values, batch))
+    part.add(Batch(ids, batch.time[index], arrival, values, batch, among=end - begin))
 
 
 def _add_rows(part: SlicingOperator, rows: SliceTable, begin: int, end: int) -> None:

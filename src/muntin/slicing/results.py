@@ -24,7 +24,8 @@ Each = Callable[[Callable[[Callable[[], list[pa.Array]]], list[pa.Array]], Itera
 FEW = 8
 """So many sorted runs are quicker merged than sorted again."""
 FEW_ROWS = 64
-"""So many names are quicker looked up one by one."""
+"""So many names are kept as they were made: the same queries come out together again and again."""
+_KEPT = 256
 
 
 class Results:
@@ -33,12 +34,12 @@ class Results:
     def __init__(self, binding: Binding, queries: tuple[LiveQuery, ...]) -> None:
         self.binding = binding
         self.windows = tuple(q.window for q in queries)
-        self._names = [q.name for q in queries]
-        self._name_column = pa.array(self._names)
+        self._names = pa.array([q.name for q in queries], pa.string())
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
         self._final = pa.array([], pa.string())
+        self._made: dict[bytes, pa.Array] = {}
 
     def table(self, emissions: list[Emission], keys: KeyTable, each: Each = map) -> pa.Table:
         """One row per emitted window: retractions first, then by end, start, query and key.
@@ -48,10 +49,15 @@ class Results:
         return _table(self, emissions, keys, each) if emissions else self.empty
 
     def names(self, number: Column) -> pa.Array:
-        """The names of these queries; of a few rows without a call of Arrow's, which costs as much as 100."""
-        if len(number) <= FEW_ROWS:
-            return pa.array([self._names[i] for i in number.tolist()], pa.string())
-        return self._name_column.take(pa.array(number))
+        """The names of these queries."""
+        if len(number) > FEW_ROWS:
+            return self._names.take(pa.array(number))
+        alike = number.tobytes()
+        if alike not in self._made:
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            self._made[alike] = self._names.take(pa.array(number))
+        return self._made[alike]
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
         """The kinds of n rows in words; most often all of them are final."""

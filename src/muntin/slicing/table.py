@@ -15,8 +15,10 @@ Column = npt.NDArray[np.int64]
 FIXED = ("key", "first", "last", "n", "mark", "rank")
 COLUMNS = (*FIXED, "fresh", "level")
 
-_FEW = 4
+_SHARE = 4
 """Where fewer than one in so many rows stay as they are, it is quicker to look at all."""
+_FEW = 256
+"""So many rows of numbers take less time to look at than to join with others."""
 
 
 @dataclass(slots=True)
@@ -143,16 +145,18 @@ def merge(
     if upto == 0:
         return new, 0
     keep = untouched(table.fixed, new.fixed)
-    if (len(new) - upto + keep) * _FEW < len(new) + len(table):  # not worth a copy of all the others
+    rows = len(new) + len(table)
+    quick = rows <= _FEW and partials.numeric
+    if quick or (len(new) - upto + keep) * _SHARE < rows:  # not worth a copy of all the others
         keep, upto = 0, len(new)
     both = joined([(table, keep, len(table)), (new, 0, upto)], partials)
     old = len(table) - keep
-    rows = merge_order(both.key[:old], both.first[:old], new.key[:upto], new.first[:upto])
-    lo, hi = np.empty((2, len(rows)), dtype=np.int64)
-    count = fuse_runs(rows, old, both.fixed, both.level, edges, gap, lo, hi)
-    merged = combine_runs(both, rows, lo[:count], hi[:count], partials)
+    order = merge_order(both.key[:old], both.first[:old], new.key[:upto], new.first[:upto])
+    lo, hi = np.empty((2, len(order)), dtype=np.int64)
+    count = fuse_runs(order, old, both.fixed, both.level, edges, gap, lo, hi)
+    merged = combine_runs(both, order, lo[:count], hi[:count], partials)
     parts = [(table, 0, keep), (merged, 0, len(merged)), (new, upto, len(new))]
-    return joined(parts, partials), len(rows) - count
+    return joined(parts, partials), len(order) - count
 
 
 def joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +21,11 @@ _FEW = 512
 """So many combines take less time than to begin with anything else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """Windows over slices: window j combines `rows[lo[j]:hi[j]]` of the table, all of one key.
 
-    Without `rows` the table's own order counts. Slices that begin before `needed` are in no window
+    Without `rows` the table's own order counts. Slices that begin before `needed()` are in no window
     that comes out later. `folds`: how often slices of the table were joined so far.
     """
 
@@ -33,13 +35,13 @@ class View:
     key: Column
     lo: Column
     hi: Column
-    needed: int = NEG_INF
+    needed: Callable[[], int] = lambda: NEG_INF
     folds: int = 0
 
     def __len__(self) -> int:
         return len(self.lo)
 
-    @property
+    @cached_property
     def walked(self) -> int:
         """Combines per partial if each window is combined by itself."""
         return int(np.maximum(self.hi - self.lo - 1, 0).sum())

@@ -140,7 +140,7 @@ class TreeGroup(Group):
         self.tree, self.windows = tree, windows
         first, key = view.table.first, int(view.key[windows[0]])
         row, after = (int(np.searchsorted(view.table.key, key, side=side)) for side in ("left", "right"))
-        row = min(int(begin.min()), row + int(np.searchsorted(first[row:after], view.needed)))
+        row = min(int(begin.min()), row + int(np.searchsorted(first[row:after], view.needed())))
         stop = int(end.max())
         if len(tree.contents):  # what stands in the tree beyond these windows stays there
             stop = max(
