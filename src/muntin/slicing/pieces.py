@@ -71,7 +71,7 @@ def _scattered(batch: Batch, cells: Column, partials: PartialSet, n: int, each: 
         begin, end = bound
         return int(cells[begin - 1]) if begin else low, int(cells[end - 1]) - 1 if end <= len(cells) else high
 
-    ranges = [rows_within(batch.time, *times(bound)) for bound in pairwise(bounds)]
+    ranges = list(each(lambda bound: rows_within(batch.time, *times(bound)), pairwise(bounds)))
     if sum(end - begin for begin, end in ranges) > _TWICE * len(batch):
         return None
 
