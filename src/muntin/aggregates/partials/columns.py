@@ -29,7 +29,8 @@ class NumericPartial(Partial):
         return np.concatenate(states)
 
     def take(self, state: npt.NDArray[Any], index: Ints) -> npt.NDArray[Any]:
-        return state[index]
+        # Of states that are several numbers wide, `state[index]` takes ten times as long.
+        return state.take(index, axis=0)
 
     def cut(self, state: npt.NDArray[Any], low: int, high: int) -> npt.NDArray[Any]:
         return state[low:high]

@@ -22,14 +22,17 @@ class Prefix(Combiner):
         full = view.hi > view.lo
         if not full.any():
             return partials.reduce(states, view.rows, view.lo, view.hi), 0
-        base, end = int(view.lo[full].min()), int(view.hi[full].max())
+        lo, hi = view.lo, view.hi
+        if not full.all():
+            # An empty window may lie anywhere: it is the difference of a sum and itself.
+            somewhere = lo[np.argmax(full)]
+            lo, hi = np.where(full, lo, somewhere), np.where(full, hi, somewhere)
+        base, end = int(lo.min()), int(hi.max())
         rows = partials.take(states, view.row(np.arange(base, end)))
         none = np.zeros(1, dtype=np.int64)
         sums, combines = _running(partials, rows, end - base)
         sums = partials.concat([partials.reduce(rows, None, none, none), sums])
-        # An empty window may lie anywhere: it is the difference of a sum and itself.
-        lo, hi = (np.where(full, column - base, 0) for column in (view.lo, view.hi))
-        found = partials.invert(partials.take(sums, hi), partials.take(sums, lo))
+        found = partials.invert(partials.take(sums, hi - base), partials.take(sums, lo - base))
         return found, (combines + int(full.sum())) * len(partials.partials)
 
 
