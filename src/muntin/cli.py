@@ -179,6 +179,21 @@ def bench_techniques(
     run_techniques(tuples, json, Console())
 
 
+@bench.command("threads")
+def bench_threads(
+    tuples: Annotated[
+        int, typer.Option(help="How many tuples a query reads; a quarter for two of them.", min=100_000)
+    ] = 4_000_000,
+    threads: Annotated[int, typer.Option(help="So many threads, beside one.", min=2)] = 2,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
+) -> None:
+    """One table on one thread and on several, which must give the same."""
+    from muntin.bench.threads import run_threads
+
+    run_threads(tuples, threads, "json" if json else "markdown" if markdown else "table", Console())
+
+
 @bench.command("aggregates")
 def bench_aggregates(
     tuples: Annotated[int, typer.Option(help="How many tuples each query reads.", min=100_000)] = 1_000_000,

@@ -15,6 +15,8 @@ class Metrics:
 
     tuples: int = 0
     bad: int = 0
+    late: int = 0
+    """Tuples that came too late for at least one window."""
     windows: int = 0
     updates: int = 0
     retractions: int = 0

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log2
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
+from muntin import aggregates as a
+from muntin.aggregates.base import Groups
+from muntin.aggregates.partials.counts import Values
+from muntin.aggregates.partials.exact_sums import ExactSum
 from muntin.bench.core import drive
 from muntin.bench.streams import PER_SECOND
-from muntin.bench.workloads import Workload, chosen
+from muntin.bench.workloads import Workload, chosen, lengths
+from muntin.dsl import windows
+from muntin.expressions import as_expr
 from muntin.slicing.stats import Stats
+from muntin.windows import session, tumbling
 
 TUPLES = 60 * PER_SECOND
 PARTIALS = 2
@@ -26,6 +37,61 @@ def test_a_tuple_is_combined_once_however_many_windows_there_are(name: str) -> N
     found = {workload.name: final(workload)[0] for workload in chosen((name,))}
     assert len(found) == 4
     assert {stats.update_combines for stats in found.values()} == {PARTIALS * TUPLES}
+
+
+Handed = dict[object, npt.NDArray[np.int64]]
+"""For each partial, how many times it was handed each tuple."""
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
+    """What the partials of a sum lift, where the value of each tuple is its own number."""
+    found: Handed = {}
+
+    def counting(kind: type[ExactSum] | type[Values]) -> None:
+        lift = kind.lift
+
+        def noting(self: Any, g: Groups, needs: Any) -> Any:
+            times = found.setdefault(self, np.zeros(TUPLES, dtype=np.int64))
+            np.add.at(times, taken(g), 1)
+            return lift(self, g, needs)
+
+        monkeypatch.setattr(kind, "lift", noting)
+
+    counting(ExactSum)
+    counting(Values)
+    return found
+
+
+def taken(g: Groups) -> npt.NDArray[np.int64]:
+    """The values of the tuples that are in a group."""
+    values = g.values[as_expr("value")]
+    numbers = (values if g.chosen is None else values.take(g.chosen)).to_numpy()
+    assert len(numbers) == len(g.time)
+    if g.group is not None:
+        return numbers[g.group >= 0]
+    assert g.offsets is not None
+    return numbers[g.offsets[0] : g.offsets[-1]] if g.n else numbers[:0]
+
+
+def with_windows(n: int, late: bool) -> Workload:
+    """W1, or with late tuples W2, with so many tumbling windows."""
+    named = {f"t{length}": tumbling(f"{length} ms") for length in lengths(n)}
+    query = windows(**named, **({"visit": session("1 second")} if late else {}))
+    workload = chosen(("W2 N=1" if late else "W1 N=1",))[0]
+    return replace(workload, query=query.aggregate(total=a.sum("value")).on("at"))
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["W1", "W2"])
+@pytest.mark.parametrize("n", [1, 10, 100])
+def test_every_partial_is_handed_every_tuple_exactly_once(n: int, late: bool, handed: Handed) -> None:
+    workload = with_windows(n, late)
+    arrivals = replace(workload.shape.generate(TUPLES), value=np.arange(TUPLES))
+    run = drive(workload, arrivals.batches(10_000))
+    assert {type(partial) for partial in handed} == {ExactSum, Values}
+    assert len(handed) == PARTIALS
+    assert all((times == 1).all() for times in handed.values())
+    assert run.stats.update_combines == sum(int(times.sum()) for times in handed.values())
 
 
 @pytest.mark.parametrize("workload", chosen(("W1", "W2", "W3 100")), ids=lambda workload: workload.name)

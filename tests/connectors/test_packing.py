@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import packing
 from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import GROUP, HASH, Packing
+from muntin.connectors.spark.packing import GROUP, Packing
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import DataError
@@ -72,18 +71,3 @@ def test_no_tuple_is_lost_where_they_are_more_than_one_column_holds(monkeypatch:
             found += unpack(payload, checked=False)[1]["tuples"].column("s").to_pylist()
     assert sorted(found) == texts
     assert {group for batch in sent for group in batch.column(GROUP).to_pylist()} == {0, 1, 2}
-
-
-def test_tuples_of_one_place_are_packed_in_the_order_of_their_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "TOGETHER", 3)
-    schema = pa.schema([("t", pa.int64()), ("v", pa.int64()), (ARRIVAL, pa.int64())])
-    rows = [{"t": 1, "v": v, GROUP: 0, ARRIVAL: 7, HASH: v * 37 % 11} for v in range(10)]
-    for window in (w.count(3), w.tumbling(10)):
-        asked = mt.windows(some=window).aggregate(values=a.collect("v")).on("t")
-        found = set()
-        for seed in range(5):
-            Random(seed).shuffle(rows)
-            batches = [pa.RecordBatch.from_pylist(rows[i : i + 2]) for i in range(0, 10, 2)]
-            _, payloads = Packing(asked, (0,), schema).packed(batches)
-            found.add(tuple(payloads))
-        assert len(found) == 1

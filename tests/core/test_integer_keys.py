@@ -68,3 +68,15 @@ def test_values_that_lie_elsewhere_than_the_first_ones(high: int, monkeypatch: p
         near = rng.integers(-2, 3, size)
         keys = np.where(rng.random(size) < 0.9, near, rng.integers(-high, high, size))
         assert table.encode([pa.array(keys)]).tolist() == ids(known, keys.tolist())
+
+
+@pytest.mark.parametrize(("most", "served"), [(1_500, True), (1_990, True), (50_000, False)])
+def test_a_plain_table_serves_all_values_that_are_close_enough(
+    most: int, served: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_index, "_FIRST", 100)
+    column = pa.array([0, most, *np.random.default_rng(1).integers(0, most, 998)])
+    codes = np.empty(1_000, dtype=np.int64)
+    known, done = key_index._look_up(pa.array([], pa.int64()), column, key_index._stored(column), codes)
+    assert (done == 1_000) is served is key_index.look_dense(column)
+    assert known.take(pa.array(codes[:done])).equals(column.slice(0, done))

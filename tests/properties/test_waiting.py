@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
@@ -147,3 +148,14 @@ def as_batch(op: Operator, start: int) -> None:
 def one_by_one(op: Operator, start: int) -> None:
     for t in range(start, start + 10):
         op.process({"t": t, "v": 1})
+
+
+def test_a_batch_that_waits_keeps_what_it_held() -> None:
+    """Its memory may be a NumPy array that the program fills again."""
+    op = mt.windows(ten=w.tumbling(1_000)).aggregate(total=a.sum("v")).on("t").operator()
+    times, values = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    for step, value in enumerate((1, 10, 100)):
+        times[:], values[:] = step, value
+        op.process(pa.record_batch({"t": pa.array(times), "v": pa.array(values)}))
+        op.advance(step)
+    assert op.finish()["total"].to_pylist() == [222]

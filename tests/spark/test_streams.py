@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 import muntin as mt
+from muntin import Query
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import QueryError
@@ -198,22 +199,55 @@ def test_a_tie_column_orders_tuples_of_one_time(spark: SparkSession) -> None:
         events.transform(wanted, tie=f.col("n") - 1).collect()
 
 
-def test_tuples_of_one_time_and_one_tie_keep_an_order(spark: SparkSession) -> None:
-    """Read in another order, they come out in the same."""
-    values = [5, 3, 9, 1]
-    for wanted in (
-        mt.windows(all=w.tumbling("10 seconds")).aggregate(order=a.collect("v")).on("ts"),
-        mt.windows(two=w.count(2)).aggregate(order=a.collect("v")).on("ts"),
+@pytest.mark.parametrize("tie", ["n", "since"])
+def test_tuples_of_one_time_and_one_tie_keep_an_order(spark: SparkSession, tie: str) -> None:
+    """However they are read, and in however many partitions, they come out in the same."""
+    values = [5, 3, 9, 1, 7]
+    orders = set()
+    windows = mt.windows(all=w.tumbling("10 seconds"), three=w.count(3))
+    wanted = windows.aggregate(order=a.collect("v")).on("ts")
+    for some, parts in ((values, 1), (values[::-1], 2), (sorted(values), 3)):
+        rows = table((1, "a", 100), *((1, "a", v) for v in some))
+        rows = rows.append_column("n", pa.array([6] + [7] * 5)).append_column(
+            "since", pa.array([at(6)] + [at(7)] * 5, pa.timestamp("us", tz="UTC"))
+        )
+        events = spark.createDataFrame(rows).repartition(parts)
+        found = {row["query"]: row["order"] for row in events.transform(wanted, tie=tie).collect()}
+        assert found["all"][0] == 100
+        assert found["three"] == found["all"][3:]  # the last one that is full
+        orders.add(tuple(found["all"]))
+    assert len(orders) == 1
+
+
+def test_large_ties_keep_their_order(spark: SparkSession) -> None:
+    places = [2**42 + 1, 2**42 - 1, 2**61, 0, 2**42, 2**61 + 1]
+    rows = table(*((1, "a", v) for v in range(6))).append_column("n", pa.array(places))
+    wanted = mt.windows(all=w.tumbling("10 seconds")).aggregate(order=a.collect("v")).on("ts")
+    (found,) = spark.createDataFrame(rows).transform(wanted, tie="n").collect()
+    assert found["order"] == [3, 1, 4, 0, 2, 5]
+    with pytest.raises(Exception, match=r"nor lie above 2\*\*62"):
+        spark.createDataFrame(rows).transform(wanted, tie=f.col("n") * 2).collect()
+
+
+@pytest.mark.parametrize("plan", ["auto", "packed"])
+def test_a_column_that_is_computed_in_another_way_is_refused(files: Files, tmp_path: Path, plan: str) -> None:
+    def asked(times: int) -> Query:
+        total = a.sum((f.col("v") * times).alias("y"))
+        return mt.windows(ten=w.tumbling("10 seconds")).aggregate(total=total).by("k").on("ts")
+
+    running = Running(files.frame().transform(asked(2), plan=plan), tmp_path / "checkpoint")
+    files.put(table((1, "a", 100)))
+    running.catch_up()
+    running.stop()
+    files.put(table((3, "a", 60), (40, "a", 0)))
+    running = Running(files.frame().transform(asked(3), plan=plan), tmp_path / "checkpoint")
+    with pytest.raises(
+        StreamingQueryException, match=r"NOT_COMPATIBLE" if plan == "auto" else r"column y was"
     ):
-        found = set()
-        for some in (values, values[::-1], sorted(values)):
-            rows = table(*((1, "a", v) for v in some), (1, "a", 100))
-            events = spark.createDataFrame(rows.append_column("n", pa.array([7] * 4 + [6]))).coalesce(1)
-            got = sorted(events.transform(wanted, tie="n").collect(), key=lambda row: row["window"]["start"])
-            order = [v for row in got for v in row["order"]]
-            assert order[0] == 100
-            found.add(tuple(order))
-        assert len(found) == 1
+        running.catch_up()
+    running = Running(files.frame().transform(asked(2), plan=plan), tmp_path / "checkpoint")
+    assert brief(running.catch_up()) == [("ten", 0, 10, "a", 320, "final")]
+    running.stop()
 
 
 def test_results_feed_a_further_aggregation_a_join_and_the_file_sink(

@@ -37,7 +37,8 @@ def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1)
     >>> run(query, {"t": [1, 2, 3], "k": ["a", "b", "a"]}, threads=2)["n"].to_pylist()
     [2, 1]
     """
-    operator = Operator(query, schema=schema, threads=threads)
+    several = _number_of(threads) > 1 and is_compiled(query)
+    operator = _OnThreads(query, schema, threads) if several else Operator(query, schema=schema)
     return _joined([operator.process(data), operator.finish()])
 
 
@@ -61,15 +62,12 @@ class Operator:
         clock: Callable[[], float] | None = None,
         store: str | None = None,
         schema: object = None,
-        threads: int = 1,
     ) -> None:
         if store is not None:
             make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
-        self._engine = SlicingOperator(query.validated(), in_order, store)
-        if _number_of(threads) > 1 and is_compiled(query):
-            self._engine = PartedOperator(query.validated(), threads)
+        self._engine = self._open(SlicingOperator(query.validated(), in_order, store))
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:
             raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
@@ -86,6 +84,9 @@ class Operator:
         if columns is not None and columns <= self._engine.declared.keys():
             self._check_lag(self._engine.declared[query.time])
             self._engine.bind(pa.schema(self._engine.declared))
+
+    def _open(self, engine: SlicingOperator) -> SlicingOperator:
+        return engine
 
     # Input. -----------------------------------------------------------------------------------------
 
@@ -308,6 +309,17 @@ class Operator:
         """Counters, slices, kept tuples and bytes of state."""
         self._slice_waiting()
         return self._engine.stats()
+
+
+class _OnThreads(Operator):
+    """Takes one table, and ends."""
+
+    def __init__(self, query: QuerySpec, schema: object, threads: int) -> None:
+        self._threads = threads
+        super().__init__(query, schema=schema)
+
+    def _open(self, engine: SlicingOperator) -> SlicingOperator:
+        return PartedOperator(engine.spec, self._threads)
 
 
 def _number_of(threads: object) -> int:

@@ -90,7 +90,8 @@ class Waiting:
         low = INF if not rows else int(times.min()) if extent is None else extent[0]
         if valid is not None or low < self.engine.watermark:
             return False
-        self.batches.append(batch)
+        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again.
+        self.batches.append(pa.concat_batches([batch, batch.slice(0, 0)]))
         self._rows += rows
         return True
 

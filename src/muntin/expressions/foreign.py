@@ -14,16 +14,25 @@ _ALIAS = re.compile(r".* AS `?([^`()]+)`?", re.DOTALL)
 class ColumnName(str):
     """The name of a column, and the Spark column that computes it.
 
-    To the workers it goes as a text: the column is there by then.
+    To the workers it goes without that: the column is there by then.
     """
 
-    __slots__ = ("computed", "source")
+    __slots__ = ("computed", "shown", "source")
     source: Any
+    shown: str
+    """How it is computed, as Spark shows it."""
     computed: bool
     """Whether it was given this name, instead of being a column of this name."""
 
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
+    @classmethod
+    def of(cls, name: str, shown: str, computed: bool, source: Any = None) -> ColumnName:
+        """A name that knows these."""
+        found = cls(name)
+        found.shown, found.computed, found.source = shown, computed, source
+        return found
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str, bool]]:
+        return ColumnName.of, (str(self), self.shown, self.computed)
 
 
 def plain_name(value: Any) -> Any:
@@ -35,6 +44,4 @@ def plain_name(value: Any) -> Any:
     shown = _SHOWN.fullmatch(str(value))
     text = shown.group(1) if shown else str(value)
     alias = _ALIAS.fullmatch(text)
-    name = ColumnName(alias.group(1) if alias else text)
-    name.source, name.computed = value, alias is not None
-    return name
+    return ColumnName.of(alias.group(1) if alias else text, text, alias is not None, value)

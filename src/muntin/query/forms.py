@@ -12,19 +12,21 @@ import functools
 import math
 import numbers
 import types
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
 from muntin.expressions import Expr
+from muntin.expressions.foreign import ColumnName
 from muntin.query.policies import EachBatch, Every
 from muntin.timeline import Micros, format_span
 
 if TYPE_CHECKING:
     from muntin.query.spec import QuerySpec
 
-__all__ = ["definition", "fingerprint_form", "policy_arguments", "source_form"]
+__all__ = ["columns_named", "definition", "fingerprint_form", "policy_arguments", "source_form"]
 
 
 def definition(item: Any) -> tuple[str, dict[str, object]]:
@@ -47,14 +49,30 @@ def policy_arguments(spec: QuerySpec) -> dict[str, Any]:
 
 def fingerprint_form(spec: QuerySpec) -> dict[str, Any]:
     """Everything that decides the results, as values that JSON can write."""
+    computed = {
+        str(name): name.shown
+        for name in columns_named(spec)
+        if isinstance(name, ColumnName) and name.computed
+    }
     return {
         "time": spec.time,
         "keys": list(spec.keys),
+        **({"columns": computed} if computed else {}),
         "policies": {name: _plain(value) for name, value in policy_arguments(spec).items()},
         # Lists, not objects: the order of the aggregates is the order of the columns.
         "windows": [[name, _plain_item(window)] for name, window in spec.windows],
         "aggregates": [[name, _plain_item(aggregate)] for name, aggregate in spec.aggregates],
     }
+
+
+def columns_named(spec: QuerySpec) -> Iterator[str]:
+    """The names of columns in a query, some of them more than once."""
+    yield spec.time
+    yield from spec.keys
+    for _, aggregate in spec.aggregates:
+        yield from (name for expr in aggregate.reads for name in expr.columns)
+    for _, window in spec.windows:
+        yield from (name for expr in window.inputs() for name in expr.columns)
 
 
 def source_form(spec: QuerySpec) -> str:

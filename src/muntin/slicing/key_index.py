@@ -76,11 +76,12 @@ class KeyIndex:
 def look_dense(column: pa.Array) -> bool:
     """Whether the values, by their first ones, lie so close together that a plain table is quickest."""
     low, high = _range(_stored(column)[:_FIRST])
-    return _are_dense(low, high, 0, len(column))
+    return _spare(low, high, 0, len(column)) > 0
 
 
-def _are_dense(low: int, high: int, known: int, size: int) -> bool:
-    return high - low + known < _DENSE * size
+def _spare(low: int, high: int, known: int, size: int) -> int:
+    """How many more places a table may have that begins with these; none where values are too far apart."""
+    return max(0, _DENSE * size - (high - low) - known)
 
 
 def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> tuple[pa.Array, int]:
@@ -94,11 +95,12 @@ def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> 
     done = 0
     for sample in (_FIRST, len(values)):
         low, high = _range(values[:sample])
-        if sample < len(values):  # the others may lie a little beside the first
-            room = (high - low) // 2
-            low, high = max(low - room, _LEAST), min(high + room, _MOST)
-        if not _are_dense(low, high, len(known), len(values)):
+        spare = _spare(low, high, len(known), len(values))
+        if not spare:
             break
+        if sample < len(values):  # the others may lie a little beside the first
+            room = min(high - low, spare) // 2
+            low, high = max(low - room, _LEAST), min(high + room, _MOST)
         table = np.full(high - low + 1, -1, dtype=np.int64)
         first = np.empty(min(len(table), len(values)), dtype=np.int64)
         done, added = look_up(values, _stored(known), _null_in(known), low, done, table, codes, first)

@@ -150,6 +150,8 @@ class SliceManager:
         rows = self._all_waiting()
         waiting, self.waiting = self.waiting, []
         accepted, late = verdicts(rows, self.live.queries, self.live, self.final)
+        if late:
+            self.metrics.late += int(rows.n[np.logical_or.reduce([refused for _, refused in late])].sum())
         self.newest = max(self.newest, int(rows.last.max()))
         result = late_output(rows, late, waiting)
         self._drop_unheard(rows, ~accepted)

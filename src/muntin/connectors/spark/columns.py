@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.connectors.spark.packing import GROUP, HASH
+from muntin.connectors.spark.packing import GROUP
 from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec
+from muntin.query.forms import columns_named
 from muntin.slicing.operator import ARRIVAL
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def check_columns(query: QuerySpec, frame: DataFrame) -> None:
     from pyspark.sql.types import StringType
 
     exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-    for reserved in (GROUP, ARRIVAL, HASH):
+    for reserved in (GROUP, ARRIVAL):
         if reserved in frame.columns:
             raise QueryError(f'the column "{reserved}" is for the engine; rename yours')
-    for name in dict.fromkeys(_read(query)):
+    for name in dict.fromkeys(columns_named(query)):
         fields = [f for f in frame.schema if f.name == name or (not exact and f.name.lower() == name.lower())]
         if len(fields) > 1:
             shown = " and ".join(f'"{field.name}"' for field in fields)
@@ -61,7 +61,7 @@ def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
     """The input with the columns that the query writes as Spark columns."""
     new: dict[str, ColumnName] = {}
     known = {name.lower() for name in frame.columns}
-    for name in _read(query):
+    for name in columns_named(query):
         if not isinstance(name, ColumnName) or (name in frame.columns and not name.computed):
             continue
         other = new.setdefault(name.lower(), name)
@@ -71,12 +71,3 @@ def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
                 f'give it another one, like .alias("{name}_computed")'
             )
     return frame.withColumns({str(name): name.source for name in new.values()}) if new else frame
-
-
-def _read(query: QuerySpec) -> Iterator[str]:
-    yield query.time
-    yield from query.keys
-    for _, aggregate in query.aggregates:
-        yield from (name for expr in aggregate.reads for name in expr.columns)
-    for _, window in query.windows:
-        yield from (name for expr in window.inputs() for name in expr.columns)

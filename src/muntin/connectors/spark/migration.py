@@ -52,6 +52,12 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
     changes = [
         change for part in ("time", "keys", "policies", "aggregates") for change in _changes(part, asked, now)
     ]
+    before, after = asked.get("columns", {}), now.get("columns", {})
+    changes += [
+        f"column {name} was {before[name]} and is {after[name]}"
+        for name in sorted(before.keys() & after.keys())
+        if before[name] != after[name]
+    ]
     if changes:
         raise SnapshotError(
             f"the checkpoint is of another query: {'; '.join(changes)}. Only windows may change; "

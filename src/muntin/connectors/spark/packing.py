@@ -23,12 +23,10 @@ from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.timeline import NEG_INF
 from muntin.windows.base import TupleDriven
 
-__all__ = ["CHANGE", "CLOCK", "GROUP", "HASH", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
+__all__ = ["CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
 
 GROUP = "__group"
 """The column that says to which key group a tuple belongs."""
-HASH = "__hash"
-"""The column that orders tuples of one time and one place."""
 NEWEST, PAYLOAD, CHANGE, CLOCK = "newest", "payload", "change", "clock"
 
 PACKED = pa.schema(
@@ -65,7 +63,7 @@ class Packing:
     """What `mapInArrow` runs for each partition; it goes to the workers as it is.
 
     `schema` is that of the input, with ARRIVAL at its end; batches have GROUP before that, and ARRIVAL only
-    where the order of tuples counts, and HASH where that order is the user's own.
+    where the order of tuples counts.
 
     Every partition tells every group its newest time, be it without a payload: so all groups see
     every micro-batch, hold the same watermark, and know how far the stream has come.
@@ -94,7 +92,7 @@ class Packing:
         query = replace(self.query, early=None)
         changes = None if self.control is None else read_changes(self.control)
         operator = SlicingOperator(_with_changes(query, changes or [], self.schema))
-        names = [*self.schema.names[:-1], GROUP, ARRIVAL, HASH]
+        names = [*self.schema.names[:-1], GROUP, ARRIVAL]
         batches = (batch.rename_columns(names[: batch.num_columns]) for batch in batches)
         rows: list[tuple[int, bytes | None]] = []
         if can_slice(operator.spec):
@@ -166,7 +164,7 @@ def _with_changes(query: QuerySpec, changes: list[tuple[str, str]], schema: pa.S
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same tuples in fewer, larger batches; with a HASH in its order, and in one if it holds them all."""
+    """The same tuples in fewer, larger batches."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -174,17 +172,8 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             continue
         held.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if size >= BYTES or (rows >= TOGETHER and HASH not in batch.schema.names):
-            yield from _as_one(held)
+        if rows >= TOGETHER or size >= BYTES:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
             held, rows, size = [], 0, 0
     if held:
-        yield from _as_one(held)
-
-
-def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    tuples = pa.Table.from_batches(batches)
-    if HASH in tuples.column_names:
-        order = np.argsort(tuples.column(HASH).to_numpy(), kind="stable")
-        tuples = tuples.drop_columns([HASH]).take(pa.array(order))
-    found: list[pa.RecordBatch] = tuples.combine_chunks().to_batches()
-    return found
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()

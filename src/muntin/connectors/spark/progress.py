@@ -74,7 +74,7 @@ def counted(stored: Stored, written: int) -> dict[str, int | None]:
     kept = slices.kept
     return {
         "tuples": metrics.tuples,
-        "late": sum(query.late for query in operator.live.queries),
+        "late": metrics.late,
         "bad": operator.arrivals.bad,
         "windows": metrics.windows,
         "updates": metrics.updates,

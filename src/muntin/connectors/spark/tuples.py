@@ -27,7 +27,7 @@ from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import inside
 from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import GROUP, HASH, can_slice
+from muntin.connectors.spark.packing import GROUP, can_slice
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, require
@@ -41,6 +41,8 @@ __all__ = ["Input", "prepare", "tie_column"]
 
 _BITS = 62
 """So many bits fit a number that is not negative."""
+_BESIDE_INTEGER, _BESIDE_TIMESTAMP = 20, 11
+_SMALL = 1 << _BITS - _BESIDE_INTEGER
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,7 @@ def prepare(
         # By number: pyspark takes names apart that have a dot. `Packing` gives them back.
         *(quoted(name).alias(f"c{i}") for i, name in enumerate(columns)),
         _group(query, frame, groups).alias(GROUP),
-        *([_hash(frame, columns).alias(ARRIVAL)] if ordered and tie is None else []),
-        *([] if tie is None else [tie_column(frame, tie).alias(ARRIVAL), _hash(frame, columns).alias(HASH)]),
+        *([_place(frame, columns, tie).alias(ARRIVAL)] if ordered else []),
     )
     schema = pa.schema([*(given.field(name) for name in columns), pa.field(ARRIVAL, pa.int64())])
     # Count windows have ranks, and windows that tuples cut have numbers, beside their edges.
@@ -98,22 +99,42 @@ def _is_ordered(query: QuerySpec, binding: Binding) -> bool:
     return not can_slice(query) or any(partial.ordered for partial in binding.partials.partials)
 
 
+def _place(frame: DataFrame, columns: list[str], tie: str | Column | None) -> Column:
+    """The place of a tuple among those of its time: not negative, and the same whenever it is read again.
+
+    What orders tuples also tells them apart. So behind a tie column stand bits of the hash, as many as
+    there is room for: beside a timestamp 11, beside an integer 20, as long as that is below 2**42.
+    """
+    number = _hash(frame, columns)
+    if tie is None:
+        return f.shiftrightunsigned(number, 1)
+    told = tie_column(frame, tie)
+    if not isinstance(frame.select(_column(tie)).schema[0].dataType, IntegralType):
+        return _behind(told, number, _BESIDE_TIMESTAMP)
+    small = told < _SMALL
+    return f.when(small, _behind(told, number, _BESIDE_INTEGER)).otherwise(told - _SMALL + (1 << _BITS))
+
+
+def _behind(told: Column, number: Column, bits: int) -> Column:
+    return f.shiftleft(told, bits).bitwiseOR(f.shiftrightunsigned(number, 64 - bits))
+
+
 def _hash(frame: DataFrame, columns: list[str]) -> Column:
-    """A number for the values of a tuple: not negative, and the same whenever it is read again."""
+    """64 bits that tell what a tuple holds."""
     fields = {field.name: field for field in frame.schema}
     values = [_with_nulls(quoted(name), fields[name].dataType) for name in columns]
     # Spark's hash passes over a null: (1, null) and (null, 1) would be equal. So it gets a bit for each.
     absent = [quoted(name).isNull() for name in columns if fields[name].nullable]
     bits = [flag.cast("long") * f.lit(1 << i % _BITS) for i, flag in enumerate(absent)]
     masks = [reduce(add, bits[i : i + _BITS]) for i in range(0, len(bits), _BITS)]
-    return f.shiftrightunsigned(f.xxhash64(*values, *masks), 1)
+    return f.xxhash64(*values, *masks)
 
 
 def tie_column(frame: DataFrame, tie: str | Column) -> Column:
     """The place of a tuple among those of its time, as a column of the user tells it."""
     if isinstance(tie, str):
         require((tie,), arrow_schema(frame, "UTC"))
-    given = quoted(tie) if isinstance(tie, str) else tie
+    given = _column(tie)
     kind = frame.select(given).schema[0]
     if not isinstance(kind.dataType, TimestampType | TimestampNTZType | IntegralType):
         raise QueryError(
@@ -121,10 +142,18 @@ def tie_column(frame: DataFrame, tie: str | Column) -> Column:
             f"{kind.dataType.simpleString()}; leave it out to order tuples of one time by their values"
         )
     number = inside(given, kind.dataType)
+    integer = isinstance(kind.dataType, IntegralType)
+    room = "2**62" if integer else "the year 2112"
     message = (
-        f'the tie column "{kind.name}" must not be null or negative; leave tie= out, or shift its values'
+        f'the tie column "{kind.name}" must not be null or negative, nor lie above {room}; leave tie= out, '
+        "or shift its values"
     )
-    return f.when(number >= 0, number).otherwise(f.raise_error(f.lit(message)).cast("long"))
+    fits = number.between(0, (1 << _BITS if integer else 1 << 63 - _BESIDE_TIMESTAMP) - 1)
+    return f.when(fits, number).otherwise(f.raise_error(f.lit(message)).cast("long"))
+
+
+def _column(tie: str | Column) -> Column:
+    return quoted(tie) if isinstance(tie, str) else tie
 
 
 def _with_nulls(column: Column, kind: DataType) -> Column:

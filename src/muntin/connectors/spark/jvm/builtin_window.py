@@ -68,7 +68,8 @@ def _seal(query: QuerySpec) -> ArrayType:
     """
     form = fingerprint_form(query)
     unnamed = [item for _, item in (*form["windows"], *form["aggregates"])]
-    number = int.from_bytes(sha256(json.dumps([form["time"], form["keys"], unnamed]).encode()).digest())
+    asked = json.dumps([form["time"], form["keys"], form.get("columns"), unnamed])
+    number = int.from_bytes(sha256(asked.encode()).digest())
     places = [number // len(_DECIMALS) ** i % len(_DECIMALS) for i in range(_FIELDS)]
     return ArrayType(StructType([StructField(f"_{i}", _DECIMALS[place]) for i, place in enumerate(places)]))
 
