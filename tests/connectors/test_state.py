@@ -16,6 +16,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import parts
 from muntin.connectors.spark.parts import from_body
+from muntin.connectors.spark.progress import counted
 from muntin.connectors.spark.state import read, write
 from muntin.connectors.spark.step import Given, step
 from muntin.errors import SnapshotError
@@ -188,15 +189,33 @@ def test_parts_become_shorter_again() -> None:
     assert group.written < sum(map(len, group.parts.values())) / 2
 
 
-def test_finished_keys_leave_no_state() -> None:
-    group = KeyGroup(query(q=w.tumbling(10)), SCHEMA)
+@pytest.mark.parametrize(
+    "windows",
+    [{"q": w.tumbling(10)}, {"q": w.session(3)}, {"q": w.tumbling(10), "low": w.threshold("v >= 0")}],
+    ids=["slices", "sessions", "kept tuples"],
+)
+def test_finished_keys_leave_no_state(windows: Any) -> None:
+    group = KeyGroup(query(**windows), SCHEMA)
     sizes = []
     for batch in range(40):
         # A thousand keys that are never seen again.
         rows = [(f"key {batch} {i}", batch * 10, i) for i in range(1000)]
+        rows += [(f"key {batch} {i}", batch * 10 + 1, -1) for i in range(1000)]
         group.step(rows, watermark=batch * 10)
         sizes.append(sum(map(len, group.parts.values())))
     assert max(sizes[20:]) < 1.5 * max(sizes[5:20])
+    group.step([("the last one", 1_000, 1)], watermark=900)
+    group.step([("the last one", 1_001, 1)], watermark=1_000)
+    left = b"".join(group.parts.values())
+    assert b"the last one" in left
+    assert len(left) < max(sizes) / 20
+
+
+def test_a_late_tuple_is_counted_once() -> None:
+    group = KeyGroup(query(ten=w.tumbling(10), five=w.tumbling(5), thirty=w.tumbling(30)), SCHEMA)
+    group.step([("a", 1, 1), ("a", 22, 2)], watermark=20)
+    group.step([("a", 3, 4), ("b", 4, 5), ("a", 24, 1)], watermark=25)  # too late for two of three
+    assert counted(group.load(), 0)["late"] == 2
 
 
 def test_a_window_that_is_new_starts_behind_the_newest_tuple_of_the_checkpoint() -> None:

@@ -2,8 +2,9 @@
 
     python connect_program.py FOLDER
 
-reads FOLDER/input as `troubled_stream` lays it out, and writes FOLDER/results, FOLDER/packed.parquet and
-FOLDER/jvm.parquet, and into FOLDER/refused what is said of streams without a watermark.
+reads FOLDER/input as `troubled_stream` lays it out; writes FOLDER/results, FOLDER/handed, which `window()`
+runs, FOLDER/packed.parquet and FOLDER/jvm.parquet, into FOLDER/counted what the stream has counted, and
+into FOLDER/refused what is said of streams without a watermark.
 """
 
 from __future__ import annotations
@@ -39,9 +40,14 @@ def main(folder: Path) -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     for query, name in ((program.query(), "packed"), (plain(), "jvm")):
-        table = spark.read.parquet(str(folder / "input")).transform(query).toArrow()
+        table = spark.read.parquet(str(folder / "input")).transform(query, tie="n").toArrow()
         pq.write_table(table, folder / f"{name}.parquet")
-    program.start(spark, folder, troubled=False).awaitTermination()
+    running = program.start(spark, folder, troubled=False)
+    running.awaitTermination()
+    counted = program.query().stats(running)
+    (folder / "counted").write_text(f"{counted.tuples} {counted.late} {counted.windows}")
+    handed = program.watermarked(program.events_of(spark, folder)).transform(tumbling())
+    program.write(handed, folder, "handed").awaitTermination()
     stream = spark.readStream.schema(program.SCHEMA).parquet(str(folder / "input"))
     told = [refusal(stream, query) for query in (program.query(), tumbling())]
     (folder / "refused").write_text("\n".join(told))

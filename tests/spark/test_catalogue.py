@@ -291,7 +291,7 @@ def frame_of(spark: SparkSession, tables: list[pa.Table]) -> DataFrame:
 def streamed(
     files: Files, query: mt.Query, tables: list[pa.Table], checkpoint: Path, mode: str = "append"
 ) -> pa.Table:
-    """What a stream writes of these micro-batches, as Spark's own rows."""
+    """What a stream writes of these micro-batches, with their numbers."""
     found: list[pa.Table] = []
     for table in tables:
         files.put(table)
@@ -301,7 +301,7 @@ def streamed(
         .transform(query, plan="packed", tie="place")
         .writeStream.outputMode(mode)
         .option("checkpointLocation", str(checkpoint))
-        .foreachBatch(lambda frame, _: found.append(frame.toArrow()))
+        .foreachBatch(lambda frame, number: found.append(numbered(frame.toArrow(), number)))
         .trigger(availableNow=True)
         .start()
     )
@@ -311,41 +311,43 @@ def streamed(
 
 
 def embedded(query: mt.Query, tables: list[pa.Table], delay: int) -> pa.Table:
-    """What the embedded operator gives of the same micro-batches, which Spark's watermark follows."""
+    """What the embedded operator gives, with the watermarks that Spark has in these micro-batches."""
     operator = query.operator()
     # Windows that tuples cut wait one microsecond longer: decision 42.
     wait = dt.timedelta(microseconds=any(isinstance(window, TupleDriven) for _, window in query.windows))
-    newest: dt.datetime | None = None
     found = []
-    for table in [*tables, None]:
+    seen: list[dt.datetime] = []
+    for number, table in enumerate([*tables, None]):
         if table is not None:
-            found.append(operator.process(table))
-        if newest is not None:
-            found.append(operator.advance(newest - dt.timedelta(seconds=delay) - wait))
+            found.append(numbered(operator.process(table), number))
+        if seen:
+            watermark = max(seen) - dt.timedelta(seconds=delay)
+            found.append(numbered(operator.advance(watermark - wait), number))
         if table is not None:
-            times = table["ts"].to_pylist()
-            newest = max(times if newest is None else [newest, *times])
+            seen += table["ts"].to_pylist()
     return pa.concat_tables(part for part in found if part.num_rows)
 
 
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """In an order that no result decides."""
-    columns = ("k", "query", "window", "revision", "kind")
-    return sorted(table.to_pylist(), key=lambda row: repr([row[name] for name in columns]))
+def numbered(table: pa.Table, number: int) -> pa.Table:
+    return table.append_column("batch", pa.array([number] * len(table), pa.int64()))
 
 
 def compare(found: pa.Table, expected: pa.Table) -> None:
-    mine, theirs = rows_of(found), rows_of(expected)
-    places = [
-        [{name: row[name] for name in ("k", "query", "window", "kind", "revision")} for row in rows]
-        for rows in (mine, theirs)
-    ]
-    assert places[0] == places[1]
-    assert len(theirs) > 20
+    """Row for row, in an order that no result decides."""
     assert found.column_names == expected.column_names
+    assert len(expected) > 100
+    names = [
+        name for name in ("k", "query", "window", "revision", "kind", "batch") if name in found.schema.names
+    ]
+    sides = []
+    for table in (found, expected):
+        rows = [({name: row[name] for name in names}, row) for row in table.to_pylist()]
+        sides.append(sorted(rows, key=lambda pair: repr(pair[0])))
+    mine, theirs = sides
+    assert [place for place, _ in mine] == [place for place, _ in theirs]
     wrong = [
         (place, name, one[name], other[name])
-        for place, one, other in zip(places[0], mine, theirs, strict=True)
+        for (place, one), (_, other) in zip(mine, theirs, strict=True)
         for name in found.column_names
         if not same(one[name], other[name], name in ROUNDED)
     ]
@@ -398,7 +400,7 @@ def test_all_aggregates_of_a_stream(
     # No tuple is late, so the windows that are complete are those of the whole table.
     end = max(pa.concat_tables(tables)["ts"].to_pylist()) - dt.timedelta(seconds=DISORDER)
     complete = pa.array(row["end"] <= end for row in bounded_aggregates["window"].to_pylist())
-    compare(found, bounded_aggregates.filter(complete))
+    compare(found.drop_columns("batch"), bounded_aggregates.filter(complete))
 
 
 @pytest.mark.parametrize("which", WINDOWS)
@@ -412,7 +414,7 @@ def test_all_windows_of_a_bounded_frame(spark: SparkSession, which: str) -> None
 # In the output mode update rows leave as they are: Spark replaces none by another.
 @pytest.mark.parametrize(("which", "mode"), [("slices cross", "update"), ("tuples cross", "append")])
 def test_all_windows_of_a_stream(spark: SparkSession, tmp_path: Path, which: str, mode: str) -> None:
-    tables = steps(3, 3, disorder=120)
+    tables = steps(7, 3, disorder=120)  # here a tuple at a watermark closes windows
     query = everywhere(which, **LATE)
     files = Files(spark, tmp_path / "in", COLUMNS, f"{DELAY} seconds")
     found = streamed(files, query, tables, tmp_path / "checkpoint", mode)
@@ -433,7 +435,7 @@ def test_all_windows_of_a_stream(spark: SparkSession, tmp_path: Path, which: str
 def test_early_results_of_a_stream(
     spark: SparkSession, tmp_path: Path, which: str, early: Any, mode: str
 ) -> None:
-    tables = steps(4, 3, disorder=120)
+    tables = steps(4, 3, disorder=120)  # here too
     query = everywhere(which, early=early, **LATE)
     files = Files(spark, tmp_path / "in", COLUMNS, f"{DELAY} seconds")
     found = streamed(files, query, tables, tmp_path / "checkpoint", mode)

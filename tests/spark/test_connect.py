@@ -25,6 +25,10 @@ def test_through_spark_connect(tmp_path: Path) -> None:
         found = pq.read_table(folder / f"{name}.parquet")
         assert program.rows_of(found) == program.rows_of(query.run(table)), name
     assert program.written(folder) == program.expected()
+    assert program.written(folder, "handed") == program.expected(connect_program.tumbling())
+    tuples, late, windows = map(int, (folder / "counted").read_text().split())
+    assert (tuples, late) == (len(table), 0)
+    assert windows == sum(row["kind"] != "retract" for row in program.expected())
     for told in (folder / "refused").read_text().splitlines():
         assert told.startswith(
             'a streaming query needs a watermark on its time column: "ts" has none; write '

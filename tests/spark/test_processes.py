@@ -90,8 +90,8 @@ def test_a_killed_driver_a_failed_task_and_a_stop_leave_no_trace(tmp_path: Path,
     with stream(folder) as driver:
         wait_for((folder / "reached").exists, folder, driver)
         kill(driver.pid)  # in the middle of a micro-batch
-    committed = {int(path.name) for path in (folder / "checkpoint" / "commits").glob("[0-9]*")}
-    begun = {int(path.name) for path in (folder / "checkpoint" / "offsets").glob("[0-9]*")}
+    committed = {int(path.name) for path in (folder / "checkpoint of results" / "commits").glob("[0-9]*")}
+    begun = {int(path.name) for path in (folder / "checkpoint of results" / "offsets").glob("[0-9]*")}
     assert begun - committed == {step}
     (folder / "hold").unlink()
     (folder / "fail").touch()

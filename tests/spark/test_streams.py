@@ -128,6 +128,33 @@ def test_queries_come_and_go_while_the_stream_runs(files: Files, tmp_path: Path)
     again.stop()
 
 
+def test_a_repeated_micro_batch_takes_up_the_same_changes(files: Files, tmp_path: Path) -> None:
+    early = query(ten=w.tumbling("10 seconds")).on("ts", early=mt.each_batch())
+    live, checkpoint = early.control(tmp_path / "control"), tmp_path / "checkpoint"
+    running = Running(files.frame().transform(live), checkpoint)
+    files.put(table((1, "a", 1), (12, "b", 2)))
+    running.catch_up()
+    before = max(running.rows)
+    live.add(five=w.tumbling("5 seconds"))
+    files.put(table((13, "b", 4), (16, "b", 8)))
+    running.catch_up()
+    running.stop()
+    # As if the driver had died in the micro-batch that took the change up; then comes another one.
+    repeated = before + 1
+    for log, first in (("commits", repeated), ("offsets", repeated + 1)):
+        for path in (checkpoint / log).iterdir():  # with their checksums
+            if int(path.name.removeprefix(".").removesuffix(".crc")) >= first:
+                path.unlink()
+    live.remove("ten")
+    again = Running(files.frame().transform(live), checkpoint)
+    again.catch_up()
+    assert {row["query"] for row in again.rows[repeated]} == {"ten", "five"}
+    assert brief(again.rows[repeated]) == brief(running.rows[repeated])
+    files.put(table((17, "b", 16), (31, "b", 32)))
+    assert {row["query"] for row in again.catch_up()} == {"five"}
+    again.stop()
+
+
 def test_a_silent_stream_closes_its_windows(files: Files, tmp_path: Path) -> None:
     wanted = query(ten=w.tumbling("10 seconds")).on("ts", idle_after="2 seconds")
     running = Running(files.frame().transform(wanted), tmp_path / "checkpoint")
@@ -283,28 +310,37 @@ def test_results_feed_a_further_aggregation_a_join_and_the_file_sink(
     assert written.agg(f.sum("total")).first()[0] == 41  # type: ignore[index]  # there is one row
 
 
-def test_few_rows_cross_the_shuffle_whatever_the_number_of_tuples(spark: SparkSession) -> None:
+@pytest.mark.parametrize("keys", [[], ["hot"]], ids=["no key", "one hot key"])
+def test_little_crosses_the_shuffle_whatever_the_number_of_tuples(
+    spark: SparkSession, keys: list[str]
+) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from muntin.connectors.spark.packing import PACKED, Packing
     from muntin.connectors.spark.tuples import prepare
+    from muntin.slicing.archive import unpack
 
     windows = mt.windows(ten=w.tumbling("10 seconds"), smooth=w.sliding("1 minute", every="1 second"))
-    wanted = windows.aggregate(total=a.sum("id")).on("ts")
-    counts = []
+    wanted = windows.aggregate(total=a.sum("id")).by(*keys).on("ts")
+    crossed = []
     for tuples in (1_000, 100_000):
-        # One stream without keys, in four partitions.
-        time = f.timestamp_millis(f.col("id") % 60_000)
-        events = spark.range(tuples, numPartitions=4).select(time.alias("ts"), "id")
+        # A minute in each of four partitions.
+        time = f.timestamp_millis((f.col("id") * (240_000_000 // tuples) / 1000).cast("long") % 60_000)
+        events = spark.range(tuples, numPartitions=4).select(time.alias("ts"), "id", f.lit("a").alias("hot"))
         prepared = prepare(wanted, events)
         packing = Packing(wanted, prepared.groups, prepared.schema)
-        packed = prepared.frame.mapInArrow(packing, from_arrow_schema(PACKED))
-        counts.append(packed.count())
-        total = events.transform(wanted).where("query = 'ten'").agg(f.sum("total")).first()
+        packed = prepared.frame.mapInArrow(packing, from_arrow_schema(PACKED)).collect()
+        payloads = [bytes(row["payload"]) for row in packed if row["payload"] is not None]
+        slices = [len(unpack(payload, checked=False)[1]["slices"]) for payload in payloads]
+        # And a newest time from each partition for each key group.
+        assert len(packed) - len(payloads) == 4 * len(prepared.groups)
+        crossed.append((slices, sum(map(len, payloads))))
+        total = events.transform(wanted, plan="packed").where("query = 'ten'").agg(f.sum("total")).first()
         assert total is not None
         assert total[0] == tuples * (tuples - 1) // 2
-    # A payload and a newest time from each partition.
-    assert counts == [8, 8]
+    # One payload from each partition, with a slice for each second, be it of 4 or of 400 tuples.
+    assert [slices for slices, _ in crossed] == [[60] * 4] * 2
+    assert crossed[1][1] < 1.1 * crossed[0][1]
 
 
 def test_columns_may_be_spark_columns(spark: SparkSession) -> None:
