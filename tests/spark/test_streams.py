@@ -214,6 +214,23 @@ def test_a_changed_query_is_refused_where_window_keeps_the_state(files: Files, t
     running.stop()
 
 
+@pytest.mark.parametrize("plans", [("packed", "auto"), ("auto", "packed")])
+def test_there_is_no_way_from_one_plan_to_the_other(
+    files: Files, tmp_path: Path, plans: tuple[str, str]
+) -> None:
+    wanted, checkpoint = query(ten=w.tumbling("10 seconds")), tmp_path / "checkpoint"
+    files.put(table((1, "a", 100)))
+    for plan in plans:
+        running = Running(files.frame().transform(wanted, plan=plan), checkpoint)
+        if plan == plans[0]:
+            running.catch_up()
+            running.stop()
+            files.put(table((3, "a", 60), (40, "a", 0)))
+    with pytest.raises(StreamingQueryException, match="sources requested by the query"):
+        running.catch_up()
+    assert running.all() == []
+
+
 def test_a_tie_column_orders_tuples_of_one_time(spark: SparkSession) -> None:
     rows = table(*((1, "a", v) for v in (5, 3, 9, 1)))
     events = spark.createDataFrame(rows.append_column("n", pa.array([2, 0, 3, 1])))

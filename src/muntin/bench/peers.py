@@ -151,6 +151,8 @@ def _polars(data: pa.Table, shape: Shape, asked: dict[str, Query]) -> Prepared:
     import polars as pl
 
     frame: Any = pl.from_arrow(data)
+    if not shape.late:  # told to polars as it is to Muntin
+        frame = frame.with_columns(pl.col("at").set_sorted())
     found = polars_queries(["key"] if shape.keys else [])
     return {name: partial(found[name], frame) for name in asked}
 
