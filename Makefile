@@ -58,9 +58,11 @@ doctest: setup
 	@echo '==> Doctests of the sources and the examples of the documentation'
 	@$(PYTEST) -q --doctest-modules src tests/project
 
-bench: setup  ## Measure the core beside the limits of the machine
+bench: setup  ## Measure the core beside limits of the machine, the techniques of the papers, polars and DuckDB
 	@echo '==> Benchmark of the core'
 	@$(BIN)/muntin bench core
+	@$(BIN)/muntin bench techniques
+	@$(BIN)/muntin bench peers
 
 docs: setup  ## Build the documentation into build/docs
 	@echo '==> Documentation'
