@@ -57,7 +57,7 @@ def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFra
         .agg(*parts.partials.lifts)
     )
     start, end = (f.unix_micros(f.col(MARK)[side]) for side in ("start", "end"))
-    return _in_append_only(results_of(query, binding, parts, found, f.lit(name), start, end))
+    return _in_append_only(results_of(query, binding, parts, found, f.lit(name), start, end), frame)
 
 
 def _seal(query: QuerySpec) -> ArrayType:
@@ -74,7 +74,7 @@ def _seal(query: QuerySpec) -> ArrayType:
     return ArrayType(StructType([StructField(f"_{i}", _DECIMALS[place]) for i, place in enumerate(places)]))
 
 
-def _in_append_only(results: DataFrame) -> DataFrame:
+def _in_append_only(results: DataFrame, frame: DataFrame) -> DataFrame:
     """The same rows, which Spark refuses to write in the output mode update.
 
     The mode is not known here, but Spark allows no limit in that one. Of a limit of no rows only
@@ -82,4 +82,4 @@ def _in_append_only(results: DataFrame) -> DataFrame:
     """
     # A limit makes columns nullable; those of an empty array have exactly the types that it is given.
     nothing = f.inline(f.array().cast(ArrayType(results.schema, containsNull=False)))
-    return results.union(results.alias(TOLD).limit(0).select(nothing))
+    return results.union(frame.alias(TOLD).limit(0).select(nothing))
