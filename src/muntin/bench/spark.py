@@ -50,6 +50,8 @@ SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
+_WIDE = 130
+"""Characters that the table needs."""
 COLUMNS = ("goal", "ratio", "Muntin s", "Spark s", "fixed s", "shuffled MB", "state MB", "workers MB")
 
 
@@ -195,7 +197,8 @@ def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console)
         table.add_column(heading, no_wrap=True, justify="right" if heading in COLUMNS else "left")
     for m in found:
         table.add_row(m.workload, m.told, *_cells(m))
-    console.print(table)
+    # A file, or a narrow terminal, shows all of it: lines may wrap, numbers must not be cut.
+    Console(file=console.file, width=max(console.width, _WIDE)).print(table)
     console.print(
         f"{rows:,} tuples in order, {PER_SECOND:,} per second of event time; local[2], noop sink, warm, the "
         f"best of {ROUNDS} runs in turn; bounded of {BOUNDED_ROUNDS} rounds with as much time for both. "
