@@ -135,7 +135,7 @@ class Query(QuerySpec):
             plan: `events.transform(query, plan="packed")` runs the query in Python workers, "jvm" in
                 Spark's own operators where they can serve it; "auto" does the latter where it can.
             tie: A column of integers or timestamps that orders tuples of one time, as a name or a
-                `Column`; without it, or where it is equal, their values decide.
+                `Column`; it should differ among those of one key. Without it their values decide.
         """
         from muntin.connectors.spark import transform
 
