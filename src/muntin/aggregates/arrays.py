@@ -37,6 +37,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
+_INT64 = np.dtype(np.int64)
 _TOP = np.int64(-(2**63))
 _NARROW_DECIMAL = 18
 """Decimals of so many digits fit into 64 bits."""
@@ -108,6 +109,8 @@ def true(array: pa.Array) -> Bools:
 
 def integers(array: pa.Array) -> Ints:
     """Integers, and what is stored as such, as int64; unscaled for decimals."""
+    if types.is_int64(array.type):  # most often, so that nothing else is asked
+        return _fixed(array, _INT64)
     if types.is_boolean(array.type):
         return _bits(array.buffers()[1], array.offset, len(array)).astype(np.int64)
     if types.is_decimal128(array.type):

@@ -19,6 +19,7 @@ __all__ = ["Groups", "in_turn"]
 _T = TypeVar("_T")
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 _View: TypeAlias = tuple[str, Expr | tuple[Expr, ...] | None]
+_UNMADE: Any = object()
 
 
 @dataclass(slots=True)
@@ -137,9 +138,9 @@ class Groups:
 
     def _view(self, kind: str, expr: Expr | tuple[Expr, ...] | None, make: Callable[[], _T]) -> _T:
         key = (kind, expr)
-        if key not in self._views:
-            self._views[key] = make()
-        found: _T = self._views[key]
+        found: _T = self._views.get(key, _UNMADE)
+        if found is _UNMADE:
+            found = self._views[key] = make()
         return found
 
     def _chosen(self, expr: Expr) -> pa.Array:

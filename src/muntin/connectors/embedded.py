@@ -129,6 +129,7 @@ class Operator:
     def _slice_waiting(self) -> None:
         """Slice the buffered batches and records, and move on to the watermark that waits among them."""
         self._waiting.slice_batches()
+        self._waiting.forget_batches()
         promised, before = self._waiting.take_promise()
         if promised is not None:
             try:
@@ -214,10 +215,19 @@ class Operator:
         A watermark lower than the last one is ignored.
         """
         self._require_open("advance")
-        if self._waiting.promise(self._engine.to_internal(watermark)):
+        engine, waiting = self._engine, self._waiting
+        time = engine.to_internal(watermark)
+        if waiting.promise(time):
             return self._nothing()
-        self._slice_waiting()
-        return self._due(self._engine.advance(self._engine.to_internal(watermark)))
+        if waiting.records or not waiting.batches:
+            self._slice_waiting()
+            return self._due(engine.advance(engine.to_internal(watermark)))
+        with whole_or_nothing(engine, sliced=True):  # if it fails, the batches go on waiting
+            waiting.slice_batches()
+            results = engine.advance(time if waiting.promised is None else max(time, waiting.promised))
+        waiting.forget_batches()
+        waiting.take_promise()
+        return self._due(results)
 
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window. Nothing can come after it."""

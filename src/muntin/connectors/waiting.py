@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.connectors.values import sure_values, to_column
@@ -47,6 +49,7 @@ class Waiting:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
         self.batches: list[pa.RecordBatch] = []
+        self._times: list[npt.NDArray[np.int64]] = []
         self.promised: int | None = None
         self._rows = self._seen = 0
         self._judged: tuple[Binding | None, pa.Schema, bool] = (None, pa.schema([]), False)
@@ -86,12 +89,14 @@ class Waiting:
         if self.records or rows > SMALL or self._rows + rows > FULL or self.engine.watermark == INF:
             return False
         assert binding is not None
+        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again.
+        batch = pa.concat_batches([batch, batch.slice(0, 0)])
         times, valid, extent = binding.time.to_internal(batch.column(self.engine.spec.time), strict=False)
         low = INF if not rows else int(times.min()) if extent is None else extent[0]
         if valid is not None or low < self.engine.watermark:
             return False
-        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again.
-        self.batches.append(pa.concat_batches([batch, batch.slice(0, 0)]))
+        self.batches.append(batch)
+        self._times.append(times)
         self._rows += rows
         return True
 
@@ -143,10 +148,16 @@ class Waiting:
         return found
 
     def slice_batches(self) -> None:
-        """Take the batches in as one; they are gone when that is done."""
+        """Take the batches in as one; they go on waiting, in case that what follows fails."""
         if self.batches:
-            self.engine.process(pa.concat_batches(self.batches) if len(self.batches) > 1 else self.batches[0])
-            self.batches, self._rows = [], 0
+            several = len(self.batches) > 1
+            times = np.concatenate(self._times) if several else self._times[0]
+            data = pa.concat_batches(self.batches) if several else self.batches[0]
+            self.engine.process(data, times=times)
+
+    def forget_batches(self) -> None:
+        """They were taken in."""
+        self.batches, self._times, self._rows = [], [], 0
 
     @property
     def patient(self) -> bool:

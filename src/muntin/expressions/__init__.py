@@ -43,7 +43,10 @@ class Expr:
             object.__setattr__(self, "node", node)
             object.__setattr__(self, "text", render(node))
 
-    @property
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @cached_property
     def column(self) -> str | None:
         """The name, when the expression is nothing but a column."""
         return str(self.node.value) if self.node is not None and self.node.head == "col" else None
@@ -132,13 +135,11 @@ def parse(text: str) -> Expr:
 
 def evaluate(exprs: Sequence[Expr], batch: pa.RecordBatch | pa.Table) -> list[pa.Array]:
     """The value of every expression for every row; a plain column costs nothing."""
-    for expr in exprs:
-        _check_columns(expr, batch.schema)
-    result: list[pa.Array | None] = [
-        None if expr.column is None else _array(batch.column(expr.column)) for expr in exprs
-    ]
+    result = [None if expr.column is None else _column(expr, batch) for expr in exprs]
     computed = [i for i, array in enumerate(result) if array is None]
     if computed:
+        for i in computed:
+            _check_columns(exprs[i], batch.schema)
         for i, array in zip(computed, _project([exprs[i] for i in computed], batch), strict=True):
             result[i] = array
     return result
@@ -153,6 +154,14 @@ _OPERATORS = re.compile(r"[-+*/%<>=()]")
 _EXPRESSION = (
     ' If it is an expression: in Python write mt.col("price") * 2, in a query file expression = "price * 2"'
 )
+
+
+def _column(expr: Expr, batch: pa.RecordBatch | pa.Table) -> pa.Array:
+    try:
+        return _array(batch.column(expr.column))
+    except KeyError:
+        _check_columns(expr, batch.schema)
+        raise
 
 
 def _check_columns(expr: Expr, schema: pa.Schema) -> None:

@@ -13,7 +13,10 @@ import pyarrow as pa
 
 from muntin.aggregates.groups import in_turn
 from muntin.expressions import Expr
+from muntin.slicing.cutting_kernels import all_equal
+from muntin.slicing.sorting_kernels import merge_sorted, split_sorted, ties_in_turn
 from muntin.timeline import INF, TimeExtent
+from muntin.timeline.extent_kernels import extent
 
 Column = npt.NDArray[np.int64]
 
@@ -61,31 +64,27 @@ class Batch:
     @cached_property
     def keys(self) -> int:
         """Every id is smaller."""
-        from muntin.timeline.extent_kernels import extent
-
         if self.ids is None:
             return 1
         return extent(self.ids)[1] + 1 if self.among is None else self.among
 
-    @cached_property
+    @property
     def one_key(self) -> bool:
         """Whether all tuples have the same key; there is at least one."""
-        from muntin.slicing.cutting_kernels import all_equal
+        return self.ids is None or self.extent.one_key
 
-        return self.ids is None or all_equal(self.ids)
-
-    @cached_property
+    @property
     def times(self) -> TimeExtent:
         """Smallest and largest time of at least one tuple, and whether times never go back."""
-        from muntin.timeline.extent_kernels import extent
-
-        return extent(self.time) if self.known is None else self.known
+        if self.known is None:
+            self.known = extent(self.time)
+        return self.known
 
     @cached_property
     def extent(self) -> Extent:
         """What one look at a batch of at least one tuple tells."""
         low, high, ordered = self.times
-        return Extent(low, high, ordered and self._in_turn(), self.one_key)
+        return Extent(low, high, ordered and self._in_turn(), self.ids is None or all_equal(self.ids))
 
     def _in_turn(self) -> bool:
         """Whether tuples of one time, in order of time, are in order of arrival, too."""
@@ -133,8 +132,6 @@ class Batch:
 
         `in_turn`: those of one key and time are known to stand in order of arrival.
         """
-        from muntin.slicing.sorting_kernels import ties_in_turn
-
         order, time = self._by_time()
         counted = in_turn or isinstance(self.arrival, int)
         if not counted and not ties_in_turn(order, self.key, self.time, self.seq):
@@ -147,8 +144,6 @@ class Batch:
         Key, time and position are packed into one number, which is all that is sorted. Numbers that are
         in order already are not: out of order, most of a stream still is.
         """
-        from muntin.slicing.sorting_kernels import merge_sorted, split_sorted
-
         low, high, _ = self.times if len(self) else (0, 0, True)
         keys = 1 if not len(self) or self.one_key else self.keys
         span, bits = high - low + 1, len(self).bit_length()

@@ -88,6 +88,8 @@ class Binding:
 
     def evaluate(self, data: pa.RecordBatch) -> dict[Expr, pa.Array]:
         """The inputs of windows and aggregates."""
+        if not self.stand_ins:
+            return dict(zip(self.inputs, evaluate(self.inputs, data), strict=True))
         plain = [e for e in self.inputs if e not in self.stand_ins]
         values = dict(zip(plain, evaluate(plain, data), strict=True))
         for e, kinds in self.stand_ins.items():
@@ -129,7 +131,7 @@ class Binding:
 def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
     """A DataError, which names the nearest one, where a column is missing."""
     for column in columns:
-        if column not in schema.names:
+        if schema.get_field_index(column) < 0 and column not in schema.names:
             raise DataError(
                 f'there is no column "{column}" in the input ({", ".join(schema.names) or "no columns"});'
                 f"{nearest(column, schema.names) or ' name one of them, or add it'}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,29 +16,21 @@ if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
 
 
-@contextmanager
-def about_tuples(batch: Batch) -> Iterator[None]:
+def blame_tuple(error: UserCodeError, batch: Batch) -> None:
     """A failure on a tuple of this batch gets to know the tuple's key."""
-    try:
-        yield
-    except UserCodeError as error:
-        if error.seq is not None:
-            error.key = int(batch.key[np.flatnonzero(batch.seq == error.seq)[0]])
-        raise
+    if error.seq is not None:
+        error.key = int(batch.key[np.flatnonzero(batch.seq == error.seq)[0]])
 
 
-@contextmanager
-def about_rows(
-    key_of: Callable[[int], int], window_of: Callable[[int], tuple[int, int, int]] | None = None
-) -> Iterator[None]:
+def blame_row(
+    error: PlacedError,
+    key_of: Callable[[int], int],
+    window_of: Callable[[int], tuple[int, int, int]] | None = None,
+) -> None:
     """A failure in a row of partial aggregates gets to know the row's key, and its window if it is one."""
-    try:
-        yield
-    except PlacedError as error:
-        if error.row is not None and error.key is None:
-            error.key = int(key_of(error.row))
-            error.window = None if window_of is None else window_of(error.row)
-        raise
+    if error.row is not None and error.key is None:
+        error.key = int(key_of(error.row))
+        error.window = None if window_of is None else window_of(error.row)
 
 
 def name_place(error: PlacedError, operator: SlicingOperator) -> None:

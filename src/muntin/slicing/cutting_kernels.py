@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.compiled_kernels import compiled
-from muntin.slicing.sorting_kernels import gallop
+from muntin.slicing.sorting_kernels import FEW, gallop, sort_few
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -119,6 +119,21 @@ def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
 
 
 @compiled
+def rows_of_runs(ids: Ints | None, time: Ints, begins: Ints) -> Ints:
+    """Key, first and last time and number of tuples of the runs from one begin to the next, as slices.
+
+    They have no marks and no ranks.
+    """
+    rows = np.empty((6, begins.shape[0] - 1), np.int64)
+    for j in range(rows.shape[1]):
+        begin, end = begins[j], begins[j + 1]
+        rows[0, j] = 0 if ids is None else ids[begin]
+        rows[1, j], rows[2, j], rows[3, j] = time[begin], time[end - 1], end - begin
+        rows[4, j], rows[5, j] = 0, -1
+    return rows
+
+
+@compiled
 def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
     """Begins of slices of one key's tuples in order: only the next edge counts, as in [scotty Alg. 1]."""
     count = 0
@@ -165,10 +180,22 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begi
 
 
 @compiled
-def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int) -> Ints:
+def once_each(ordered: Ints) -> Ints:
+    """The distinct values of a sorted column, in its own memory."""
+    kept = min(1, ordered.shape[0])
+    for i in range(1, ordered.shape[0]):
+        if ordered[i] != ordered[kept - 1]:
+            ordered[kept] = ordered[i]
+            kept += 1
+    return ordered[:kept]
+
+
+@compiled
+def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int) -> tuple[Ints, bool]:
     """All members of the arithmetic progressions in [low, high] and one beyond on each side.
 
-    One progression after the other. [scotty Alg. 2] `most` bounds their number inside.
+    Few of them in order, each once; more of them one progression after the other. [scotty Alg. 2] `most`
+    bounds their number inside.
     """
     edges = np.empty(most + 2 * offset.shape[0], np.int64)
     count = 0
@@ -180,15 +207,16 @@ def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int
             at += period[p]
         edges[count] = at
         count += 1
-    return edges[:count]
+    if count > FEW:
+        return edges[:count], False
+    sort_few(edges[:count])
+    return once_each(edges[:count]), True
 
 
 @compiled
-def once_each(ordered: Ints) -> Ints:
-    """The distinct values of a sorted column, in its own memory."""
-    kept = min(1, ordered.shape[0])
-    for i in range(1, ordered.shape[0]):
-        if ordered[i] != ordered[kept - 1]:
-            ordered[kept] = ordered[i]
-            kept += 1
-    return ordered[:kept]
+def next_member(offset: Ints, period: Ints, after: int, upto: int) -> int:
+    """The first member of the arithmetic progressions after a time, or `upto` if that comes before."""
+    nearest = upto
+    for p in range(offset.shape[0]):
+        nearest = min(nearest, after - (after - offset[p]) % period[p] + period[p])
+    return nearest

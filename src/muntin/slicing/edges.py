@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.planning.progressions import fuse, progressions
+from muntin.slicing.cutting_kernels import next_member, once_each, progression_edges
 from muntin.windows.base import ContextFreeWindow
 
 Times = npt.NDArray[np.int64]
@@ -78,7 +79,7 @@ class EdgeSet:
         """The first edge after this time, or an earlier time where none lies within reach."""
         nearest = time + _REACH
         if len(self.periods):
-            nearest = min(nearest, int((time - (time - self.offsets) % self.periods + self.periods).min()))
+            nearest = next_member(self.offsets, self.periods, time, nearest)
         for window in self.others:
             ahead = _next_edge(window, time, nearest)
             nearest = int(ahead[0]) if len(ahead) else nearest
@@ -92,10 +93,8 @@ class EdgeSet:
             # A few tuples far apart: only the edges next to tuples can matter.
             below = times[:, None] - (times[:, None] - self.offsets) % self.periods
             return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
-        from muntin.slicing.cutting_kernels import once_each, progression_edges
-
-        edges = progression_edges(self.offsets, self.periods, low, high, ceil(expected))
-        if len(self.periods) == 1:
+        edges, in_order = progression_edges(self.offsets, self.periods, low, high, ceil(expected))
+        if in_order or len(self.periods) == 1:
             return edges
         edges.sort()  # NumPy's sort is several times faster than one that Numba compiles
         return once_each(edges)

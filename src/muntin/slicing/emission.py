@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import PlacedError
 from muntin.slicing.batch import Batch
-from muntin.slicing.blaming import about_rows
+from muntin.slicing.blaming import blame_row
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.combining.base import Combiner, View, combine
 from muntin.slicing.extents import Extent
@@ -21,6 +22,7 @@ from muntin.slicing.listing import (
     list_sessions,
     list_spanned,
 )
+from muntin.slicing.listing_kernels import sum_ranges
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.registry import (
@@ -31,6 +33,7 @@ from muntin.slicing.registry import (
     Candidates,
     Registry,
 )
+from muntin.slicing.sorting_kernels import sort_windows
 from muntin.timeline import INF, NEG_INF
 from muntin.windows import Landmark
 from muntin.windows.base import ContextFreeWindow
@@ -68,7 +71,8 @@ class WindowManager:
         self.store = store
         self.registries: dict[str, Registry] = {}
         self.extents: dict[str, Extent] = {}
-        self._plain: tuple[LiveSet | None, npt.NDArray[np.bool_]] = (None, np.zeros(0, dtype=np.bool_))
+        self._plain: tuple[LiveSet | None, npt.NDArray[np.bool_], bool]
+        self._plain = (None, np.zeros(0, dtype=np.bool_), True)
 
     @property
     def nbytes(self) -> int:
@@ -128,12 +132,12 @@ class WindowManager:
     def _emit_free(self, before: int) -> list[Emission]:
         slices = self.slices
         result: list[Emission] = []
-        plain = self._plain_queries()
+        plain, all_plain = self._plain_queries()
         for listing in self._free(before, slices.watermark):
-            is_plain = plain[listing.query]
-            if is_plain.all():
+            if all_plain:
                 result += _first_time(listing)
                 continue
+            is_plain = plain[listing.query]
             result += _first_time(listing.take(is_plain))
             for number, mine in listing.take(~is_plain).by_query():
                 query = slices.live.queries[number]
@@ -275,12 +279,13 @@ class WindowManager:
     def _is_plain(self, query: LiveQuery) -> bool:
         return not self._remembers(query) and not query.emits_empty
 
-    def _plain_queries(self) -> npt.NDArray[np.bool_]:
-        """Which queries, by number, are plain; looked up once for a set of queries."""
+    def _plain_queries(self) -> tuple[npt.NDArray[np.bool_], bool]:
+        """Which queries, by number, are plain, and whether all are; looked up once for a set of queries."""
         live = self.slices.live
         if self._plain[0] is not live:
-            self._plain = (live, np.array([self._is_plain(q) for q in live.queries], dtype=np.bool_))
-        return self._plain[1]
+            plain = np.array([self._is_plain(q) for q in live.queries], dtype=np.bool_)
+            self._plain = (live, plain, bool(plain.all()))
+        return self._plain[1:]
 
     def _sessions(self, query: LiveQuery) -> Listing:
         live = self.slices.live
@@ -302,8 +307,6 @@ class WindowManager:
 
     def _contents(self, listing: Listing) -> tuple[Candidates, Column]:
         """Identity and content of each window, and how many of its tuples are fresh."""
-        from muntin.slicing.listing_kernels import sum_ranges
-
         table = self.slices.table
         n, fresh, mark = (np.empty(len(listing), dtype=np.int64) for _ in range(3))
         sum_ranges(listing.rows, listing.lo, listing.hi, table.n, table.fresh, table.mark, n, fresh, mark)
@@ -335,13 +338,16 @@ class WindowManager:
     def _fill_view(self, view: list[Emission]) -> None:
         slices = self.slices
         windows = _over_slices(view, slices)
-        with about_rows(lambda j: windows.key[j], lambda j: _window_at(view, j)):
+        try:
             states, combines = combine(self.store, slices.partials, windows)
             values = slices.partials.lower(states)
+        except PlacedError as error:
+            blame_row(error, lambda j: windows.key[j], lambda j: _window_at(view, j))
+            raise
         slices.metrics.combined(combines)
         at = 0
         for e in view:
-            e.values = [v.slice(at, len(e.windows)) for v in values]
+            e.values = values if len(view) == 1 else [v.slice(at, len(e.windows)) for v in values]
             at += len(e.windows)
             if e.ordered:  # for the first time, all of them
                 slices.metrics.emitted(len(e.windows), 0)
@@ -352,10 +358,8 @@ class WindowManager:
 def _first_time(listing: Listing) -> list[Emission]:
     if not len(listing):
         return []
-    from muntin.slicing.sorting_kernels import sort_windows
-
-    # In the order of results, so that no column has to be sorted again.
-    listing = listing.take(sort_windows(listing.end, listing.start, listing.query, listing.key))
+    if not listing.ordered:  # so that no column has to be sorted again
+        listing = listing.take(sort_windows(listing.end, listing.start, listing.query, listing.key))
     none = np.zeros(len(listing), dtype=np.int64)
     return [Emission(listing, none, none, ordered=True)]
 

@@ -12,9 +12,11 @@ import pyarrow as pa
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch, numbers, ranges
 from muntin.slicing.closed import Closed, Past
+from muntin.slicing.listing_kernels import mark_pairs, rows_holding
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.slicer import slice_sorted
 from muntin.slicing.table import SliceTable
+from muntin.slicing.table_kernels import align_ranks
 from muntin.slicing.tuples import KeptTuples, Look, Progress
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, TupleDriven
@@ -242,8 +244,6 @@ class KeptSlicer:
         Nothing, where windows were closed for another reason than to come out: a new query looks at
         the slices, too.
         """
-        from muntin.slicing.table_kernels import align_ranks
-
         kept, manager = self.tuples, self.manager
         kept.grow(manager.keys, manager.live)  # keys and queries may be newer than the last slicing
         if kept.batch is None or self._unseen:
@@ -305,8 +305,6 @@ class KeptSlicer:
                 needed = np.minimum(needed, self.needed_from(query))
         if not manager.live.aware:
             return needed
-        from muntin.slicing.table_kernels import align_ranks
-
         ranked = np.flatnonzero(manager.table.rank >= 0)
         rank = manager.table.rank[ranked]
         aligned = align_ranks(manager.table.key[ranked], rank, needed, kept.sliced.rank, manager.keys)
@@ -344,8 +342,6 @@ class KeptSlicer:
 
     def needed_cuts(self, table: SliceTable) -> Mask:
         """Rows that must not be joined to the row before: a window begins or ends there."""
-        from muntin.slicing.listing_kernels import mark_pairs
-
         kept = self.tuples
         hard = (table.rank >= 0) & (table.rank >= np.minimum(kept.committed.rank, kept.base)[table.key])
         pairs = [(c.key, c.begin) for c in self.closed.values()] + [
@@ -366,8 +362,6 @@ def _carry_levels(rows: SliceTable, old: SliceTable, sliced: Column, classes: in
 
     Of tuples that were `sliced` and are in no slice, that one was dropped: no session has them any more.
     """
-    from muntin.slicing.listing_kernels import rows_holding
-
     dropped = np.where(rows.rank < sliced[rows.key], classes, 0)
     if not len(old):
         return dropped

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.closed import Closed, Past
+from muntin.slicing.listing_kernels import explicit_windows, list_periodic, rank_ranges, sessions
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
+from muntin.slicing.table_kernels import key_offsets
 from muntin.timeline import INF, LIMIT
 from muntin.windows import Landmark
 from muntin.windows.base import EARLIER, ContextFreeWindow
@@ -18,6 +20,7 @@ from muntin.windows.base import EARLIER, ContextFreeWindow
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 ALL_ROWS: Column = np.zeros(0, dtype=np.int64)
+ALL_DRIVE: Mask = np.zeros(1, dtype=np.bool_)
 FAR = LIMIT + LIMIT // 2
 """Beyond every edge that a window over a tuple can have, with room to add lengths."""
 
@@ -27,7 +30,7 @@ class Listing:
     """Windows: query (by number), key, edges, when due, and the rows `rows[lo:hi]` they combine.
 
     `rows` empty stands for the table's own order. low, high: edges as ranks or on another measure.
-    ordinal: tells windows with the same edges apart; None where there are none.
+    ordinal: tells windows with the same edges apart; None where there are none. ordered: as results are.
     """
 
     query: Column
@@ -41,6 +44,7 @@ class Listing:
     low: Any = None
     high: Any = None
     ordinal: Column | None = None
+    ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.key)
@@ -92,28 +96,14 @@ def list_free(
 def _periodic(
     live: LiveSet, table: SliceTable, offsets: Column, after: int, upto: int, driver: Mask | None
 ) -> Listing:
-    from muntin.slicing.listing_kernels import periodic_windows
-
     grid = live.grid
-    mask = np.zeros(1, dtype=np.bool_) if driver is None else driver
-    arguments = (
-        offsets,
-        table.first,
-        mask,
-        driver is not None,
-        *(grid.length, grid.slide, grid.offset),
-        np.maximum(grid.after, max(after, -LIMIT)),
-        min(upto, FAR),
-        grid.since,
-    )
-    out = np.empty((6, grid.room[0]), dtype=np.int64)
-    count = periodic_windows(*arguments, out)
-    if count > out.shape[1]:
-        out = np.empty((6, count), dtype=np.int64)
-        periodic_windows(*arguments, out)
-    grid.room[0] = max(1024, count + count // 4)
-    which, key, start, end, lo, hi = out[:, :count]
-    return Listing(grid.number[which], key, start, end, end, lo, hi, ALL_ROWS)
+    found = list_periodic(
+        offsets, table.first, ALL_DRIVE if driver is None else driver, driver is not None,
+        grid.columns, max(after, -LIMIT), min(upto, FAR), grid.room[0],
+    )  # fmt: skip
+    grid.room[0] = max(1024, found.shape[1] + found.shape[1] // 4)
+    number, key, start, end, lo, hi = found
+    return Listing(number, key, start, end, end, lo, hi, ALL_ROWS, ordered=True)
 
 
 def _explicit(
@@ -127,8 +117,6 @@ def _explicit(
     upto: int,
     driver: Mask | None,
 ) -> Listing:
-    from muntin.slicing.listing_kernels import explicit_windows
-
     if driver is None:
         # The newest tuple may stand at the end of a folded slice, or belong to no key of this operator.
         times = np.unique(np.append(table.first, newest))
@@ -150,8 +138,6 @@ def _explicit(
 
 def list_sessions(number: int, since: int, gap: int, level: int, table: SliceTable) -> Listing:
     """All sessions of a class over the rows that take part in it."""
-    from muntin.slicing.listing_kernels import sessions
-
     rows = np.flatnonzero(table.level <= level)
     out = np.empty((5, len(rows)), dtype=np.int64)
     count = sessions(rows, table.key, table.first, table.last, gap, since, out)
@@ -162,9 +148,6 @@ def list_sessions(number: int, since: int, gap: int, level: int, table: SliceTab
 
 def list_driven(number: int, closed: Closed, past: Past, table: SliceTable, keys: int) -> Listing:
     """The slices of windows that are known by ranks; `past` ones count among those with the same edges."""
-    from muntin.slicing.listing_kernels import rank_ranges
-    from muntin.slicing.table_kernels import key_offsets
-
     rows = np.flatnonzero(table.rank >= 0)
     lo = np.empty(len(closed), dtype=np.int64)
     hi = np.empty(len(closed), dtype=np.int64)
@@ -204,8 +187,6 @@ def list_spanned(
     number: int, key: Column, start: Column, end: Column, table: SliceTable, keys: int
 ) -> Listing:
     """These windows of these keys with their rows, if there are any."""
-    from muntin.slicing.listing_kernels import rank_ranges
-
     lo = np.empty(len(key), dtype=np.int64)
     hi = np.empty(len(key), dtype=np.int64)
     rank_ranges(table.offsets(keys), table.first, key, start, end, lo, hi)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.compiled_kernels import compiled
-from muntin.slicing.sorting_kernels import gallop, seek
+from muntin.slicing.sorting_kernels import gallop, seek, sorted_windows
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -29,26 +29,24 @@ def periodic_windows(
     first: Ints,
     driver: Flags,
     drivers: bool,
-    length: Ints,
-    slide: Ints,
-    offset: Ints,
-    after: Ints,
+    grid: Ints,
+    after: int,
     upto: int,
-    since: Ints,
     out: Ints,
 ) -> int:
     """List the windows of periodic queries that hold a driving row and end in (after, upto].
 
-    Fills (query, key, start, end, lo, hi) rows of `out` as far as they fit and returns how many
-    there are. Windows are found by walking the rows of each key once per query; rows in between
-    are skipped by galloping. `drivers` false means that every row drives.
+    `grid` has for each query its number, length, slide and offset, since when its windows begin, and
+    after which end they come out. Fills (place in the grid, key, start, end, lo, hi) rows of `out` as far
+    as they fit and returns how many there are. Windows are found by walking the rows of each key once
+    per query; rows in between are skipped by galloping. `drivers` false means that every row drives.
     """
     count = 0
-    for q in range(length.shape[0]):
-        span, step, base = length[q], slide[q], offset[q]
-        k_after = (after[q] - span - base) // step + 1
+    for q in range(grid.shape[1]):
+        span, step, base, since = grid[1, q], grid[2, q], grid[3, q], grid[4, q]
+        k_after = (max(after, grid[5, q]) - span - base) // step + 1
         k_upto = (upto - span - base) // step
-        k_since = -((base - since[q]) // step) if since[q] > -(1 << 62) else -(1 << 62)
+        k_since = -((base - since) // step) if since > -(1 << 62) else -(1 << 62)
         k_low = max(k_after, k_since)
         if k_upto < k_low:
             continue
@@ -85,6 +83,19 @@ def periodic_windows(
                     # Windows that do not overlap are left behind as a whole.
                     i = gallop(first, max(i, hi if span <= step else lo), end, (done + 1) * step + base)
     return count
+
+
+@compiled
+def list_periodic(
+    offsets: Ints, first: Ints, driver: Flags, drivers: bool, grid: Ints, after: int, upto: int, room: int
+) -> Ints:
+    """As `periodic_windows`, in the order of results and with the numbers of queries; `room` is a guess."""
+    out = np.empty((6, room), np.int64)
+    count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, out)
+    if count > room:
+        out = np.empty((6, count), np.int64)
+        periodic_windows(offsets, first, driver, drivers, grid, after, upto, out)
+    return sorted_windows(out, count, grid[0])
 
 
 @compiled

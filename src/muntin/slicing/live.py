@@ -38,19 +38,33 @@ class LiveQuery:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The periodic queries as columns, for compiled code; `number` is a query's place among all.
+    """The periodic queries as columns, for compiled code: number, length, slide, offset, since, after.
 
-    Longer windows come first: then those that end together are listed in the order of results, by
-    start and then by number. `room` is for how many windows there was room the last time.
+    The number is a query's place among all. Longer windows come first: then those that end together
+    are listed in the order of results, by start and then by number. `room` is for how many windows
+    there was room the last time.
     """
 
-    number: npt.NDArray[np.int64]
-    length: npt.NDArray[np.int64]
-    slide: npt.NDArray[np.int64]
-    offset: npt.NDArray[np.int64]
-    since: npt.NDArray[np.int64]
-    after: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
     room: list[int] = field(default_factory=lambda: [1 << 17])
+
+    @property
+    def length(self) -> npt.NDArray[np.int64]:
+        """How long the windows of each query are."""
+        lengths: npt.NDArray[np.int64] = self.columns[1]
+        return lengths
+
+    @property
+    def slide(self) -> npt.NDArray[np.int64]:
+        """How far they are apart."""
+        slides: npt.NDArray[np.int64] = self.columns[2]
+        return slides
+
+    @property
+    def offset(self) -> npt.NDArray[np.int64]:
+        """Where one of them begins."""
+        offsets: npt.NDArray[np.int64] = self.columns[3]
+        return offsets
 
 
 @dataclass(frozen=True)
@@ -84,7 +98,7 @@ class LiveSet:
             if isinstance(q.window, Periodic)
         ]
         rows.sort(key=lambda row: -row[1])
-        return Grid(*np.ascontiguousarray(np.array(rows, dtype=np.int64).T))
+        return Grid(np.ascontiguousarray(np.array(rows, dtype=np.int64).T))
 
     @cached_property
     def spanned(self) -> tuple[LiveQuery, ...]:

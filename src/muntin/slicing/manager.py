@@ -14,10 +14,12 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.edges import NO_TIMES, crossed
 from muntin.slicing.judging import Late, Raw, Waiting, late_output, levels, verdicts
 from muntin.slicing.kept import KeptSlicer
+from muntin.slicing.listing_kernels import starts_before
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.slicer import slice_batch
 from muntin.slicing.table import SliceTable, combine_runs, merge
+from muntin.slicing.table_kernels import needed_runs
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import ContextFreeWindow, Window
 
@@ -250,8 +252,6 @@ class SliceManager:
 
     def _fold(self) -> None:
         """Join neighbouring slices where no window that is still alive begins or ends between them."""
-        from muntin.slicing.table_kernels import needed_runs
-
         table = self.table
         final = self.final
         hard = np.zeros(len(table), dtype=np.bool_)
@@ -276,8 +276,6 @@ class SliceManager:
         parts = [self.live.edges.points]
         oldest = int(self.table.first.min())
         if self.live.periodic and oldest <= final < INF:
-            from muntin.slicing.listing_kernels import starts_before
-
             grid = self.live.grid
             parts.append(starts_before(grid.length, grid.slide, grid.offset, oldest, final))
         for _, window in self.live.uneven:

@@ -100,16 +100,23 @@ class SlicingOperator:
         for query in live.queries:
             query.inputs = window_inputs(query.window, binding.records)
 
-    def process(self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
+    def process(
+        self,
+        data: pa.RecordBatch,
+        misfits: Sequence[Misfit] = (),
+        times: npt.NDArray[np.int64] | None = None,
+    ) -> pa.Table:
         """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for.
 
-        `misfits` are values that the batch could not hold.
+        `misfits` are values that the batch could not hold. `times`: where all tuples are known to be good.
         """
         with whole_or_nothing(self, sliced=self.in_order or isinstance(self.spec.early, EachBatch)):
-            return self._process(data, misfits)
+            return self._process(data, misfits, times)
 
-    def _process(self, data: pa.RecordBatch, misfits: Sequence[Misfit]) -> pa.Table:
-        batch, _ = self.take_in(data, misfits)
+    def _process(
+        self, data: pa.RecordBatch, misfits: Sequence[Misfit], times: npt.NDArray[np.int64] | None
+    ) -> pa.Table:
+        batch, _ = self.take_in(data, misfits, times)
         results = self.look()
         if batch is not None and self.in_order:
             complete = self._advance(max(int(batch.time[-1]), self._watermark), closing=False)
@@ -123,7 +130,10 @@ class SlicingOperator:
         return self.table(self.look_early())
 
     def take_in(
-        self, data: pa.RecordBatch, misfits: Sequence[Misfit] = ()
+        self,
+        data: pa.RecordBatch,
+        misfits: Sequence[Misfit] = (),
+        times: npt.NDArray[np.int64] | None = None,
     ) -> tuple[Batch | None, pa.RecordBatch]:
         """Slice or keep the usable tuples of a batch; returns them as they are inside and as they came.
 
@@ -136,15 +146,17 @@ class SlicingOperator:
         self.bind(data.schema)
         binding = learn(self, data.schema)
         require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
-        data, time, extent = self.arrivals.good(data, binding, misfits)
+        data, times, extent = (
+            self.arrivals.good(data, binding, misfits) if times is None else (data, times, None)
+        )
         self.metrics.bad = self.arrivals.bad
         if not len(data):
             return None, data
         values = binding.evaluate(data)
         ids = self._encode(data)
-        batch = Batch(ids, time, self._arrival(data), values, known=extent, among=len(self.keys))
+        batch = Batch(ids, times, self._arrival(data), values, known=extent, among=len(self.keys))
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
-            raise self._out_of_order(time)
+            raise self._out_of_order(times)
         self.slices.keys = len(self.keys)
         self.add(batch, data if self.spec.late == "route" else None)
         self._seq += len(data)
@@ -177,7 +189,7 @@ class SlicingOperator:
         self.metrics.tuples += int(rows.n.sum())
 
     def _arrival(self, data: pa.RecordBatch) -> npt.NDArray[np.int64] | int:
-        if ARRIVAL in data.schema.names:
+        if data.schema.get_field_index(ARRIVAL) >= 0:
             given: npt.NDArray[np.int64] = data.column(ARRIVAL).to_numpy()
             return given
         return self._seq

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from muntin.expressions import Expr
 
 Index = npt.NDArray[np.int64]
 States = tuple[Any, ...]
+
+
+_REDUCE, _WINDOW = attrgetter("reduce"), attrgetter("window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,12 @@ class PartialSet:
     bound: tuple[Bound, ...]
     reads: tuple[tuple[int, ...], ...]
     inputs: tuple[tuple[Expr, pa.DataType], ...]
+    numeric: bool = field(init=False)
+    """Whether all states are arrays of numbers, a row of which never grows."""
+
+    def __post_init__(self) -> None:
+        numeric = all(isinstance(partial, NumericPartial) for partial in self.partials)
+        object.__setattr__(self, "numeric", numeric)
 
     @classmethod
     def of(cls, bound: tuple[Bound, ...], inputs: tuple[tuple[Expr, pa.DataType], ...]) -> PartialSet:
@@ -51,16 +61,16 @@ class PartialSet:
         """One row of partials per group of tuples."""
         states: list[Any] = []
         for partial, needs in zip(self.partials, self.needs, strict=True):
-            states.append(partial.lift(groups, tuple(states[i] for i in needs)))
+            states.append(partial.lift(groups, _at(states, needs)))
         return tuple(states)
 
     def reduce(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
         """Row j of the result combines the rows `rows[lo[j]:hi[j]]`, in that order."""
-        return self._combined(lambda partial: partial.reduce, states, rows, lo, hi)
+        return self._combined(_REDUCE, states, rows, lo, hi)
 
     def window(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
         """As `reduce`, for windows that are lowered next."""
-        return self._combined(lambda partial: partial.window, states, rows, lo, hi)
+        return self._combined(_WINDOW, states, rows, lo, hi)
 
     def _combined(
         self,
@@ -72,18 +82,14 @@ class PartialSet:
     ) -> States:
         after: list[Any] = []
         for position, (partial, needs) in enumerate(zip(self.partials, self.needs, strict=True)):
-            before = tuple(states[i] for i in needs)
-            reduced = tuple(after[i] for i in needs)
+            before, reduced = _at(states, needs), _at(after, needs)
             after.append(step(partial)(states[position], rows, lo, hi, before, reduced))
         return tuple(after)
 
-    @property
-    def numeric(self) -> bool:
-        """Whether all states are arrays of numbers, a row of which never grows."""
-        return all(isinstance(partial, NumericPartial) for partial in self.partials)
-
     def growing(self, states: States) -> list[bool]:
         """Which partials grow with their tuples (collect, quantiles), or need one that does."""
+        if self.numeric:
+            return [False] * len(self.partials)
         found: list[bool] = []
         for partial, state, needs in zip(self.partials, states, self.needs, strict=True):
             found.append(partial.weights(state) is not None or any(found[n] for n in needs))
@@ -121,10 +127,12 @@ class PartialSet:
 
     def lower(self, states: States) -> list[pa.Array]:
         """The value of each aggregate, row by row."""
-        return [
-            b.lower(tuple(states[i] for i in reads)) for b, reads in zip(self.bound, self.reads, strict=True)
-        ]
+        return [b.lower(_at(states, reads)) for b, reads in zip(self.bound, self.reads, strict=True)]
 
     def nbytes(self, states: States) -> int:
         """Bytes that these rows hold."""
         return sum(p.nbytes(s) for p, s in zip(self.partials, states, strict=True))
+
+
+def _at(states: Sequence[Any], places: tuple[int, ...]) -> tuple[Any, ...]:
+    return tuple([states[i] for i in places]) if places else ()

@@ -15,6 +15,7 @@ from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.registry import FINAL_ROW, KINDS, RETRACT_ROW
+from muntin.slicing.sorting_kernels import merge_windows, sort_windows
 from muntin.windows.base import Window
 
 Column = npt.NDArray[np.int64]
@@ -39,6 +40,7 @@ class Results:
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
         self._final = pa.array([], pa.string())
+        self._first = pa.array([], pa.int64())
         self._made: dict[bytes, pa.Array] = {}
 
     def table(self, emissions: list[Emission], keys: KeyTable, each: Each = map) -> pa.Table:
@@ -67,14 +69,22 @@ class Results:
             self._final = pa.repeat(KINDS[FINAL_ROW], 2 * n)
         return self._final.slice(0, n)
 
+    def revisions(self, revision: Column | None, n: int) -> pa.Array:
+        """How often each of n rows was revised; most often none was."""
+        if revision is not None:
+            return pa.array(revision)
+        if len(self._first) < n:
+            self._first = pa.array(np.zeros(2 * n, dtype=np.int64))
+        return self._first.slice(0, n)
+
 
 def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:
     windows = [e.windows for e in emissions]
     number, key, start, end = _joined([(w.query, w.key, w.start, w.end) for w in windows])
     kind, revision, order = None, None, None
-    if not all(e.ordered for e in emissions):  # else all of them are final, for the first time
-        kind, revision = _joined([(e.kind, e.revision) for e in emissions])
     if len(emissions) > 1 or not emissions[0].ordered:
+        if not all(e.ordered for e in emissions):  # else all of them are final, for the first time
+            kind, revision = _joined([(e.kind, e.revision) for e in emissions])
         order = _order(emissions, end, start, number, key)
         if kind is not None:
             retracted = kind[order] == RETRACT_ROW
@@ -90,7 +100,7 @@ def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each
             lambda: [_edges(shape, emissions, start, end, order)],
             *(partial(_value_column, shape, i, parts, order) for i, parts in enumerate(values)),
             lambda: [shape.kinds(None if kind is None else _at(kind, order), n)],
-            lambda: [pa.array(np.zeros(n, dtype=np.int64) if revision is None else _at(revision, order))],
+            lambda: [shape.revisions(None if revision is None else _at(revision, order), n)],
         ],
     )
     return pa.Table.from_arrays([c for made in columns for c in made], schema=shape.schema)
@@ -106,8 +116,6 @@ def _at(column: Column, order: Column | None) -> Column:
 
 def _order(emissions: list[Emission], *columns: Column) -> Column:
     """The order of the windows by end, start, query and key."""
-    from muntin.slicing.sorting_kernels import merge_windows, sort_windows
-
     if len(emissions) <= FEW and all(e.ordered for e in emissions):
         return merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), *columns)
     return sort_windows(*columns)

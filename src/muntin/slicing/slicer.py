@@ -8,8 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.base import Groups
+from muntin.errors import UserCodeError
 from muntin.slicing.batch import Batch
-from muntin.slicing.blaming import about_tuples
+from muntin.slicing.blaming import blame_tuple
+from muntin.slicing.cutting_kernels import (
+    assign,
+    content_marks,
+    cut_sorted,
+    cut_sorted_time,
+    lookup_table,
+    rows_of_runs,
+)
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import FIXED, SliceTable
 from muntin.timeline import LIMIT
@@ -51,24 +60,19 @@ def slice_sorted(
     `forced` marks tuples that begin a slice whatever the edges are; with `rank`, the rows know the
     rank of their first tuple and what they hold.
     """
-    from muntin.slicing.cutting_kernels import content_marks, cut_sorted, cut_sorted_time
-
     begins = np.empty(len(batch) + 1, dtype=np.int64)
     if forced is None and gap < 0 and batch.one_key:
         count = cut_sorted_time(batch.time, edges, begins)
     else:
         cuts = np.zeros(len(batch), dtype=np.bool_) if forced is None else forced
         count = cut_sorted(batch.key, batch.time, edges, gap, cuts, begins)
-    begins = begins[: count + 1].copy()
+    begins = begins[: count + 1]
     begins[count] = len(batch)
-    first, end = begins[:-1], begins[1:]
     groups = Groups(count, None, True, batch.time, batch.arrival, batch.values, begins)
-    with about_tuples(batch):
-        states = partials.lift(groups)
-    key = np.zeros(count, dtype=np.int64) if batch.ids is None else batch.ids[first]
-    table = _rows(key, batch.time[first], batch.time[end - 1], end - first, states)
+    states = _lifted(groups, batch, partials)
+    table = _as_slices(rows_of_runs(batch.ids, batch.time, begins), states)
     if rank is not None:
-        table.rank[:] = rank[first]
+        table.rank[:] = rank[begins[:-1]]
         content_marks(batch.seq, begins, table.mark)
     return table
 
@@ -118,8 +122,6 @@ def lift_cells(
     batch: Batch, cells: Column, low: int, high: int, keys: int, partials: PartialSet, others: bool = False
 ) -> Lifted:
     """Aggregate the tuples of each (key, cell) from `low` to `high`; with `others` among them, left out."""
-    from muntin.slicing.cutting_kernels import assign, lookup_table
-
     size = keys * (len(cells) + 1)
     shift = max(0, (high - low).bit_length() - (4 * len(cells) + 4).bit_length())
     table = lookup_table(cells, low, shift, ((high - low) >> shift) + 1)
@@ -128,8 +130,7 @@ def lift_cells(
     ids = None if keys == 1 else batch.ids
     assign(batch.time, ids, cells, table, low, high if others else None, shift, group, first, last, n)
     groups = Groups(size, group, False, batch.time, batch.arrival, batch.values, counts=n)
-    with about_tuples(batch):
-        states = partials.lift(groups)
+    states = _lifted(groups, batch, partials)
     return Lifted(first, last, n, states)
 
 
@@ -137,11 +138,20 @@ def rows_of_cells(batch: Batch, lifted: Lifted, full: Column, keys: int, width: 
     """The cells that have tuples as rows; `full` are their numbers, with `width` cells for each key."""
     only = 0 if batch.ids is None else batch.ids[0]
     key = np.full(len(full), only, dtype=np.int64) if keys == 1 else full // width
-    return _rows(key, lifted.first, lifted.last, lifted.n, lifted.states)
-
-
-def _rows(key: Column, first: Column, last: Column, n: Column, states: States) -> SliceTable:
-    fixed = np.empty((len(FIXED), len(n)), dtype=np.int64)
+    rows = np.empty((len(FIXED), len(full)), dtype=np.int64)
     # No marks and no ranks. Row by row: np.stack takes longer where there are few slices.
-    fixed[0], fixed[1], fixed[2], fixed[3], fixed[4], fixed[5] = key, first, last, n, 0, -1
-    return SliceTable(fixed, n, np.zeros(len(n), dtype=np.int64), states)
+    rows[0], rows[1], rows[2], rows[3], rows[4], rows[5] = key, lifted.first, lifted.last, lifted.n, 0, -1
+    return _as_slices(rows, lifted.states)
+
+
+def _lifted(groups: Groups, batch: Batch, partials: PartialSet) -> States:
+    try:
+        return partials.lift(groups)
+    except UserCodeError as error:
+        blame_tuple(error, batch)
+        raise
+
+
+def _as_slices(rows: Column, states: States) -> SliceTable:
+    """Slices all of whose tuples are new, and that take part in all session classes."""
+    return SliceTable(rows, rows[3], np.zeros(rows.shape[1], dtype=np.int64), states)

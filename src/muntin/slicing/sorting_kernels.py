@@ -11,6 +11,8 @@ Ints = npt.NDArray[np.int64]
 
 BITS = 11
 """Bits sorted by in one pass: as many counters as a first-level cache holds."""
+FEW = 32
+"""So many numbers are sorted by inserting one after the other."""
 
 
 @compiled
@@ -56,6 +58,18 @@ def seek(values: Ints, at: int, guess: int, end: int, bound: int) -> int:
 
 
 @compiled
+def sort_few(values: Ints) -> None:
+    """Sort a few numbers where they are."""
+    for i in range(1, values.shape[0]):
+        value = values[i]
+        j = i - 1
+        while j >= 0 and values[j] > value:
+            values[j + 1] = values[j]
+            j -= 1
+        values[j + 1] = value
+
+
+@compiled
 def sort_by(column: Ints, order: Ints) -> Ints:
     """`order` sorted by the column, ties left as they are: a radix sort, smallest digits first.
 
@@ -73,7 +87,17 @@ def sort_by(column: Ints, order: Ints) -> Ints:
         previous = value
     if ordered:
         return order
-    order, other = order.copy(), np.empty_like(order)
+    order = order.copy()
+    if n <= FEW:
+        for i in range(1, n):
+            row = order[i]
+            j = i - 1
+            while j >= 0 and column[order[j]] > column[row]:
+                order[j + 1] = order[j]
+                j -= 1
+            order[j + 1] = row
+        return order
+    other = np.empty_like(order)
     counts = np.empty((1 << BITS) + 1, np.int64)
     mask = (1 << BITS) - 1
     span = np.uint64(high) - np.uint64(low)
@@ -110,6 +134,21 @@ def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
     if _in_order(by_end, end, start, query, key):
         return by_end
     return sort_by(end, sort_by(start, sort_by(query, sort_by(key, order))))
+
+
+@compiled
+def sorted_windows(listed: Ints, count: int, number: Ints) -> Ints:
+    """The first columns of (which, key, start, end, lo, hi) in the order of results, with query numbers."""
+    out = np.empty((6, count), np.int64)
+    for m in range(count):
+        out[0, m] = number[listed[0, m]]
+    order = sort_windows(listed[3, :count], listed[2, :count], out[0].copy(), listed[1, :count])
+    for m in range(count):
+        row = order[m]
+        out[0, m] = number[listed[0, row]]
+        for c in range(1, 6):
+            out[c, m] = listed[c, row]
+    return out
 
 
 @compiled

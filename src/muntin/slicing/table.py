@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.blaming import about_rows
+from muntin.errors import PlacedError
+from muntin.slicing.blaming import blame_row
 from muntin.slicing.partials import PartialSet, States
+from muntin.slicing.table_kernels import (
+    key_offsets,
+    merge_order,
+    merge_rows,
+    reduce_rows,
+    undisturbed,
+    untouched,
+)
 
 Column = npt.NDArray[np.int64]
 FIXED = ("key", "first", "last", "n", "mark", "rank")
@@ -78,8 +87,6 @@ class SliceTable:
     def offsets(self, keys: int) -> Column:
         """Rows of key k are offsets[k]:offsets[k+1]."""
         if self._offsets is None or len(self._offsets) != keys + 1:
-            from muntin.slicing.table_kernels import key_offsets
-
             self._offsets = key_offsets(self.key, keys)
         return self._offsets
 
@@ -98,8 +105,6 @@ class SliceTable:
 
     def holding(self, key: Column, time: Column) -> Column:
         """For each tuple the row that holds it; each lies in one."""
-        from muntin.slicing.table_kernels import merge_order
-
         order = np.lexsort((time, key))
         both = merge_order(self.key, self.first, key[order], time[order])
         is_row = both < len(self)
@@ -118,14 +123,12 @@ class SliceTable:
 
 def combine_runs(table: SliceTable, rows: Column, lo: Column, hi: Column, partials: PartialSet) -> SliceTable:
     """One row for each run `rows[lo:hi]`, none of them empty."""
-    from muntin.slicing.table_kernels import reduce_rows
-
-    with about_rows(lambda j: table.key[rows[lo[j]]]):
-        states = partials.reduce(table.states, rows, lo, hi)
-    fixed = np.empty((len(FIXED), len(lo)), dtype=np.int64)
-    fresh, level = np.empty((2, len(lo)), dtype=np.int64)
-    reduce_rows(rows, lo, hi, table.fixed, table.fresh, table.level, fixed, fresh, level)
-    return SliceTable(fixed, fresh, level, states)
+    fixed, fresh, level = reduce_rows(rows, lo, hi, table.fixed, table.fresh, table.level)
+    try:
+        return SliceTable(fixed, fresh, level, partials.reduce(table.states, rows, lo, hi))
+    except PlacedError as error:
+        blame_row(error, lambda j: fixed[0, j])
+        raise
 
 
 def merge(
@@ -136,27 +139,30 @@ def merge(
     Rows of one slice combine (update), rows whose session gap closed fuse (merge), and a row in a
     gap stays a row of its own: the paper's split, without recomputing anything. [scotty §6.2]
     """
-    from muntin.slicing.table_kernels import fuse_runs, merge_order, undisturbed, untouched
-
+    rows = len(new) + len(table)
     if not len(new):
         return table, 0
-    # Rows at the front that lie before all new ones stay as they are, and so do new ones behind all others.
-    upto = undisturbed(table.fixed, new.fixed, new.level, edges)
-    if upto == 0:
-        return new, 0
-    keep = untouched(table.fixed, new.fixed)
-    rows = len(new) + len(table)
-    quick = rows <= _FEW and partials.numeric
-    if quick or (len(new) - upto + keep) * _SHARE < rows:  # not worth a copy of all the others
-        keep, upto = 0, len(new)
-    both = joined([(table, keep, len(table)), (new, 0, upto)], partials)
-    old = len(table) - keep
-    order = merge_order(both.key[:old], both.first[:old], new.key[:upto], new.first[:upto])
-    lo, hi = np.empty((2, len(order)), dtype=np.int64)
-    count = fuse_runs(order, old, both.fixed, both.level, edges, gap, lo, hi)
-    merged = combine_runs(both, order, lo[:count], hi[:count], partials)
+    keep, upto = 0, len(new)
+    if rows > _FEW or not partials.numeric:
+        # Rows at the front that lie before all new ones stay as they are, and so do new ones behind all
+        # others.
+        upto = undisturbed(table.fixed, new.fixed, new.level, edges)
+        if upto == 0:
+            return new, 0
+        keep = untouched(table.fixed, new.fixed)
+        if (len(new) - upto + keep) * _SHARE < rows:  # not worth a copy of all the others
+            keep, upto = 0, len(new)
+    order, lo, hi, fixed, fresh, level = merge_rows(
+        table.fixed, table.fresh, table.level, keep, new.fixed, new.fresh, new.level, upto, edges, gap
+    )
+    states = partials.concat(_cut([(table, keep, len(table)), (new, 0, upto)], partials))
+    try:
+        merged = SliceTable(fixed, fresh, level, partials.reduce(states, order, lo, hi))
+    except PlacedError as error:
+        blame_row(error, lambda j: fixed[0, j])
+        raise
     parts = [(table, 0, keep), (merged, 0, len(merged)), (new, upto, len(new))]
-    return joined(parts, partials), len(order) - count
+    return joined(parts, partials), len(order) - len(merged)
 
 
 def joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:
@@ -164,13 +170,16 @@ def joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> Sl
     parts = [part for part in parts if part[1] < part[2]]
     if len(parts) == 1 and parts[0][2] - parts[0][1] == len(parts[0][0]):
         return parts[0][0]
-    states = [
-        table.states if high - low == len(table) else partials.cut(table.states, low, high)
-        for table, low, high in parts
-    ]
     return SliceTable(
         np.concatenate([table.fixed[:, low:high] for table, low, high in parts], axis=1),
         np.concatenate([table.fresh[low:high] for table, low, high in parts]),
         np.concatenate([table.level[low:high] for table, low, high in parts]),
-        partials.concat(states),
+        partials.concat(_cut(parts, partials)),
     )
+
+
+def _cut(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> list[States]:
+    return [
+        table.states if high - low == len(table) else partials.cut(table.states, low, high)
+        for table, low, high in parts
+    ]

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
 from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.table_kernels import ends_until, key_offsets
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
 
@@ -150,8 +151,6 @@ class KeptTuples:
         return np.unique(new.key[behind])
 
     def _index(self, keys: int) -> None:
-        from muntin.slicing.table_kernels import key_offsets
-
         assert self.batch is not None
         if self.batch.ids is None:
             self.offsets = np.full(keys + 1, len(self.batch), dtype=np.int64)
@@ -163,8 +162,6 @@ class KeptTuples:
         """Per key: position behind its last tuple with time <= upto."""
         if self.batch is None or not len(self.batch):
             return self.offsets[1:].copy()
-        from muntin.slicing.table_kernels import ends_until
-
         return ends_until(self.batch.time, self.offsets, upto)
 
     def drop_before(self, rank: Column) -> None:

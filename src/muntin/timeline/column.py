@@ -22,6 +22,7 @@ TimeExtent: TypeAlias = tuple[int, int, bool]
 
 # Column units per microsecond, as (multiply, divide) from the column to microseconds.
 _TO_MICROS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+_INT64 = np.dtype(np.int64)
 _YEAR = 366 * 86_400_000_000
 _LONG = 50 * _YEAR
 """Where windows are longer, too little of the 292 years that nanoseconds reach would be left."""
@@ -115,12 +116,14 @@ class TimeColumn:
         of a column of microseconds or int64 without nulls.
         """
         array = _one_chunk(array)
-        if pa.types.is_null(array.type):
-            return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_), None
-        self._check_kind(array.type)
+        if array.type != self.type:
+            if pa.types.is_null(array.type):
+                return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_), None
+            self._check_kind(array.type)
+            multiply, divide, bound = self._scale(array.type)
+        else:
+            multiply, divide, bound = self._own_scale
         raw, valid = _raw_values(array)
-        multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[array.type.unit]
-        bound = self.limit * divide // multiply
         extent = _extent_of(raw) if len(raw) and bound < INF else None
         if extent is not None and (extent[0] < -bound or extent[1] > bound):
             # Only the upper bound for unsigned values, where -bound is no value of the type.
@@ -135,6 +138,15 @@ class TimeColumn:
         elif divide > 1:
             times = times // divide  # rounds towards minus infinity, also before the epoch
         return times, valid, extent if times is raw else None
+
+    @cached_property
+    def _own_scale(self) -> tuple[int, int, int]:
+        return self._scale(self.type)
+
+    def _scale(self, kind: pa.DataType) -> tuple[int, int, int]:
+        """By what to multiply and divide for microseconds, and how far from 1970 a time may lie."""
+        multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[kind.unit]
+        return multiply, divide, self.limit * divide // multiply
 
     def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
         """Edges in their type outside: starts rounded down, ends (`ceil`) up.
@@ -165,6 +177,8 @@ class TimeColumn:
         pandas time or an Arrow scalar; an integer is in the unit inside: units of
         an integer column, microseconds otherwise.
         """
+        if type(value) is int and -LIMIT <= value <= LIMIT:
+            return value
         if isinstance(value, pa.Scalar):
             if not value.is_valid:
                 raise DataError(f"a time must not be null: got {value!r}; leave the call out")
@@ -200,7 +214,7 @@ def _one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
     """The stored numbers without a copy; nulls as 0 in a copy, with the mask of valid ones."""
-    dtype = np.dtype("int64") if pa.types.is_timestamp(array.type) else np.dtype(str(array.type))
+    dtype = _INT64 if pa.types.is_timestamp(array.type) else np.dtype(str(array.type))
     data = array.buffers()[1]
     if not len(array) or data is None:
         return np.zeros(len(array), dtype), None if not array.null_count else np.zeros(len(array), np.bool_)
@@ -214,7 +228,7 @@ def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.b
 
 def _extent_of(numbers: NDArray[np.integer[Any]]) -> TimeExtent:
     """Smallest and largest of some numbers; whether they never go back is asked of int64 only."""
-    if numbers.dtype != np.int64:
+    if numbers.dtype != _INT64:
         return int(numbers.min()), int(numbers.max()), False
     from muntin.timeline.extent_kernels import extent
 

@@ -115,16 +115,15 @@ class ExactSum(NumericPartial):
 
     def integers(self, state: Ints) -> Ints:
         """The sums as int64; a DataError where one does not fit."""
-        low: Ints = (state[:, 1] << 32) | state[:, 0]
-        if self.width == _INT_LIMBS:
-            fits = state[:, 1] == low >> 32
-        else:
-            fits = (state[:, 2] == (low >> 63) & (2**32 - 1)) & (state[:, 3] == low >> 63)
-        if not fits.all():
+        from muntin.aggregates.partials.limb_kernels import narrow_limb_rows
+
+        out = np.empty(len(state), dtype=np.int64)
+        wrong = narrow_limb_rows(state, out)
+        if wrong >= 0:
             overflow = self._overflow("64 bits")
-            overflow.row = int(np.flatnonzero(~fits)[0])
+            overflow.row = wrong
             raise overflow
-        return low
+        return out
 
     def decimals(self, state: Ints, valid: Bools, type_: pa.DataType) -> pa.Array:
         """The sums as decimals; a DataError where one has too many digits."""

@@ -102,6 +102,21 @@ def add_limb_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints)
 
 
 @compiled
+def narrow_limb_rows(state: Ints, out: Ints) -> int:
+    """Each row of carried limbs as one integer; the first row that does not fit into 64 bits, or -1."""
+    for j in range(state.shape[0]):
+        low = (state[j, 1] << _LIMB) | state[j, 0]
+        sign = low >> 63
+        fits = state[j, 1] == low >> _LIMB
+        if state.shape[1] > 2:
+            fits = state[j, 2] == sign & _MASK and state[j, 3] == sign
+        if not fits:
+            return j
+        out[j] = low
+    return -1
+
+
+@compiled
 def divide_limb_rows(state: Ints, divisor: Ints, factor: int, out: Ints) -> bool:
     """(row * factor / divisor), rounded half up, as two words; False if one does not fit.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from muntin.errors import UserCodeError
+from muntin.slicing.combining.walking_kernels import walk
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table import SliceTable
 from muntin.timeline import NEG_INF
@@ -21,7 +21,7 @@ _FEW = 512
 """So many combines take less time than to begin with anything else."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class View:
     """Windows over slices: window j combines `rows[lo[j]:hi[j]]` of the table, all of one key.
 
@@ -37,14 +37,16 @@ class View:
     hi: Column
     needed: Callable[[], int] = lambda: NEG_INF
     folds: int = 0
+    walked: int = field(init=False)
+    """Combines per partial if each window is combined by itself."""
+    reach: int = field(init=False)
+    """How many slices lie from the first that a window has to the last."""
+
+    def __post_init__(self) -> None:
+        self.walked, self.reach = walk(self.lo, self.hi)
 
     def __len__(self) -> int:
         return len(self.lo)
-
-    @cached_property
-    def walked(self) -> int:
-        """Combines per partial if each window is combined by itself."""
-        return int(np.maximum(self.hi - self.lo - 1, 0).sum())
 
     def row(self, position: Column) -> Column:
         """The rows of the table at these positions."""
@@ -85,8 +87,7 @@ class Either(Combiner):
         self._store, self._lazy = store, Lazy()
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
-        rows = int(view.hi.max()) - int(view.lo.min()) if len(view) else 0
-        quicker = self._lazy if view.walked <= max(rows, _FEW) else self._store
+        quicker = self._lazy if view.walked <= max(view.reach, _FEW) else self._store
         return quicker.reduce(partials, states, view)
 
 
@@ -110,6 +111,8 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
         # A store may combine slices that no window joins alone, and the user's combine may refuse
         # that. Without a store, what fails is what a window needs.
         return Lazy().reduce(partials, states, view)
+    if len(chosen) == len(growing):
+        return reduced, combines
     done = dict(zip(chosen, reduced, strict=True))
     for i, (partial, needs) in enumerate(zip(partials.partials, partials.needs, strict=True)):
         if growing[i]:
