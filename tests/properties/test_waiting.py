@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors import waiting as waiting_records
 from muntin.connectors.embedded import Operator
+from muntin.connectors.waiting import FEW
 from muntin.errors import DataError
 from muntin.slicing.operator import SlicingOperator
 from muntin.testing.rows import same_value
@@ -76,11 +79,18 @@ def taken(op: Operator, table: pa.Table, form: str) -> list[Any]:
     asked=st.sets(st.sampled_from(list(AGGREGATES)), min_size=1),
     keyed=st.booleans(),
     late=st.sampled_from(["drop", "route"]),
+    few=st.sampled_from([0, 1, FEW]),
     stream=steps,
 )
 def test_nobody_can_tell(
-    served: list[str], others: str, asked: set[str], keyed: bool, late: Any, stream: Any
+    served: list[str], others: str, asked: set[str], keyed: bool, late: Any, few: int, stream: Any
 ) -> None:
+    """`few` records are looked at one by one, more of them become a batch."""
+    with patch.object(waiting_records, "FEW", few):
+        compare(served, others, asked, keyed, late, stream)
+
+
+def compare(served: list[str], others: str, asked: set[str], keyed: bool, late: Any, stream: Any) -> None:
     windows: dict[str, Any] = WINDOWS | OTHERS
     query: Any = mt.windows(**{name: windows[name] for name in [*served, others] if name})
     query = query.aggregate(**{name: AGGREGATES[name] for name in sorted(asked)})
@@ -124,9 +134,9 @@ def test_most_steps_of_a_fast_stream_wait(monkeypatch: pytest.MonkeyPatch) -> No
     sliced: list[int] = []
     process = SlicingOperator.process
 
-    def counted(self: SlicingOperator, data: pa.RecordBatch, *misfits: Any) -> pa.Table:
+    def counted(self: SlicingOperator, data: pa.RecordBatch, *misfits: Any, **known: Any) -> pa.Table:
         sliced.append(len(data))
-        return process(self, data, *misfits)
+        return process(self, data, *misfits, **known)
 
     monkeypatch.setattr(SlicingOperator, "process", counted)
     query = mt.windows(one=w.tumbling(1000), two=w.sliding(3000, every=500)).aggregate(n=a.sum("v")).on("t")

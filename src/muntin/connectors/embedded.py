@@ -163,6 +163,16 @@ class Operator:
                 del records[:size]
                 done, size = done + size, len(batch) - done - size
 
+    def _pack_records(self) -> None:
+        """Make one batch of the buffered records, if all of them are good."""
+        try:
+            batch, misfits = to_batch(self._waiting.records.copy(), self._expected())
+        except MuntinError:
+            return  # they are looked at one by one later, and those before the bad one count
+        if not misfits and self._waiting.pack(batch) and self._waiting.full:
+            self._waiting.slice_batches()
+            self._waiting.forget_batches()
+
     def _expected(self) -> Expected:
         engine = self._engine
         binding, live, expected = self._expectation
@@ -217,6 +227,8 @@ class Operator:
         self._require_open("advance")
         engine, waiting = self._engine, self._waiting
         time = engine.to_internal(watermark)
+        if waiting.packable:
+            self._pack_records()
         if waiting.promise(time):
             return self._nothing()
         if waiting.records or not waiting.batches:

@@ -23,6 +23,8 @@ __all__ = ["MANY", "Waiting"]
 MANY = 16_384
 """So many records are sliced even if nothing is due; results do not depend on it."""
 
+FEW = 64
+"""So many records are looked at one by one: to make a batch of them would take longer."""
 SMALL = 16_384
 """A larger batch is worth slicing by itself."""
 FULL = 65_536
@@ -42,7 +44,7 @@ class Waiting:
 
     A batch may wait where slicing it cannot fail: its columns are those of one that was sliced, all
     times are good, and nothing is computed from it. Batches wait in front of records: one that comes
-    behind records has these sliced first.
+    behind records has these sliced first. Records that find a watermark become a batch, too.
     """
 
     def __init__(self, engine: SlicingOperator) -> None:
@@ -52,8 +54,11 @@ class Waiting:
         self._times: list[npt.NDArray[np.int64]] = []
         self.promised: int | None = None
         self._rows = self._seen = 0
-        self._judged: tuple[Binding | None, pa.Schema, bool] = (None, pa.schema([]), False)
+        self._judged: tuple[Binding | None, pa.Schema, bool, int] = (None, pa.schema([]), False, 0)
         self._lag = 0 if engine.in_order else engine.lag
+        spec = engine.spec
+        self.patient = self._lag is None and spec.idle_after is None and not isinstance(spec.early, EachBatch)
+        """Whether records wait for `advance`, whatever they hold and whenever they come."""
         self._watermark = NEG_INF
         self._due = INF
         self._time: TimeColumn | None = None
@@ -83,21 +88,39 @@ class Waiting:
 
     def keep(self, batch: pa.RecordBatch) -> bool:
         """Let a batch wait behind the others; False if it must be sliced after them."""
-        (binding, schema, sure), rows = self._judged, len(batch)
+        (binding, schema, sure, place), rows = self._judged, batch.num_rows
         if not sure or binding is not self.engine.binding or not batch.schema.equals(schema):
             return False
         if self.records or rows > SMALL or self._rows + rows > FULL or self.engine.watermark == INF:
             return False
-        assert binding is not None
         # A copy of these rows: what lies under a batch may be a NumPy array that is filled again.
-        batch = pa.concat_batches([batch, batch.slice(0, 0)])
-        times, valid, extent = binding.time.to_internal(batch.column(self.engine.spec.time), strict=False)
-        low = INF if not rows else int(times.min()) if extent is None else extent[0]
+        return self._append(pa.concat_batches([batch, batch.slice(0, 0)]), place)
+
+    @property
+    def packable(self) -> bool:
+        """Whether to make a batch of the records before a watermark looks at them."""
+        return len(self.records) - self._seen > FEW and self.patient and self.engine.binding is not None
+
+    def pack(self, batch: pa.RecordBatch) -> bool:
+        """Let this batch wait instead of the records that it was made of; False if they must be looked at."""
+        self.trust(batch.schema)
+        _, _, sure, place = self._judged
+        if not sure or not self._append(batch, place):
+            return False
+        self.records.clear()
+        self._seen = 0
+        return True
+
+    def _append(self, batch: pa.RecordBatch, place: int) -> bool:
+        """Let a batch wait if all of its times are good and none of them is late."""
+        assert self.engine.binding is not None
+        times, valid, extent = self.engine.binding.time.to_internal(batch.column(place), strict=False)
+        low = INF if not len(times) else int(times.min()) if extent is None else extent[0]
         if valid is not None or low < self.engine.watermark:
             return False
         self.batches.append(batch)
         self._times.append(times)
-        self._rows += rows
+        self._rows += len(times)
         return True
 
     def trust(self, schema: pa.Schema) -> None:
@@ -105,7 +128,7 @@ class Waiting:
         binding = self.engine.binding
         if binding is not self._judged[0] or not schema.equals(self._judged[1]):
             sure = binding is not None and self._cannot_fail(binding, schema)
-            self._judged = (binding, schema, sure)
+            self._judged = (binding, schema, sure, schema.get_field_index(self.engine.spec.time))
 
     def _cannot_fail(self, binding: Binding, schema: pa.Schema) -> bool:
         plain = not binding.measures and all(expr.column is not None for expr in binding.inputs)
@@ -155,15 +178,14 @@ class Waiting:
             data = pa.concat_batches(self.batches) if several else self.batches[0]
             self.engine.process(data, times=times)
 
+    @property
+    def full(self) -> bool:
+        """Whether so many tuples wait in batches that they are worth slicing."""
+        return self._rows > FULL
+
     def forget_batches(self) -> None:
         """They were taken in."""
         self.batches, self._times, self._rows = [], [], 0
-
-    @property
-    def patient(self) -> bool:
-        """Whether records wait for `advance`, whatever they hold and whenever they come."""
-        spec = self.engine.spec
-        return self._lag is None and spec.idle_after is None and not isinstance(spec.early, EachBatch)
 
     @property
     def over(self) -> bool:

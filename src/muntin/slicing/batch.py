@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -47,6 +47,7 @@ class Batch:
     whole: Batch | None = None
     known: TimeExtent | None = None
     among: int | None = None
+    _extent: Extent | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -80,11 +81,14 @@ class Batch:
             self.known = extent(self.time)
         return self.known
 
-    @cached_property
+    @property
     def extent(self) -> Extent:
         """What one look at a batch of at least one tuple tells."""
-        low, high, ordered = self.times
-        return Extent(low, high, ordered and self._in_turn(), self.ids is None or all_equal(self.ids))
+        if self._extent is None:
+            low, high, ordered = self.times
+            one_key = self.ids is None or all_equal(self.ids)
+            self._extent = Extent(low, high, ordered and self._in_turn(), one_key)
+        return self._extent
 
     def _in_turn(self) -> bool:
         """Whether tuples of one time, in order of time, are in order of arrival, too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,15 @@ class Binding:
     records: tuple[str, ...]
     unknown: frozenset[str]
     stand_ins: dict[Expr, dict[str, pa.DataType]]
+    places: tuple[tuple[Expr, int], ...] | None = field(init=False)
+    """The place of each input in the schema; None where some input is more than a column."""
+
+    def __post_init__(self) -> None:
+        places = None
+        if not self.stand_ins and all(expr.column is not None for expr in self.inputs):
+            found = [(expr, self.schema.get_field_index(expr.column)) for expr in self.inputs]
+            places = tuple(found) if all(place >= 0 for _, place in found) else None
+        object.__setattr__(self, "places", places)
 
     @classmethod
     def of(
@@ -88,8 +97,8 @@ class Binding:
 
     def evaluate(self, data: pa.RecordBatch) -> dict[Expr, pa.Array]:
         """The inputs of windows and aggregates."""
-        if not self.stand_ins:
-            return dict(zip(self.inputs, evaluate(self.inputs, data), strict=True))
+        if self.places is not None and data.schema.equals(self.schema):
+            return {expr: data.column(place) for expr, place in self.places}
         plain = [e for e in self.inputs if e not in self.stand_ins]
         values = dict(zip(plain, evaluate(plain, data), strict=True))
         for e, kinds in self.stand_ins.items():

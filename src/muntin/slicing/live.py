@@ -151,7 +151,7 @@ class LiveSet:
         """Distinct session gaps, smallest first: the session classes."""
         return np.array(sorted({q.window.gap for q in self.sessions}), dtype=np.int64)  # type: ignore[attr-defined]
 
-    @property
+    @cached_property
     def gap(self) -> int:
         """The smallest session gap, which alone decides where sessions cut; -1 without sessions."""
         return int(self.gaps[0]) if len(self.gaps) else -1

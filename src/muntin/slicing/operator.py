@@ -143,9 +143,10 @@ class SlicingOperator:
         if self.binding is None and self.arrivals.timeless(data, self.spec.time, misfits):
             self.metrics.bad = self.arrivals.bad
             return None, data
-        self.bind(data.schema)
-        binding = learn(self, data.schema)
-        require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
+        binding = self.bind(data.schema)
+        if binding.unknown or binding.measures or not data.schema.equals(binding.schema):
+            binding = learn(self, data.schema)
+            require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
         data, times, extent = (
             self.arrivals.good(data, binding, misfits) if times is None else (data, times, None)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import call
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from muntin.windows.base import Window
 
 Column = npt.NDArray[np.int64]
 
-Each = Callable[[Callable[[Callable[[], list[pa.Array]]], list[pa.Array]], Iterable[Any]], Iterable[Any]]
+Each = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 
 FEW = 8
 """So many sorted runs are quicker merged than sorted again."""
@@ -90,24 +91,24 @@ def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each
             retracted = kind[order] == RETRACT_ROW
             if retracted.any():
                 order = np.concatenate([order[retracted], order[~retracted]])
-    values = [[e.values[i] for e in emissions] for i in range(len(shape.binding.spec.aggregates))]
     n = len(number)
-    columns = each(
-        lambda make: make(),
-        [
-            lambda: keys.values(_at(key, order)),
-            lambda: [shape.names(_at(number, order))],
-            lambda: [_edges(shape, emissions, start, end, order)],
-            *(partial(_value_column, shape, i, parts, order) for i, parts in enumerate(values)),
-            lambda: [shape.kinds(None if kind is None else _at(kind, order), n)],
-            lambda: [shape.revisions(None if revision is None else _at(revision, order), n)],
-        ],
-    )
-    return pa.Table.from_arrays([c for made in columns for c in made], schema=shape.schema)
+    makers: list[Callable[[], Any]] = [
+        lambda: shape.names(_at(number, order)),
+        lambda: _edges(shape, emissions, start, end, order),
+        *(partial(_values, emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)),
+        lambda: shape.kinds(None if kind is None else _at(kind, order), n),
+        lambda: shape.revisions(None if revision is None else _at(revision, order), n),
+    ]
+    if shape.binding.keys:
+        makers.append(lambda: keys.values(_at(key, order)))
+    columns = list(each(call, makers))
+    if shape.binding.keys:
+        columns[:0] = columns.pop()
+    return pa.Table.from_arrays(columns, schema=shape.schema)
 
 
-def _value_column(shape: Results, i: int, parts: list[pa.Array], order: Column | None) -> list[pa.Array]:
-    return [_in_order(parts, shape.binding.partials.bound[i].type, order)]
+def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Column | None) -> pa.Array:
+    return _in_order([e.values[i] for e in emissions], kind, order)
 
 
 def _at(column: Column, order: Column | None) -> Column:

@@ -123,7 +123,9 @@ class SliceTable:
 
 def combine_runs(table: SliceTable, rows: Column, lo: Column, hi: Column, partials: PartialSet) -> SliceTable:
     """One row for each run `rows[lo:hi]`, none of them empty."""
-    fixed, fresh, level = reduce_rows(rows, lo, hi, table.fixed, table.fresh, table.level)
+    fixed = np.empty((len(FIXED), len(lo)), dtype=np.int64)
+    fresh, level = np.empty((2, len(lo)), dtype=np.int64)
+    reduce_rows(rows, lo, hi, table.fixed, table.fresh, table.level, fixed, fresh, level)
     try:
         return SliceTable(fixed, fresh, level, partials.reduce(table.states, rows, lo, hi))
     except PlacedError as error:
@@ -152,17 +154,22 @@ def merge(
         keep = untouched(table.fixed, new.fixed)
         if (len(new) - upto + keep) * _SHARE < rows:  # not worth a copy of all the others
             keep, upto = 0, len(new)
-    order, lo, hi, fixed, fresh, level = merge_rows(
-        table.fixed, table.fresh, table.level, keep, new.fixed, new.fresh, new.level, upto, edges, gap
-    )
+    order, lo, hi = np.empty((3, len(table) - keep + upto), dtype=np.int64)
+    out = np.empty(len(COLUMNS) * len(order), dtype=np.int64)
+    count = merge_rows(
+        table.fixed, table.fresh, table.level, keep, new.fixed, new.fresh, new.level, upto, edges, gap,
+        order, lo, hi, out,
+    )  # fmt: skip
+    lo, hi, columns = lo[:count], hi[:count], out[: len(COLUMNS) * count].reshape(len(COLUMNS), count)
+    fixed = columns[: len(FIXED)]
     states = partials.concat(_cut([(table, keep, len(table)), (new, 0, upto)], partials))
     try:
-        merged = SliceTable(fixed, fresh, level, partials.reduce(states, order, lo, hi))
+        merged = SliceTable(fixed, columns[-2], columns[-1], partials.reduce(states, order, lo, hi))
     except PlacedError as error:
         blame_row(error, lambda j: fixed[0, j])
         raise
     parts = [(table, 0, keep), (merged, 0, len(merged)), (new, upto, len(new))]
-    return joined(parts, partials), len(order) - len(merged)
+    return joined(parts, partials), len(order) - count
 
 
 def joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:

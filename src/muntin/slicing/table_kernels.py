@@ -112,11 +112,17 @@ def fuse_runs(
 
 @compiled
 def reduce_rows(
-    rows: Ints, lo: Ints, hi: Ints, fixed: Ints, fresh: Ints, level: Ints
-) -> tuple[Ints, Ints, Ints]:
+    rows: Ints,
+    lo: Ints,
+    hi: Ints,
+    fixed: Ints,
+    fresh: Ints,
+    level: Ints,
+    o_fixed: Ints,
+    o_fresh: Ints,
+    o_level: Ints,
+) -> None:
     """The columns of slices that are combined from the rows `rows[lo:hi]`."""
-    o_fixed = np.empty((fixed.shape[0], lo.shape[0]), np.int64)
-    o_fresh, o_level = np.empty_like(lo), np.empty_like(lo)
     for j in range(lo.shape[0]):
         r = rows[lo[j]]
         first, last, n, mark, u = fixed[1, r], fixed[2, r], fixed[3, r], fixed[4, r], fresh[r]
@@ -129,7 +135,6 @@ def reduce_rows(
             mark += fixed[4, r]
             u += fresh[r]
         o_fixed[1, j], o_fixed[2, j], o_fixed[3, j], o_fixed[4, j], o_fresh[j] = first, last, n, mark, u
-    return o_fixed, o_fresh, o_level
 
 
 @compiled
@@ -155,22 +160,28 @@ def merge_rows(
     new_upto: int,
     edges: Ints,
     gap: int,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    order: Ints,
+    lo: Ints,
+    hi: Ints,
+    out: Ints,
+) -> int:
     """Old rows from one on and new ones up to one as slices: which rows are in which, and their columns.
 
-    Rows of slice j are `order[lo[j]:hi[j]]`, where new rows count on from the old ones. All at once,
-    since for the few rows of a small batch each call costs more than what it does.
+    Rows of slice j are `order[lo[j]:hi[j]]`, where new rows count on from the old ones. `out` gets the
+    fixed columns, fresh and level of the slices, one after the other and without a space between.
+    All at once: for the few rows of a small batch each call, and each array that is returned, costs
+    more than what is done.
     """
     fixed = join_rows(old, old_from, new, new_upto)
     kept = old.shape[1] - old_from
     fresh = np.concatenate((old_fresh[old_from:], new_fresh[:new_upto]))
     level = np.concatenate((old_level[old_from:], new_level[:new_upto]))
-    order = merge_order(fixed[0, :kept], fixed[1, :kept], fixed[0, kept:], fixed[1, kept:])
-    lo, hi = np.empty_like(order), np.empty_like(order)
-    count = fuse_runs(order, kept, fixed, level, edges, gap, lo, hi)
-    lo, hi = lo[:count], hi[:count]
-    o_fixed, o_fresh, o_level = reduce_rows(order, lo, hi, fixed, fresh, level)
-    return order, lo, hi, o_fixed, o_fresh, o_level
+    order[:] = merge_order(fixed[0, :kept], fixed[1, :kept], fixed[0, kept:], fixed[1, kept:])
+    count = int(fuse_runs(order, kept, fixed, level, edges, gap, lo, hi))
+    columns = fixed.shape[0]
+    rows = out[: (columns + 2) * count].reshape(columns + 2, count)
+    reduce_rows(order, lo[:count], hi[:count], fixed, fresh, level, rows[:columns], rows[-2], rows[-1])
+    return count
 
 
 @compiled

@@ -26,8 +26,6 @@ def learn(operator: SlicingOperator, schema: pa.Schema) -> Binding:
     """Note columns that are new, and the types of those that had none."""
     binding = operator.binding
     assert binding is not None
-    if not binding.unknown and schema.equals(binding.schema):
-        return binding
     known = set(binding.schema.names)
     new = [f for f in schema if f.name not in known]
     typed = {f.name: f.type for f in schema if f.name in binding.unknown and f.type != pa.null()}
