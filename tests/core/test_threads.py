@@ -16,6 +16,7 @@ from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
 from muntin.slicing import parts as parts_module
+from muntin.slicing import pieces as pieces_module
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
 
@@ -59,6 +60,13 @@ def nearly_in_order(n: int, keys: int, late: int = 40) -> pa.Table:
 
 def seen(table: pa.Table) -> tuple[pa.Schema, str]:
     return table.schema, repr(table.to_pylist())
+
+
+@pytest.fixture(autouse=True)
+def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little there is to do."""
+    monkeypatch.setattr(parts_module, "FEW", 1)
+    monkeypatch.setattr(pieces_module, "BLOCK", 16)
 
 
 @pytest.fixture
@@ -115,6 +123,29 @@ def test_pieces_of_time(windows: str, aggregates: str, keys: tuple[str, ...], pi
         for threads in (2, 5):
             assert seen(query.run(table, threads=threads)) == seen(query.run(table))
     assert pieces == [True, True, True, True, False, False]
+
+
+def test_few_slices_are_combined_by_one_thread(
+    parts: list[int], pieces: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts_module, "FEW", 20_000)
+    query = mt.windows(**WINDOWS["time"]).aggregate(**AGGREGATES["sums"]).by("j").on("t")
+    table = nearly_in_order(20_000, 9)
+    assert seen(query.run(table, threads=2)) == seen(query.run(table))
+    assert pieces == [True]
+    assert parts == [0]  # and tuples are not sliced again, which would be noted as well
+
+
+@pytest.mark.parametrize("keys", [range(7), [5, 5, 9, 2**40, 5], range(20_000), [-(2**63), 2**63 - 1, 0]])
+def test_integer_keys_are_numbered_as_they_come(keys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the first tuples do not show all of them."""
+    given = np.resize(np.array(keys, dtype=np.int64), 20_000)
+    table = pa.table({"t": np.arange(20_000), "k": np.concatenate([given[:50].repeat(20), given])[:20_000]})
+    query = mt.windows(all=w.tumbling(30_000)).aggregate(n=a.count()).by("k").on("t")
+    for few in (1, 100, 1500):
+        monkeypatch.setattr(parts_module, "FEW", few)
+        for threads in (2, 3):
+            assert seen(query.run(table, threads=threads)) == seen(query.run(table))
 
 
 def test_pieces_are_left_alone_where_slices_have_few_tuples(pieces: list[bool]) -> None:

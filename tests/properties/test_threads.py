@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import MuntinError
+from muntin.slicing import parts, pieces
 from muntin.slicing.parts import is_compiled
 from muntin.testing.scenarios import Scenario
 from muntin.testing.strategies import scenarios
@@ -38,12 +41,14 @@ def outcome(query: Any, table: pa.Table, threads: int) -> tuple[object, str]:
 
 
 @SOME
-@given(scenario=scenarios(early=True, aggregates=COMPILED))
-def test_threads_do_not_show(scenario: Scenario) -> None:
+@given(scenario=scenarios(early=True, aggregates=COMPILED), few=st.sampled_from([1, 1, 5, parts.FEW]))
+def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
+    """Where `few` tuples are enough to be shared, and `few` slices, however little there is to do."""
     note(repr(scenario))
     rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
     table = pa.Table.from_pylist(rows, schema=scenario.schema)
-    assert outcome(scenario.query, table, 3) == outcome(scenario.query, table, 1)
+    with patch.object(parts, "FEW", few), patch.object(pieces, "BLOCK", 4):
+        assert outcome(scenario.query, table, 3) == outcome(scenario.query, table, 1)
 
 
 @settings(SOME, max_examples=settings.default.max_examples // 4)

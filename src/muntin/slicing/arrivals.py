@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,8 @@ class Arrivals:
         self.policy = policy
         self.bad = 0
         self.routed: list[pa.Table] = []
+        self.look: Callable[[npt.NDArray[np.int64]], TimeExtent] | None = None
+        """What finds the extent of many times, where there is a quicker way."""
 
     def timeless(self, data: pa.RecordBatch, time: str, misfits: Sequence[Misfit]) -> bool:
         """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
@@ -71,7 +73,8 @@ class Arrivals:
 
         With the policy "fail" an error before anything changes.
         """
-        time, valid, extent = binding.time.to_internal(data.column(binding.spec.time), strict=False)
+        column = data.column(binding.spec.time)
+        time, valid, extent = binding.time.to_internal(column, strict=False, look=self.look)
         usable = [(name, _measurable(data.column(name))) for name in binding.measures]
         if valid is not None:
             usable.insert(0, (binding.spec.time, valid))

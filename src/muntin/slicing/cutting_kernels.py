@@ -13,31 +13,6 @@ Flags = npt.NDArray[np.bool_]
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 MOST = np.int64(2**63 - 1)
-BLOCK = 1024
-
-
-@compiled
-def any_within(time: Ints, low: int, high: int) -> bool:
-    """Whether a time lies from `low` to `high`; looks at all of them, which takes less time than to stop."""
-    found = False
-    for t in time:
-        found |= (t >= low) & (t <= high)
-    return found
-
-
-@compiled
-def rows_within(time: Ints, low: int, high: int) -> tuple[int, int]:
-    """The smallest range of rows that has all times from `low` to `high`."""
-    begin, end = 0, time.shape[0]
-    while begin + BLOCK <= end and not any_within(time[begin : begin + BLOCK], low, high):
-        begin += BLOCK
-    while begin + BLOCK <= end and not any_within(time[end - BLOCK : end], low, high):
-        end -= BLOCK
-    while begin < end and not low <= time[begin] <= high:
-        begin += 1
-    while begin < end and not low <= time[end - 1] <= high:
-        end -= 1
-    return begin, end
 
 
 @compiled

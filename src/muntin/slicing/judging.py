@@ -54,7 +54,8 @@ def levels(table: SliceTable, rows: SliceTable, gaps: Column, final: int) -> Col
         key = np.concatenate([table.key[mine], rows.key])
         first = np.concatenate([table.first[mine], rows.first])
         last = np.concatenate([table.last[mine], rows.last])
-        order = merge_order(key[: len(mine)], first[: len(mine)], rows.key, rows.first)
+        order = np.empty(len(key), dtype=np.int64)
+        merge_order(key[: len(mine)], first[: len(mine)], rows.key, rows.first, order)
         out = np.empty((5, len(order)), dtype=np.int64)
         count = sessions(order, key, first, last, gap, NEG_INF, out)
         dead = out[2, :count] + gap < final

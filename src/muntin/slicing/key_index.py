@@ -79,6 +79,19 @@ def look_dense(column: pa.Array) -> bool:
     return _spare(low, high, 0, len(column)) > 0
 
 
+def find_dense(known: pa.Array, column: pa.Array, codes: Codes) -> int:
+    """Fill in the codes of values without nulls in `known`, which lie close together; -1 for others.
+
+    Returns how many others there are.
+    """
+    from muntin.slicing.key_kernels import look_up_known
+
+    stored = _stored(known)
+    low, high = _range(stored)
+    table = np.full(high - low + 1, -1, dtype=np.int64)
+    return look_up_known(_stored(column), stored, low, table, codes)
+
+
 def _spare(low: int, high: int, known: int, size: int) -> int:
     """How many more places a table may have that begins with these; none where values are too far apart."""
     return max(0, _DENSE * size - (high - low) - known)

@@ -92,18 +92,28 @@ def look_up(
 
 
 @compiled
-def share(ids: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
-    """Positions of the keys from `begin` to `end`, and those keys numbered 0, 1, 2, ...
+def look_up_known(values: Ints, known: Ints, low: int, table: Ints, codes: Ints) -> int:
+    """As `look_up`, but values that are not known get the code -1; returns how many there are."""
+    size = np.uint64(table.shape[0])
+    for code in range(known.shape[0]):
+        table[np.uint64(known[code] - low)] = code
+    unknown = 0
+    for i in range(values.shape[0]):
+        at = np.uint64(values[i] - low)
+        code = table[at] if at < size else -1
+        codes[i] = code
+        unknown += code < 0
+    return unknown
 
-    Nothing branches, which would take longer than all the rest.
+
+@compiled
+def share(ids: Ints, begin: int, end: int, index: Ints) -> int:
+    """Positions of the keys from `begin` to `end`; returns how many there are.
+
+    Nothing branches, which would take longer than all the rest. There is room for one more.
     """
-    index = np.empty(ids.shape[0] + 1, np.int64)
     at = np.uint64(0)
     for i in range(np.uint64(ids.shape[0])):
         index[at] = i
         at += np.uint64((ids[i] >= begin) & (ids[i] < end))
-    index = index[:at]
-    shared = np.empty(index.shape[0], np.int64)
-    for i in range(index.shape[0]):
-        shared[i] = ids[index[i]] - begin
-    return index, shared
+    return int(at)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.key_columns import KeyColumn, plain_type
-from muntin.slicing.key_index import KeyIndex, look_dense
+from muntin.slicing.key_index import KeyIndex, find_dense, look_dense
 
 Ids = npt.NDArray[np.int64]
 
@@ -61,8 +61,12 @@ class KeyTable:
 
     def is_quick(self, columns: list[pa.Array]) -> bool:
         """Whether ids are found by a look into a plain table; their first values tell."""
-        indexed = len(columns) == 1 and self._columns[0].index is not None
+        indexed = len(columns) == 1 and self._columns[0].index is not None and not columns[0].null_count
         return indexed and columns[0].type == self.types[0] and look_dense(columns[0])
+
+    def find(self, column: pa.Array, ids: Ids) -> int:
+        """Fill in the ids of keys that are known, -1 for others, which it counts; of quick ones."""
+        return find_dense(self._columns[0].known, column, ids)
 
     def values(self, ids: Ids) -> list[pa.Array]:
         """The key columns' values for these ids."""

@@ -21,6 +21,8 @@ Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 ALL_ROWS: Column = np.zeros(0, dtype=np.int64)
 ALL_DRIVE: Mask = np.zeros(1, dtype=np.bool_)
+SOME = 64
+"""For so many windows there is room at first."""
 FAR = LIMIT + LIMIT // 2
 """Beyond every edge that a window over a tuple can have, with room to add lengths."""
 
@@ -97,12 +99,17 @@ def _periodic(
     live: LiveSet, table: SliceTable, offsets: Column, after: int, upto: int, driver: Mask | None
 ) -> Listing:
     grid = live.grid
-    found = list_periodic(
-        offsets, table.first, ALL_DRIVE if driver is None else driver, driver is not None,
-        grid.columns, max(after, -LIMIT), min(upto, FAR), grid.room[0],
-    )  # fmt: skip
-    grid.room[0] = max(1024, found.shape[1] + found.shape[1] // 4)
-    number, key, start, end, lo, hi = found
+    count, room = -1, SOME
+    while count < 0:
+        rows = np.empty((room, 6), dtype=np.int64)
+        edges, others = np.empty(2 * room, dtype=np.int64), np.empty(4 * room, dtype=np.int64)
+        count = list_periodic(
+            offsets, table.first, ALL_DRIVE if driver is None else driver, driver is not None,
+            grid.columns, max(after, -LIMIT), min(upto, FAR), rows, edges, others,
+        )  # fmt: skip
+        room = -count
+    start, end = edges[: 2 * count].reshape(2, count)
+    number, key, lo, hi = others[: 4 * count].reshape(4, count)
     return Listing(number, key, start, end, end, lo, hi, ALL_ROWS, ordered=True)
 
 

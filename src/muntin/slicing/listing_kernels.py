@@ -6,21 +6,24 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.compiled_kernels import compiled
-from muntin.slicing.sorting_kernels import gallop, seek, sorted_windows
+from muntin.slicing.sorting_kernels import FEW, gallop, seek, sort_by
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+ROOM = 1 << 24
+"""More windows than that are counted before they are listed."""
 
 
 @compiled
 def put_window(out: Ints, m: int, query: int, key: int, start: int, end: int, lo: int, hi: int) -> None:
     """Write window number m, for which there is room."""
-    out[0, m] = query
-    out[1, m] = key
-    out[2, m] = start
-    out[3, m] = end
-    out[4, m] = lo
-    out[5, m] = hi
+    out[m, 0] = query
+    out[m, 1] = key
+    out[m, 2] = start
+    out[m, 3] = end
+    out[m, 4] = lo
+    out[m, 5] = hi
 
 
 @compiled
@@ -71,7 +74,7 @@ def periodic_windows(
                     rows = hi - lo if span <= step else 0
                     lo = gallop(first, hi if span <= step else lo, end, start)
                     hi = seek(first, max(hi, lo), lo + rows, end, start + span)
-                    if count < out.shape[1]:
+                    if count < out.shape[0]:
                         put_window(out, count, q, key, start, start + span, lo, hi)
                     count += 1
                     done = k
@@ -87,15 +90,102 @@ def periodic_windows(
 
 @compiled
 def list_periodic(
-    offsets: Ints, first: Ints, driver: Flags, drivers: bool, grid: Ints, after: int, upto: int, room: int
-) -> Ints:
-    """As `periodic_windows`, in the order of results and with the numbers of queries; `room` is a guess."""
-    out = np.empty((6, room), np.int64)
-    count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, out)
-    if count > room:
-        out = np.empty((6, count), np.int64)
-        periodic_windows(offsets, first, driver, drivers, grid, after, upto, out)
-    return sorted_windows(out, count, grid[0])
+    offsets: Ints,
+    first: Ints,
+    driver: Flags,
+    drivers: bool,
+    grid: Ints,
+    after: int,
+    upto: int,
+    rows: Ints,
+    edges: Ints,
+    others: Ints,
+) -> int:
+    """As `periodic_windows`, in the order of results; returns how many windows there are.
+
+    Where there may be more of them than `rows` has room for, returns how many it needs as a negative
+    number. `edges` gets starts and ends, `others` queries by number, keys, lo and hi, one column behind
+    the other. The caller makes these arrays, since NumPy asks for large pages of memory.
+    """
+    most = most_windows(offsets, first, grid, after, upto)
+    if rows.shape[0] < min(most, ROOM):
+        return -int(min(most, ROOM))
+    count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, rows)
+    if count > rows.shape[0]:
+        return -count
+    in_order_of_results(
+        rows, count, grid, edges[: 2 * count].reshape(2, count), others[: 4 * count].reshape(4, count)
+    )
+    return count
+
+
+@compiled
+def most_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: int) -> int:
+    """How many windows there can be at most: memory that nobody touches costs nothing."""
+    low, high = first[0], first[0]
+    for key in range(offsets.shape[0] - 1):
+        if offsets[key] < offsets[key + 1]:
+            low, high = min(low, first[offsets[key]]), max(high, first[offsets[key + 1] - 1])
+    most = 0.0
+    for q in range(grid.shape[1]):
+        span, step, base = grid[1, q], grid[2, q], grid[3, q]
+        begin = max((low - base - span) // step, (max(after, grid[5, q]) - span - base) // step) + 1
+        end = min((high - base) // step, (upto - span - base) // step)
+        if begin <= end:
+            each_key = float(end - begin + 1) * (offsets.shape[0] - 1)
+            each_row = float(span // step + 1) * first.shape[0]
+            most += min(each_key, each_row)
+    return int(min(most, 2.0**62))
+
+
+@compiled
+def in_order_of_results(rows: Ints, count: int, grid: Ints, edges: Ints, others: Ints) -> None:
+    """Windows as columns by end, start, query and key.
+
+    They are listed so that those with one end stand in that order already. Ends lie a multiple of a unit
+    apart: so there are few different ones, and windows go to their places in one pass. A row is read at
+    once, which lies in one line of the cache; columns would lie in six.
+    """
+    if count == 0:
+        return
+    unit = 0
+    for q in range(grid.shape[1]):
+        shift = grid[3, q] + grid[1, q] - grid[3, 0] - grid[1, 0]
+        unit = greatest_divisor(greatest_divisor(unit, grid[2, q]), abs(shift))
+    low = high = rows[0, 3]
+    for m in range(1, count):
+        low, high = min(low, rows[m, 3]), max(high, rows[m, 3])
+    places = (np.uint64(high) - np.uint64(low)) // np.uint64(unit) + np.uint64(1)
+    if places > np.uint64(4 * count + FEW):
+        order = sort_by(rows[:count, 3].copy(), np.arange(count))
+        for m in range(count):
+            put_columns(edges, others, m, rows[order[m]], grid)
+        return
+    begins = np.zeros(int(places) + 1, np.int64)
+    for m in range(count):
+        begins[(rows[m, 3] - low) // unit + 1] += 1
+    for p in range(begins.shape[0] - 1):
+        begins[p + 1] += begins[p]
+    for m in range(count):
+        place = (rows[m, 3] - low) // unit
+        put_columns(edges, others, begins[place], rows[m], grid)
+        begins[place] += 1
+
+
+@compiled
+def put_columns(edges: Ints, others: Ints, place: int, row: Ints, grid: Ints) -> None:
+    """Write a window to its place, with the number of its query."""
+    edges[0, place], edges[1, place] = row[2], row[3]
+    others[0, place], others[1, place] = grid[0, row[0]], row[1]
+    others[2, place], others[3, place] = row[4], row[5]
+
+
+@compiled
+def greatest_divisor(a: int, b: int) -> int:
+    """The greatest common divisor of two numbers that are not negative."""
+    while b:
+        a, b = b, a % b
+    return a
 
 
 @compiled

@@ -41,12 +41,10 @@ class Grid:
     """The periodic queries as columns, for compiled code: number, length, slide, offset, since, after.
 
     The number is a query's place among all. Longer windows come first: then those that end together
-    are listed in the order of results, by start and then by number. `room` is for how many windows
-    there was room the last time.
+    are listed in the order of results, by start and then by number.
     """
 
     columns: npt.NDArray[np.int64]
-    room: list[int] = field(default_factory=lambda: [1 << 17])
 
     @property
     def length(self) -> npt.NDArray[np.int64]:

@@ -29,8 +29,9 @@ from muntin.slicing.combining.base import Lazy
 from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.pieces import slice_pieces
+from muntin.slicing.pieces import Blocks, slice_pieces
 from muntin.slicing.table import SliceTable, joined
+from muntin.timeline import TimeExtent
 from muntin.windows import ContextFree, Until
 from muntin.windows.base import Window
 
@@ -38,8 +39,9 @@ __all__ = ["PartedOperator", "is_compiled"]
 
 Found = TypeVar("Found")
 
+NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 FEW = 65_536
-"""The keys of so few tuples are numbered in one piece."""
+"""The keys of so few tuples are numbered in one piece, and so few slices are combined by one thread."""
 
 
 def is_compiled(spec: QuerySpec) -> bool:
@@ -76,11 +78,17 @@ class PartedOperator(SlicingOperator):
         self._begins: list[int] = []
         self._taken: list[tuple[Batch, pa.RecordBatch | None]] = []
         self._looked = False
+        self._blocks: Blocks | None = None
+        self.arrivals.look = self._look
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
         self._without_parts()  # a second batch, if there ever is one
         self._taken = [(batch, raw)]
         rows = self._slice(batch)
+        if rows is not None and len(rows) < FEW:
+            self._taken = []
+            self.slices.add_slices(rows)
+            return
         bounds = self._bounds(batch, rows)
         if rows is not None or len(bounds) > 2:
             self._parts = [self._part(len(bounds) - 1, batch.extent.high) for _ in pairwise(bounds)]
@@ -95,6 +103,11 @@ class PartedOperator(SlicingOperator):
         if self._on_parts(fill) is None:
             self._without_parts()
 
+    def _look(self, times: npt.NDArray[np.int64]) -> TimeExtent:
+        """The extent of all times, found by all threads."""
+        self._blocks = Blocks.of(times, self._threads, self._pool.map)
+        return self._blocks.extent
+
     def _slice(self, batch: Batch) -> SliceTable | None:
         """The slices of a batch; None where parts need the tuples, or must sort them anyway."""
         assert self.binding is not None
@@ -102,8 +115,12 @@ class PartedOperator(SlicingOperator):
         if slices.kept is not None or slices.live.spanned or any(partials.growing(partials.empty())):
             return None
         edges = slices.edges_around(batch.extent.low, batch.extent.high, batch.time)
+        if self._blocks is None or self._blocks.times is not batch.time:  # bad tuples, or another unit
+            self._look(batch.time)
+        blocks, gap, each = self._blocks, slices.live.gap, self._pool.map
+        assert blocks is not None
         try:
-            return slice_pieces(batch, edges, slices.live.gap, partials, self._threads, self._pool.map)
+            return slice_pieces(batch, edges, gap, blocks, partials, self._threads, each)
         except MuntinError:
             return None  # parts will fail as well
 
@@ -123,8 +140,10 @@ class PartedOperator(SlicingOperator):
         """Each thread numbers the keys of a piece of the batch, and the pieces' keys are numbered in turn."""
         size = -(-len(data) // self._threads)
         columns = [data.column(k) for k in self.spec.keys]
-        if size < FEW or not columns or self.keys.is_quick(columns):
+        if size < FEW or not columns:
             return super()._encode(data)
+        if self.keys.is_quick(columns):
+            return self._find(columns[0])
         kinds, all_ids = self.keys.types, np.empty(len(data), dtype=np.int64)
 
         def number(begin: int) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
@@ -140,6 +159,21 @@ class PartedOperator(SlicingOperator):
         ids = [self.keys.encode(values) for _, values in found]
         list(self._pool.map(renumber, begins, (codes for codes, _ in found), ids))
         return all_ids
+
+    def _find(self, column: pa.Array) -> npt.NDArray[np.int64]:
+        """Number the first keys, most likely all, and look up those of the other tuples on all threads."""
+        ids = np.empty(len(column), dtype=np.int64)
+        ids[:FEW] = self.keys.encode([column.slice(0, FEW)])
+        size = -(-(len(column) - FEW) // self._threads)
+
+        def find(begin: int) -> npt.NDArray[np.int64]:
+            own = ids[begin : begin + size]
+            return begin + np.flatnonzero(own < 0) if self.keys.find(column.slice(begin, size), own) else NONE
+
+        new = np.concatenate(list(self._pool.map(find, range(FEW, len(column), size))))
+        if len(new):  # in the order in which they come, as if all had been numbered in turn
+            ids[new] = self.keys.encode([column.take(pa.array(new))])
+        return ids
 
     def look_early(self) -> list[Emission]:
         found = self._on_parts(lambda _, part: part.look_early())
@@ -208,7 +242,10 @@ def _add_share(part: SlicingOperator, batch: Batch, begin: int, end: int) -> Non
     """The tuples of the keys from `begin` to `end` go into this part."""
     from muntin.slicing.key_kernels import share
 
-    index, ids = share(batch.key, begin, end)
+    index = np.empty(len(batch) + 1, dtype=np.int64)
+    index = index[: share(batch.key, begin, end, index)]
+    ids = batch.key.take(index)
+    ids -= begin
     part.slices.keys = end - begin
     values = {e: values_at(v, index) for e, v in batch.values.items()}
     # Where tuples come one by one, they do so in a part as well; only their order counts.

@@ -8,6 +8,7 @@ same tuples in the same order. So the slices are those of `slice_batch`, bit for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -18,20 +19,58 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.slicer import Lifted, cells_of, lift_cells, rows_of_cells, slice_sorted
 from muntin.slicing.table import SliceTable, joined
+from muntin.timeline import TimeExtent
+from muntin.timeline.extent_kernels import block_extents
 
-__all__ = ["slice_pieces"]
+__all__ = ["Blocks", "slice_pieces"]
 
 Column = npt.NDArray[np.int64]
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 _TWICE = 1.25
 """Where pieces have so many rows per tuple, too much of each is left out."""
+BLOCK = 4096
 _PLENTY = 8
 """So many tuples per cell are worth it that the cells of all pieces are put together in the end."""
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The smallest and the largest time of each block of tuples."""
+
+    times: Column
+    low: Column
+    high: Column
+    ordered: bool
+    """Whether no time goes back behind the one before."""
+
+    @classmethod
+    def of(cls, times: Column, n: int, each: Each) -> Blocks:
+        """Look at the times in n pieces."""
+        number = -(-len(times) // BLOCK)
+        low, high = np.empty((2, number), dtype=np.int64)
+        size = -(-number // n) * BLOCK
+
+        def look(begin: int) -> bool:
+            return block_extents(times, begin, min(begin + size, len(times)), BLOCK, low, high)
+
+        return cls(times, low, high, all(list(each(look, range(0, len(times), size)))))
+
+    @property
+    def extent(self) -> TimeExtent:
+        """Of all times; there is at least one."""
+        return int(self.low.min()), int(self.high.max()), self.ordered
+
+    def rows_within(self, low: int, high: int) -> tuple[int, int]:
+        """A range of rows that has all times from `low` to `high`, up to whole blocks."""
+        inside = np.flatnonzero((self.high >= low) & (self.low <= high))
+        if not len(inside):
+            return 0, 0
+        return int(inside[0]) * BLOCK, min(int(inside[-1] + 1) * BLOCK, len(self.times))
+
+
 def slice_pieces(
-    batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each
+    batch: Batch, edges: Column, gap: int, blocks: Blocks, partials: PartialSet, n: int, each: Each
 ) -> SliceTable | None:
     """As `slice_batch`, in n pieces; None where the keys of a part are better sliced by themselves.
 
@@ -42,7 +81,7 @@ def slice_pieces(
     if batch.extent.ordered and batch.extent.one_key:
         return _in_order(batch, edges, gap, partials, n, each)
     cells = cells_of(batch, edges, gap)
-    return None if cells is None else _scattered(batch, cells, partials, n, each)
+    return None if cells is None else _scattered(batch, cells, blocks, partials, n, each)
 
 
 def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each) -> SliceTable:
@@ -56,9 +95,9 @@ def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: in
     return joined([(table, 0, len(table)) for table in each(one, pairwise(bounds))], partials)
 
 
-def _scattered(batch: Batch, cells: Column, partials: PartialSet, n: int, each: Each) -> SliceTable | None:
-    from muntin.slicing.cutting_kernels import rows_within
-
+def _scattered(
+    batch: Batch, cells: Column, blocks: Blocks, partials: PartialSet, n: int, each: Each
+) -> SliceTable | None:
     low, high = batch.extent.low, batch.extent.high
     keys = 1 if batch.extent.one_key else batch.keys
     if keys * (len(cells) + 1) * _PLENTY > len(batch) + 65_536:
@@ -71,7 +110,7 @@ def _scattered(batch: Batch, cells: Column, partials: PartialSet, n: int, each: 
         begin, end = bound
         return int(cells[begin - 1]) if begin else low, int(cells[end - 1]) - 1 if end <= len(cells) else high
 
-    ranges = list(each(lambda bound: rows_within(batch.time, *times(bound)), pairwise(bounds)))
+    ranges = [blocks.rows_within(*times(bound)) for bound in pairwise(bounds)]
     if sum(end - begin for begin, end in ranges) > _TWICE * len(batch):
         return None
 

@@ -115,11 +115,14 @@ def _at(column: Column, order: Column | None) -> Column:
     return column if order is None else column[order]
 
 
-def _order(emissions: list[Emission], *columns: Column) -> Column:
+def _order(emissions: list[Emission], end: Column, start: Column, query: Column, key: Column) -> Column:
     """The order of the windows by end, start, query and key."""
     if len(emissions) <= FEW and all(e.ordered for e in emissions):
-        return merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), *columns)
-    return sort_windows(*columns)
+        bounds = np.cumsum([0, *(len(e.windows) for e in emissions)])
+        order = np.empty(bounds[-1], dtype=np.int64)
+        merge_windows(bounds, end, start, query, key, order)
+        return order
+    return sort_windows(end, start, query, key)
 
 
 def _joined(parts: list[tuple[Column, ...]]) -> list[Column]:

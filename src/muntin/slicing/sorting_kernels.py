@@ -137,24 +137,8 @@ def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
 
 
 @compiled
-def sorted_windows(listed: Ints, count: int, number: Ints) -> Ints:
-    """The first columns of (which, key, start, end, lo, hi) in the order of results, with query numbers."""
-    out = np.empty((6, count), np.int64)
-    for m in range(count):
-        out[0, m] = number[listed[0, m]]
-    order = sort_windows(listed[3, :count], listed[2, :count], out[0].copy(), listed[1, :count])
-    for m in range(count):
-        row = order[m]
-        out[0, m] = number[listed[0, row]]
-        for c in range(1, 6):
-            out[c, m] = listed[c, row]
-    return out
-
-
-@compiled
-def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
+def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints, order: Ints) -> None:
     """As `sort_windows`, for runs from one bound to the next of which each is sorted already."""
-    order = np.empty(end.shape[0], np.int64)
     heads = bounds[:-1].copy()
     for o in range(order.shape[0]):
         best = -1
@@ -166,7 +150,6 @@ def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints) 
                 best = r
         order[o] = heads[best]
         heads[best] += 1
-    return order
 
 
 @compiled

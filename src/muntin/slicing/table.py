@@ -106,7 +106,8 @@ class SliceTable:
     def holding(self, key: Column, time: Column) -> Column:
         """For each tuple the row that holds it; each lies in one."""
         order = np.lexsort((time, key))
-        both = merge_order(self.key, self.first, key[order], time[order])
+        both = np.empty(len(self) + len(key), dtype=np.int64)
+        merge_order(self.key, self.first, key[order], time[order], both)
         is_row = both < len(self)
         found = np.empty(len(key), dtype=np.int64)
         found[order] = (np.cumsum(is_row) - 1)[~is_row]
@@ -154,11 +155,12 @@ def merge(
         keep = untouched(table.fixed, new.fixed)
         if (len(new) - upto + keep) * _SHARE < rows:  # not worth a copy of all the others
             keep, upto = 0, len(new)
-    order, lo, hi = np.empty((3, len(table) - keep + upto), dtype=np.int64)
-    out = np.empty(len(COLUMNS) * len(order), dtype=np.int64)
+    size = len(table) - keep + upto
+    order, lo, hi = np.empty((3, size), dtype=np.int64)
+    both, out = np.empty((len(COLUMNS), size), dtype=np.int64), np.empty(len(COLUMNS) * size, dtype=np.int64)
     count = merge_rows(
         table.fixed, table.fresh, table.level, keep, new.fixed, new.fresh, new.level, upto, edges, gap,
-        order, lo, hi, out,
+        both, order, lo, hi, out,
     )  # fmt: skip
     lo, hi, columns = lo[:count], hi[:count], out[: len(COLUMNS) * count].reshape(len(COLUMNS), count)
     fixed = columns[: len(FIXED)]

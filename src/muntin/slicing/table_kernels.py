@@ -16,11 +16,10 @@ Flags = npt.NDArray[np.bool_]
 
 
 @compiled
-def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints) -> Ints:
+def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints, rows: Ints) -> None:
     """Order of the rows of two sorted tables as one; rows of the second count from len(first) on."""
     na = a_key.shape[0]
     nb = b_key.shape[0]
-    rows = np.empty(na + nb, np.int64)
     i = 0
     j = 0
     for o in range(na + nb):
@@ -32,7 +31,6 @@ def merge_order(a_key: Ints, a_first: Ints, b_key: Ints, b_first: Ints) -> Ints:
         else:
             rows[o] = na + j
             j += 1
-    return rows
 
 
 @compiled
@@ -138,17 +136,6 @@ def reduce_rows(
 
 
 @compiled
-def join_rows(old: Ints, old_from: int, new: Ints, new_upto: int) -> Ints:
-    """The rows of one matrix from a column on, and of another up to one, side by side."""
-    kept = old.shape[1] - old_from
-    both = np.empty((old.shape[0], kept + new_upto), np.int64)
-    for c in range(old.shape[0]):
-        both[c, :kept] = old[c, old_from:]
-        both[c, kept:] = new[c, :new_upto]
-    return both
-
-
-@compiled
 def merge_rows(
     old: Ints,
     old_fresh: Ints,
@@ -160,6 +147,7 @@ def merge_rows(
     new_upto: int,
     edges: Ints,
     gap: int,
+    both: Ints,
     order: Ints,
     lo: Ints,
     hi: Ints,
@@ -167,18 +155,20 @@ def merge_rows(
 ) -> int:
     """Old rows from one on and new ones up to one as slices: which rows are in which, and their columns.
 
-    Rows of slice j are `order[lo[j]:hi[j]]`, where new rows count on from the old ones. `out` gets the
-    fixed columns, fresh and level of the slices, one after the other and without a space between.
-    All at once: for the few rows of a small batch each call, and each array that is returned, costs
-    more than what is done.
+    Rows of slice j are `order[lo[j]:hi[j]]`, where new rows count on from the old ones. `both` gets the
+    fixed columns, fresh and level of all rows, `out` those of the slices, one after the other and
+    without a space between. All at once: for the few rows of a small batch each call, and each array
+    that is returned, costs more than what is done.
     """
-    fixed = join_rows(old, old_from, new, new_upto)
-    kept = old.shape[1] - old_from
-    fresh = np.concatenate((old_fresh[old_from:], new_fresh[:new_upto]))
-    level = np.concatenate((old_level[old_from:], new_level[:new_upto]))
-    order[:] = merge_order(fixed[0, :kept], fixed[1, :kept], fixed[0, kept:], fixed[1, kept:])
+    kept, columns = old.shape[1] - old_from, old.shape[0]
+    for c in range(columns):
+        both[c, :kept] = old[c, old_from:]
+        both[c, kept:] = new[c, :new_upto]
+    both[columns, :kept], both[columns, kept:] = old_fresh[old_from:], new_fresh[:new_upto]
+    both[columns + 1, :kept], both[columns + 1, kept:] = old_level[old_from:], new_level[:new_upto]
+    fixed, fresh, level = both[:columns], both[columns], both[columns + 1]
+    merge_order(fixed[0, :kept], fixed[1, :kept], fixed[0, kept:], fixed[1, kept:], order)
     count = int(fuse_runs(order, kept, fixed, level, edges, gap, lo, hi))
-    columns = fixed.shape[0]
     rows = out[: (columns + 2) * count].reshape(columns + 2, count)
     reduce_rows(order, lo[:count], hi[:count], fixed, fresh, level, rows[:columns], rows[-2], rows[-1])
     return count

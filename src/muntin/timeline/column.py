@@ -13,6 +13,8 @@ from muntin.errors import DataError, QueryError
 from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_span, instant
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = ["TimeColumn", "TimeExtent"]
@@ -107,13 +109,18 @@ class TimeColumn:
         return f"must lie between {' and '.join(ends)}, or its windows have no edges in nanoseconds"
 
     def to_internal(
-        self, array: pa.Array | pa.ChunkedArray, *, strict: bool = True
+        self,
+        array: pa.Array | pa.ChunkedArray,
+        *,
+        strict: bool = True,
+        look: Callable[[NDArray[np.int64]], TimeExtent] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, TimeExtent | None]:
         """The times as int64, which of them are valid (None: all of them), and their extent, if it is known.
 
         Nanoseconds are floored. A null is invalid and 0. A time beyond the `limit`
         raises DataError, or is invalid as well when not `strict`. No copy is made
-        of a column of microseconds or int64 without nulls.
+        of a column of microseconds or int64 without nulls. `look` finds the extent of
+        int64, where there is a quicker way.
         """
         array = _one_chunk(array)
         if array.type != self.type:
@@ -124,7 +131,7 @@ class TimeColumn:
         else:
             multiply, divide, bound = self._own_scale
         raw, valid = _raw_values(array)
-        extent = _extent_of(raw) if len(raw) and bound < INF else None
+        extent = _extent_of(raw, look) if len(raw) and bound < INF else None
         if extent is not None and (extent[0] < -bound or extent[1] > bound):
             # Only the upper bound for unsigned values, where -bound is no value of the type.
             beyond = raw > bound if raw.dtype.kind == "u" else (raw > bound) | (raw < -bound)
@@ -226,13 +233,15 @@ def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.b
     return np.where(valid, raw, dtype.type(0)), valid
 
 
-def _extent_of(numbers: NDArray[np.integer[Any]]) -> TimeExtent:
+def _extent_of(
+    numbers: NDArray[np.integer[Any]], look: Callable[[NDArray[np.int64]], TimeExtent] | None
+) -> TimeExtent:
     """Smallest and largest of some numbers; whether they never go back is asked of int64 only."""
     if numbers.dtype != _INT64:
         return int(numbers.min()), int(numbers.max()), False
     from muntin.timeline.extent_kernels import extent
 
-    return extent(cast("NDArray[np.int64]", numbers))
+    return (look or extent)(cast("NDArray[np.int64]", numbers))
 
 
 def _out_of_range(array: pa.Array, row: int, rule: str) -> DataError:

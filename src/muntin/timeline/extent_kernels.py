@@ -21,3 +21,18 @@ def extent(values: Ints) -> tuple[int, int, bool]:
         low = min(low, value)
         high = max(high, value)
     return low, high, ordered
+
+
+@compiled
+def block_extents(values: Ints, begin: int, end: int, size: int, low: Ints, high: Ints) -> bool:
+    """Smallest and largest of each block of so many numbers; whether none goes back behind the one before.
+
+    Of the blocks from `begin` on, where one begins, to `end`.
+    """
+    ordered = begin == 0 or values[begin] >= values[begin - 1]
+    for start in range(begin, end, size):
+        block = values[start : min(start + size, end)]
+        least, most, in_order = extent(block)
+        low[start // size], high[start // size] = least, most
+        ordered &= in_order and (start == begin or block[0] >= values[start - 1])
+    return ordered
