@@ -51,7 +51,7 @@ def one(name: str) -> Workload:
 
 
 def asked(engine: str, case: Case) -> Ask:
-    return PEERS[engine](case) if engine in PEERS else ask_technique(TECHNIQUES[engine], case)
+    return PEERS[engine](case) if engine in PEERS else ask_technique(TECHNIQUES[engine], case, 1_000)
 
 
 def test_every_engine_claims_what_it_can_express() -> None:
@@ -62,11 +62,12 @@ def test_every_engine_claims_what_it_can_express() -> None:
 @pytest.mark.parametrize("name", [workload.name for workload in workloads()])
 def test_all_engines_give_the_windows_and_sums_of_the_recomputation(name: str) -> None:
     case = Case.of(one(name), FEW)
-    found = list(compare(case, rounds=1))  # which checks each run
+    found = list(compare(case, batch=2_500, rounds=1))  # which checks each run
     assert [c.engine for c in found] == answering(case.workload)
     assert {c.tuples for c in found} == {FEW}
     assert all(c.cpu > 0 and c.wall > 0 for c in found)
-    assert all((c.combines is None) == (c.engine in PEERS) for c in found)
+    assert all((c.combines is None) == (c.batch is None) == (c.engine in PEERS) for c in found)
+    assert {c.batch for c in found} - {None} <= {65_536 if name in ("M1", "M2") else 2_500}
 
 
 @pytest.mark.parametrize("keys", [0, 3])
@@ -129,12 +130,12 @@ def wrong_value(results: Any) -> Any:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_wrong_value_ends_the_benchmark(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_value_ends_the_benchmark(engine: str) -> None:
     case = Case.of(one("W1 N=10"), FEW)
     ask = asked(engine, case)
     wrong = Ask(lambda: wrong_value(ask.run()), ask.sums, ask.combines)
     with pytest.raises(AssertionError, match=f"W1 N=10, {engine}: windows and sums of t1000 are"):
-        comparison._measure(engine, case, wrong, rounds=1)
+        comparison._measure(engine, case, None, wrong, rounds=1)
 
 
 @pytest.mark.parametrize("engine", list(PEERS))
@@ -149,7 +150,7 @@ def test_a_window_that_a_peer_leaves_out_ends_the_benchmark(engine: str) -> None
         return [found[0].slice(1)]
 
     with pytest.raises(AssertionError, match=f"P1, {engine}: windows and sums of w are"):
-        comparison._measure(engine, case, Ask(all_but_one, ask.sums), rounds=1)
+        comparison._measure(engine, case, None, Ask(all_but_one, ask.sums), rounds=1)
 
 
 def test_a_wrong_technique_ends_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +158,12 @@ def test_a_wrong_technique_ends_the_whole_command(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(AggregateBuckets, "_totals", lambda *given: right(*given) + 1)
     with pytest.raises(AssertionError, match="W2 N=20, aggregate buckets: windows and sums of"):
         run_core(FEW, ("W2 N=20",), FEW, Console())
+
+
+def test_buckets_of_tuples_take_batches_that_fit_into_memory() -> None:
+    case = Case.of(one("P4"), 70_000)
+    found = {c.engine: c.batch for c in compare(case, batch=70_000, rounds=1)}
+    assert (found["tuple buckets"], found["tuple buffer"]) == (65_536, 70_000)
 
 
 def test_long_workloads_give_others_fewer_tuples() -> None:

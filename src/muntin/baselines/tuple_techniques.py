@@ -9,8 +9,8 @@ import numpy as np
 
 from muntin.baselines.any_order import AnyOrder, Session
 from muntin.baselines.kept_tuples import KeptTuples
+from muntin.baselines.range_sums import TupleSums
 from muntin.baselines.technique import NONE, Ints, first_start, window_starts
-from muntin.baselines.tuple_tree import TupleTree
 
 
 class TupleBuffer(AnyOrder):
@@ -168,22 +168,21 @@ class AggregateTree(AnyOrder):
 
     def __init__(self, windows: Sequence[tuple[int, int]], gaps: Sequence[int] = (), lag: int = 0) -> None:
         super().__init__(windows, gaps, lag)
-        self._tree = TupleTree("sum", dtype="int64")
+        self._tree = TupleSums()
 
     def _take(self, time: Ints, value: Ints) -> None:
         self._tree.insert_many(time, value)
         self._take_sessions(time)
 
     def _totals(self, query: int, starts: Ints) -> Ints:
-        length = self.windows[query][0]
-        totals = [self._tree.query_range(start, start + length) or 0 for start in starts.tolist()]
+        totals = self._tree.sums(starts, starts + self.windows[query][0])
         self.combines = self._tree.combines
-        return np.array(totals, np.int64)
+        return totals
 
     def _session(self, session: Session) -> int:
-        total = self._tree.query_range(session.first, session.last + 1)
+        totals = self._tree.sums(np.array([session.first]), np.array([session.last + 1]))
         self.combines = self._tree.combines
-        return int(total)
+        return int(totals[0])
 
     def _evict(self, before: int) -> None:
         self._tree.evict_before(before)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 
 from muntin.bench.case import Ask, Case
 from muntin.bench.duckdb_engine import ask_duckdb
 from muntin.bench.polars_engine import ask_polars
 from muntin.bench.streams import BATCH
-from muntin.bench.technique_engine import TECHNIQUES, ask_technique, can_answer
-from muntin.bench.workloads import Workload
+from muntin.bench.technique_engine import TECHNIQUES, ask_technique, batch_for, can_answer
+from muntin.bench.workloads import LARGE_BATCH, Workload
 from muntin.windows.periodic import Periodic
 
 __all__ = ["ENGINES", "PEERS", "Comparison", "answering", "compare", "missing", "tuples_for"]
@@ -36,6 +35,8 @@ class Comparison:
     workload: str
     engine: str
     tuples: int
+    batch: int | None
+    """So many tuples at a time; None: all at once, as a finished table."""
     cpu: float
     """By the CPU time of all threads, the best run."""
     wall: float
@@ -77,18 +78,22 @@ def tuples_for(engine: str, workload: Workload, tuples: int) -> int:
     return min(tuples, max(_WORK // sum(overlap) // BATCH, 1) * BATCH)
 
 
-def compare(case: Case, rounds: int = ROUNDS) -> Iterator[Comparison]:
+def compare(case: Case, batch: int = LARGE_BATCH, rounds: int = ROUNDS) -> Iterator[Comparison]:
     """A workload in all engines that can express it, over the tuples of the case or as many as they take."""
-    cases = {len(case.arrivals): case}
-    for engine in answering(case.workload):
-        reads = tuples_for(engine, case.workload, len(case.arrivals))
+    workload, cases = case.workload, {len(case.arrivals): case}
+    for engine in answering(workload):
+        reads = tuples_for(engine, workload, len(case.arrivals))
         if reads not in cases:
-            cases[reads] = Case.of(case.workload, reads)
-        ask = PEERS.get(engine) or partial(ask_technique, TECHNIQUES[engine])
-        yield _measure(engine, cases[reads], ask(cases[reads]), rounds)
+            cases[reads] = Case.of(workload, reads)
+        if engine in PEERS:
+            yield _measure(engine, cases[reads], None, PEERS[engine](cases[reads]), rounds)
+        else:
+            technique = TECHNIQUES[engine]
+            size = batch_for(technique, workload.batch or batch)
+            yield _measure(engine, cases[reads], size, ask_technique(technique, cases[reads], size), rounds)
 
 
-def _measure(engine: str, case: Case, ask: Ask, rounds: int) -> Comparison:
+def _measure(engine: str, case: Case, batch: int | None, ask: Ask, rounds: int) -> Comparison:
     tuples, name = len(case.arrivals), case.workload.name
     cpus, walls = [], []
     for _ in range(rounds + 1):
@@ -101,4 +106,4 @@ def _measure(engine: str, case: Case, ask: Ask, rounds: int) -> Comparison:
         del results  # before the next run needs its memory
     # The first run compiles, or warms up.
     cpu, wall = (tuples / min(seconds[1:]) / 1e6 for seconds in (cpus, walls))
-    return Comparison(name, engine, tuples, cpu, wall, combines)
+    return Comparison(name, engine, tuples, batch, cpu, wall, combines)

@@ -44,7 +44,7 @@ def run_core(tuples: int, only: tuple[str, ...], batch: int, console: Console, a
             case = Case.of(workload, tuples * workload.times_tuples)
             report.muntin.append(measure(case, batch))
             progress.advance(task)
-            for one in () if alone else compare(case):
+            for one in () if alone else compare(case, batch):
                 report.others.append(one)
                 progress.advance(task)
     return report

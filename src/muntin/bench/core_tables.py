@@ -73,7 +73,8 @@ def others_legend() -> str:
     return (
         "Million tuples per second of CPU time of all threads (of time that passed), the best of "
         f"{OTHER_ROUNDS} runs after a first one, results checked like ours. {' and '.join(PEERS)} read a "
-        f"finished table; the techniques of the papers read batches of {BATCH:,}. "
+        "finished table; the techniques of the papers read batches as Muntin does, tuple buckets of at most "
+        f"{BATCH:,}. "
         "Blank: cannot be expressed, or is not installed."
     )
 

@@ -1,4 +1,4 @@
-"""The workloads as the window techniques of the papers answer them, in batches of 65,536 tuples.
+"""The workloads as the window techniques of the papers answer them.
 
 They have sums without keys. Panes, Pairs and Cutty have tumbling and sliding windows of streams in order;
 the others take late tuples and sessions as well, and the tuple buffer windows on counts.
@@ -23,7 +23,7 @@ from muntin.windows import Session
 from muntin.windows.count import Count
 from muntin.windows.periodic import Periodic
 
-__all__ = ["TECHNIQUES", "ask_technique", "can_answer"]
+__all__ = ["TECHNIQUES", "ask_technique", "batch_for", "can_answer"]
 
 TECHNIQUES: dict[str, type[Technique]] = {
     "tuple buffer": TupleBuffer,
@@ -67,8 +67,13 @@ def can_answer(technique: type[Technique], workload: Workload) -> bool:
     return technique is TupleBuffer or not asked.counts
 
 
-def ask_technique(technique: type[Technique], case: Case) -> Ask:
-    """How a technique answers the queries of a case."""
+def batch_for(technique: type[Technique], batch: int) -> int:
+    """How many tuples a technique takes at once: buckets of tuples would need gigabytes for large batches."""
+    return min(batch, BATCH) if technique is TupleBuckets else batch
+
+
+def ask_technique(technique: type[Technique], case: Case, batch: int) -> Ask:
+    """How a technique answers the queries of a case, so many tuples at a time."""
     asked, arrivals = _asked(case.workload), case.arrivals
     given: dict[str, Any] = {"windows": list(asked.periodic.values())}
     if issubclass(technique, AnyOrder):
@@ -79,8 +84,8 @@ def ask_technique(technique: type[Technique], case: Case) -> Ask:
     def run() -> tuple[list[Totals], int]:
         one = technique(**given)
         parts = [
-            one.process(arrivals.time[i : i + BATCH], arrivals.value[i : i + BATCH])
-            for i in range(0, len(arrivals), BATCH)
+            one.process(arrivals.time[i : i + batch], arrivals.value[i : i + batch])
+            for i in range(0, len(arrivals), batch)
         ]
         parts.append(one.finish())
         return parts, one.combines
