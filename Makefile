@@ -61,8 +61,6 @@ doctest: setup
 bench: setup  ## Measure the core beside limits of the machine, the techniques of the papers, polars and DuckDB
 	@echo '==> Benchmark of the core'
 	@$(BIN)/muntin bench core
-	@$(BIN)/muntin bench techniques
-	@$(BIN)/muntin bench peers
 
 docs: setup  ## Build the documentation into build/docs
 	@echo '==> Documentation'

@@ -94,31 +94,53 @@ def warmup() -> None:
 
 @bench.command("core")
 def bench_core(
-    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=100_000)] = 4_194_304,
+    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 4_194_304,
     only: Annotated[
-        list[str] | None, typer.Option(help="Workloads whose names begin so, as W2; repeat for several.")
+        list[str] | None,
+        typer.Option(help="Workloads by name, or how names begin, as W2; repeat for several."),
     ] = None,
     batch: Annotated[int, typer.Option(help="Tuples in a batch; M1 and M2 have 65,536.", min=1)] = 1_048_576,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables in Markdown.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the rates into this file (.svg, .png).")] = None,
     read: Annotated[
         Path | None, typer.Option(help="Show what --json wrote instead of measuring.", exists=True)
     ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Muntin only, beside the limits.")] = False,
 ) -> None:
-    """Throughput of the core, beside limits of the machine in the same run."""
-    from muntin.bench.core_report import draw, read_measurements, run_core, show
+    """Throughput of the core beside limits of the machine, polars, DuckDB and older techniques."""
+    from muntin.bench.core_plot import draw
+    from muntin.bench.core_report import read_report, run_core, show
 
     console = Console()
     quiet = Console(stderr=True)  # what is being measured goes there: the output may be a file
     try:
-        found = read_measurements(read) if read else run_core(tuples, tuple(only or ()), batch, quiet)
+        report = read_report(read) if read else run_core(tuples, tuple(only or ()), batch, quiet, alone)
     except MuntinError as error:
         _fail(error)
     else:
-        show(found, console, "json" if json else "markdown" if markdown else "table")
+        show(report, console, "json" if json else "markdown" if markdown else "table")
         if plot is not None:
-            draw(found, plot)
+            draw(report.muntin, report.others, plot)
+
+
+@bench.command("profile")
+def bench_profile(
+    workload: Annotated[
+        list[str] | None, typer.Argument(help="Workloads by their names, or how these begin.")
+    ] = None,
+    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 4_194_304,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
+) -> None:
+    """Where the time of a workload of `bench core` goes, step by step; W2 N=20 unless told."""
+    from muntin.bench.profile import run_profile
+
+    form = "json" if json else "markdown" if markdown else "table"
+    try:
+        run_profile(tuples, workload or ["W2 N=20"], form, Console())
+    except MuntinError as error:
+        _fail(error)
 
 
 @bench.command("latency")
@@ -132,23 +154,6 @@ def bench_latency(
     from muntin.bench.latency import run_latency
 
     run_latency(tuple(slices or ()), json, Console())
-
-
-@bench.command("peers")
-def bench_peers(
-    tuples: Annotated[int, typer.Option(help="How many tuples a query reads.", min=100_000)] = 2_000_000,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Queries whose names begin so, as P2; repeat for several.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Muntin beside polars and DuckDB."""
-    from muntin.bench.peers import run_peers
-
-    try:
-        run_peers(tuples, tuple(only or ()), json, Console())
-    except MuntinError as error:
-        _fail(error)
 
 
 @bench.command("spark")
@@ -166,17 +171,6 @@ def bench_spark(
         run_spark(rows, tuple(only or ()), json, Console())
     except MuntinError as error:
         _fail(error)
-
-
-@bench.command("techniques")
-def bench_techniques(
-    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=100_000)] = 500_000,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """The window techniques that the papers compare with, beside Muntin."""
-    from muntin.bench.techniques import run_techniques
-
-    run_techniques(tuples, json, Console())
 
 
 @bench.command("threads")

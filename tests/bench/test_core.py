@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from muntin import aggregates as a
+from muntin.bench.case import Case
 from muntin.bench.core import measure
-from muntin.bench.core_report import as_markdown, draw, read_measurements, run_core, show
+from muntin.bench.core_report import Report, run_core, show
 from muntin.bench.expected import expected, recomputed
 from muntin.bench.streams import Arrivals, Shape
 from muntin.bench.workloads import Workload, workloads
@@ -31,8 +30,8 @@ def named(name: str) -> Workload:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_workload_runs_and_its_results_are_right(name: str) -> None:
-    found = measure(named(name), tuples=10_000, batch=4_000, rounds=1)
-    assert found.tuples == (20_000 if name == "W6" else 10_000)
+    found = measure(Case.of(named(name), 10_000), batch=4_000, rounds=1)
+    assert found.tuples == 10_000
     assert found.batch == (65_536 if name in ("M1", "M2") else 4_000)
     assert found.windows > 0
     assert found.slices > 0
@@ -78,29 +77,23 @@ def test_results_of_a_query_that_does_not_exist_fail() -> None:
         wanted.check("W", wanted.sums | {"two": (1.0, 1.0)})
 
 
-def test_json_markdown_and_plot_show_the_same_workloads(tmp_path: Path) -> None:
-    found = tmp_path / "found.json"
-    with found.open("w") as file:
-        show(run_core(5_000, ("W3",), 5_000, Console(file=file)), Console(file=file, width=80), "json")
-    read = read_measurements(found)
-    assert [m.workload for m in read] == ["W3 1 s", "W3 100 ms"]
-    assert [one["goal"] for one in json.loads(found.read_text())] == [250, 150]
-    lines = as_markdown(read).splitlines()
-    assert len(lines) == 4
-    assert len({line.count("|") for line in lines}) == 1
-    draw(read, tmp_path / "found.svg")
-    assert (tmp_path / "found.svg").read_text().count("W3 100 ms") == 1
-
-
 def test_a_table_of_80_characters_cuts_no_number_off(capsys: pytest.CaptureFixture[str]) -> None:
-    found = measure(named("W6"), 5_000, 5_000, rounds=1)
+    found = measure(Case.of(named("W6"), 5_000), 5_000, rounds=1)
     large = replace(found, workload="W1 N=1000", slices=697_868, windows=2_295_735, memory=1_234_000_000)
-    show([large], Console(width=80))
+    show(Report([large], [], []), Console(width=80))
     shown = capsys.readouterr().out
     assert "…" not in shown
-    assert "combines" in shown
+    assert "2,295,735" in shown
+
+
+def test_w6_reads_twice_as_many_tuples() -> None:
+    found = run_core(2_000, ("W6", "P1"), 2_000, Console(), alone=True)
+    assert [(m.workload, m.tuples) for m in found.muntin] == [("W6", 4_000), ("P1", 2_000)]
+    assert found.others == []
 
 
 def test_an_unknown_workload_is_told() -> None:
-    with pytest.raises(QueryError, match="no workload begins with W9; there are M1"):
+    with pytest.raises(
+        QueryError, match="no workload begins with W9; there are M1, M2, W1 to W7 and P1 to P5"
+    ):
         run_core(1_000, ("W9",), 1_000, Console())

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from muntin import aggregates as a
+from muntin.baselines.any_order import AnyOrder
 from muntin.baselines.slice_techniques import Cutty, Pairs, Panes
 from muntin.baselines.technique import Technique
 from muntin.baselines.tuple_techniques import AggregateBuckets, AggregateTree, TupleBuckets, TupleBuffer
-from muntin.bench.techniques import TECHNIQUES, measure_techniques
 from muntin.dsl import windows
-from muntin.windows import sliding
+from muntin.windows import session, sliding
 
 ALL = (TupleBuffer, TupleBuckets, AggregateBuckets, AggregateTree, Panes, Pairs, Cutty)
 WHOLE = [(10, 10), (60, 4), (12, 6), (7, 7)]
@@ -51,13 +51,45 @@ def test_cutty_tells_what_it_cannot_cut() -> None:
         Cutty([(10, 4)])
 
 
-def test_every_technique_is_measured_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = measure_techniques(5_000, ("W1 N=10", "W3 1 s"), rounds=1)
-    assert [m.technique for m in found if m.workload == "W3 1 s"] == [*TECHNIQUES, "Muntin"]
-    per_tuple = {m.technique: m.combines_per_tuple for m in found if m.workload == "W1 N=10"}
-    assert per_tuple["aggregate buckets"] == 10  # one for each window that holds the tuple
-    assert per_tuple["Muntin"] < 1.5
-    right = TupleBuffer._totals
-    monkeypatch.setattr(TupleBuffer, "_totals", lambda *asked: right(*asked) + 1)
-    with pytest.raises(AssertionError, match="W1 N=10, TupleBuffer: windows and sums of"):
-        measure_techniques(5_000, ("W1 N=10",), rounds=1)
+@pytest.mark.parametrize("lag", [0, 8])
+@pytest.mark.parametrize("batch", [1, 37, 1_000])
+@pytest.mark.parametrize("technique", ALL[:4])
+def test_late_tuples_and_sessions_give_the_sums_of_the_engine(
+    technique: type[AnyOrder], batch: int, lag: int
+) -> None:
+    rng = np.random.default_rng(5)
+    time = np.cumsum(rng.integers(0, 4, 300)) - 20
+    time = time - np.where(rng.random(300) < 0.3, rng.integers(0, lag + 1, 300), 0)
+    value, periodic, gaps = rng.integers(1, 100, 300), [(10, 10), (9, 2)], [2, 3, 50]
+    one = technique(periodic, gaps, lag)
+    steps = [one.process(time[i : i + batch], value[i : i + batch]) for i in range(0, 300, batch)]
+    found = [row for t in [*steps, one.finish()] for row in zip(t.query, t.start, t.total, strict=True)]
+    named = {f"w{i}": sliding(*window) for i, window in enumerate(periodic)}
+    named |= {f"w{i}": session(gap) for i, gap in enumerate(gaps, len(periodic))}
+    results = windows(**named).aggregate(total=a.sum("v")).on("t").run({"t": time, "v": value}).to_pylist()
+    wanted = [(int(row["query"][1:]), row["window"]["start"], row["total"]) for row in results]
+    assert sorted(row for row in found if row[2]) == sorted(wanted)
+    assert len([row for row in wanted if row[0] == 2]) > 10
+
+
+def test_windows_end_when_the_watermark_has_passed_them() -> None:
+    buffer = TupleBuffer([(10, 10)], gaps=[3], lag=5)
+    assert buffer.process(np.array([1, 14]), np.array([1, 2])).start.tolist() == [1]  # 1 + 3 < 14 - 5
+    assert buffer.process(np.array([9, 15]), np.array([4, 8])).total.tolist() == [5]
+    ended = buffer.finish()
+    assert (ended.query.tolist(), ended.total.tolist()) == ([0, 1, 1], [10, 4, 10])
+
+
+def test_only_the_buffer_counts_tuples() -> None:
+    buffer = TupleBuffer([], lag=4, counts=[2])
+    assert buffer.process(np.array([5, 9, 5]), np.array([1, 2, 4])).total.tolist() == []
+    assert buffer.process(np.array([6, 12]), np.array([8, 16])).total.tolist() == [5]
+    assert buffer.finish().total.tolist() == [10]  # the last one is alone
+
+
+def test_tuples_that_no_window_needs_are_forgotten() -> None:
+    buffer = TupleBuffer([(10, 10)], gaps=[3], lag=5)
+    for i in range(50):
+        buffer.process(np.array([20 * i, 20 * i + 1]), np.array([1, 1]))
+    assert len(buffer._kept.time) == 2
+    assert buffer._kept.evicted == 98

@@ -8,8 +8,8 @@ from math import gcd
 
 import numpy as np
 
+from muntin.baselines.range_sums import SliceSums
 from muntin.baselines.technique import NONE, Ints, Technique
-from muntin.stores.flatfat import FlatFAT
 
 
 class _Slices(Technique):
@@ -87,7 +87,7 @@ class Cutty(Technique):
         for length, slide in self.windows:
             if length % slide:
                 raise ValueError(f"length must be a multiple of slide here: got {length} and {slide}")
-        self._tree = FlatFAT("sum", dtype="int64")
+        self._tree = SliceSums()
         self._cut = 0
 
     def _take(self, time: Ints, value: Ints) -> None:
@@ -101,10 +101,9 @@ class Cutty(Technique):
         self._cut += len(time)
 
     def _totals(self, query: int, starts: Ints) -> Ints:
-        length = self.windows[query][0]
-        totals = [self._tree.query_range(start, start + length) or 0 for start in starts.tolist()]
+        totals = self._tree.sums(starts, starts + self.windows[query][0])
         self.combines = self._cut + self._tree.combines
-        return np.array(totals, np.int64)
+        return totals
 
     def _evict(self, before: int) -> None:
         self._tree.evict_before(before)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from muntin.baselines.technique import NONE, Ints, Technique, window_starts
-from muntin.baselines.tuple_tree import TupleTree
+from muntin.baselines.any_order import AnyOrder, Session
+from muntin.baselines.kept_tuples import KeptTuples
+from muntin.baselines.range_sums import TupleSums
+from muntin.baselines.technique import NONE, Ints, first_start, window_starts
 
 
-class TupleBuffer(Technique):
+class TupleBuffer(AnyOrder):
     """Keep tuples in order; a window that ends adds up its own.
+
+    It alone knows the ranks of tuples, so it has windows of `counts` tuples, too, as the last queries.
 
     >>> import numpy as np
     >>> buffer = TupleBuffer([(10, 10)])
@@ -22,33 +27,68 @@ class TupleBuffer(Technique):
     ([3], [4])
     """
 
-    def __init__(self, windows: Sequence[tuple[int, int]]) -> None:
-        super().__init__(windows)
-        self._time, self._value = NONE, NONE
+    def __init__(
+        self,
+        windows: Sequence[tuple[int, int]],
+        gaps: Sequence[int] = (),
+        lag: int = 0,
+        counts: Sequence[int] = (),
+    ) -> None:
+        super().__init__(windows, gaps, lag)
+        self.counts = list(counts)
+        self._ranks = [0 for _ in self.counts]
+        self._kept = KeptTuples()
+        self._reach = max(self._reach, 1)
 
     def _take(self, time: Ints, value: Ints) -> None:
-        self._time = np.concatenate([self._time, time])
-        self._value = np.concatenate([self._value, value])
+        self._kept.add(time, value)
+        self._take_sessions(time)
 
     def _totals(self, query: int, starts: Ints) -> Ints:
+        time = self._kept.time
+        begin = np.searchsorted(time, starts)
+        return self._sums(begin, np.searchsorted(time, starts + self.windows[query][0]))
+
+    def _session(self, session: Session) -> int:
+        ends = np.searchsorted(self._kept.time, [session.first, session.last + 1])
+        return int(self._sums(ends[:1], ends[1:])[0])
+
+    def _sums(self, begin: Ints, end: Ints) -> Ints:
         from muntin.baselines.technique_kernels import sum_ranges
 
-        begin = np.searchsorted(self._time, starts)
-        end = np.searchsorted(self._time, starts + self.windows[query][0])
         self.combines += int(np.sum(end - begin))
-        totals: Ints = sum_ranges(self._value, begin, end)
+        totals: Ints = sum_ranges(self._kept.value, begin, end)
         return totals
 
+    def _ended(self, watermark: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+        yield from super()._ended(watermark)
+        # Ranks below the watermark are final.
+        final = self._kept.evicted + int(np.searchsorted(self._kept.time, watermark))
+        for i, n in enumerate(self.counts):
+            starts = np.arange(self._ranks[i], final - n + 1, n)
+            if len(starts):
+                self._ranks[i] = int(starts[-1]) + n
+                query = np.full(len(starts), len(self.windows) + len(self.gaps) + i)
+                begin = starts - self._kept.evicted
+                yield query, starts, self._sums(begin, begin + n)
+
+    def _needed(self, watermark: int) -> int:
+        time = super()._needed(watermark)
+        if not self.counts:
+            return time
+        oldest = min(self._ranks) - self._kept.evicted
+        left: list[int] = self._kept.time[oldest : oldest + 1].tolist()
+        return min([time, *left])
+
     def _evict(self, before: int) -> None:
-        gone = int(np.searchsorted(self._time, before))
-        self._time, self._value = self._time[gone:], self._value[gone:]
+        self._kept.evict(before)
 
 
-class TupleBuckets(Technique):
+class TupleBuckets(AnyOrder):
     """A bucket for each window, with a copy of its tuples; a window that ends adds them up."""
 
-    def __init__(self, windows: Sequence[tuple[int, int]]) -> None:
-        super().__init__(windows)
+    def __init__(self, windows: Sequence[tuple[int, int]], gaps: Sequence[int] = (), lag: int = 0) -> None:
+        super().__init__(windows, gaps, lag)
         self._buckets: list[dict[int, list[Ints]]] = [{} for _ in self.windows]
 
     def _take(self, time: Ints, value: Ints) -> None:
@@ -57,18 +97,28 @@ class TupleBuckets(Technique):
             begin, end = np.searchsorted(time, starts), np.searchsorted(time, starts + length)
             for start, b, e in zip(starts.tolist(), begin.tolist(), end.tolist(), strict=True):
                 buckets.setdefault(start, []).append(value[b:e].copy())
+        self._take_sessions(time, lambda b, e: [value[b:e].copy()])
 
     def _totals(self, query: int, starts: Ints) -> Ints:
         buckets = [self._buckets[query].pop(start, []) for start in starts.tolist()]
-        self.combines += sum(len(part) for bucket in buckets for part in bucket)
-        return np.array([sum(int(part.sum()) for part in bucket) for bucket in buckets], np.int64)
+        return np.array([self._sum(bucket) for bucket in buckets], np.int64)
+
+    def _session(self, session: Session) -> int:
+        return self._sum(session.held)
+
+    def _join(self, one: Any, other: Any) -> Any:
+        return one + other
+
+    def _sum(self, bucket: list[Ints]) -> int:
+        self.combines += sum(len(part) for part in bucket)
+        return sum(int(part.sum()) for part in bucket)
 
 
-class AggregateBuckets(Technique):
+class AggregateBuckets(AnyOrder):
     """A partial for each window; each tuple joins those of all windows that hold it."""
 
-    def __init__(self, windows: Sequence[tuple[int, int]]) -> None:
-        super().__init__(windows)
+    def __init__(self, windows: Sequence[tuple[int, int]], gaps: Sequence[int] = (), lag: int = 0) -> None:
+        super().__init__(windows, gaps, lag)
         self._first: list[int] = []
         self._partials = [NONE for _ in self.windows]
 
@@ -80,11 +130,22 @@ class AggregateBuckets(Technique):
             starts = window_starts(time, length, slide)
             begin, end = np.searchsorted(time, starts), np.searchsorted(time, starts + length)
             self.combines += int(np.sum(end - begin))
-            known = (int(time[-1]) - self._first[query]) // slide + 1
-            partials = self._partials[query]
-            partials = np.append(partials, np.zeros(max(0, known - len(partials)), np.int64))
-            partials[(starts - self._first[query]) // slide] += sum_ranges(value, begin, end)
-            self._partials[query] = partials
+            self._make_room(query, first_start(int(time[0]), length, slide), int(time[-1]))
+            at = (starts - self._first[query]) // slide
+            self._partials[query][at] += sum_ranges(value, begin, end)
+        self._take_sessions(time, lambda b, e: int(value[b:e].sum()))
+        self.combines += len(self.gaps) * len(time)
+
+    def _make_room(self, query: int, first: int, last: int) -> None:
+        """For the windows that start from the one time to the other."""
+        slide = self.windows[query][1]
+        before = max(0, (self._first[query] - first) // slide)
+        self._first[query] -= before * slide
+        size = (last - self._first[query]) // slide + 1
+        after = max(0, size - before - len(self._partials[query]))
+        if before or after:
+            parts = [np.zeros(before, np.int64), self._partials[query], np.zeros(after, np.int64)]
+            self._partials[query] = np.concatenate(parts)
 
     def _totals(self, query: int, starts: Ints) -> Ints:
         slide = self.windows[query][1]
@@ -94,22 +155,34 @@ class AggregateBuckets(Technique):
         self._first[query] += ended * slide
         return totals
 
+    def _session(self, session: Session) -> int:
+        return int(session.held)
 
-class AggregateTree(Technique):
+    def _join(self, one: Any, other: Any) -> Any:
+        self.combines += 1
+        return one + other
+
+
+class AggregateTree(AnyOrder):
     """A tree of partials over the tuples themselves; any window costs logarithmically many combines."""
 
-    def __init__(self, windows: Sequence[tuple[int, int]]) -> None:
-        super().__init__(windows)
-        self._tree = TupleTree("sum", dtype="int64")
+    def __init__(self, windows: Sequence[tuple[int, int]], gaps: Sequence[int] = (), lag: int = 0) -> None:
+        super().__init__(windows, gaps, lag)
+        self._tree = TupleSums()
 
     def _take(self, time: Ints, value: Ints) -> None:
         self._tree.insert_many(time, value)
+        self._take_sessions(time)
 
     def _totals(self, query: int, starts: Ints) -> Ints:
-        length = self.windows[query][0]
-        totals = [self._tree.query_range(start, start + length) or 0 for start in starts.tolist()]
+        totals = self._tree.sums(starts, starts + self.windows[query][0])
         self.combines = self._tree.combines
-        return np.array(totals, np.int64)
+        return totals
+
+    def _session(self, session: Session) -> int:
+        totals = self._tree.sums(np.array([session.first]), np.array([session.last + 1]))
+        self.combines = self._tree.combines
+        return int(totals[0])
 
     def _evict(self, before: int) -> None:
         self._tree.evict_before(before)

@@ -1,4 +1,4 @@
-"""`muntin bench core`: throughput of the core, its counted work and memory, beside limits of the same run."""
+"""Muntin in `muntin bench core`: throughput, counted work and memory, beside limits of the same run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from muntin.bench.expected import Sums, expected, recomputed
+from muntin.bench.case import Case
+from muntin.bench.expected import Sums, recomputed
 from muntin.bench.limits import copy_rate, reduceat_rate
 from muntin.bench.memory import peak_memory
 from muntin.bench.streams import LATENESS
@@ -18,7 +19,7 @@ from muntin.bench.workloads import LARGE_BATCH, Workload
 from muntin.connectors.embedded import Operator
 from muntin.slicing.stats import Stats
 
-__all__ = ["ROUNDS", "Measurement", "Run", "drive", "measure"]
+__all__ = ["ROUNDS", "Measurement", "Run", "drive", "measure", "new_operator"]
 
 ROUNDS = 3
 
@@ -58,12 +59,10 @@ class Run:
     stats: Stats
 
 
-def measure(workload: Workload, tuples: int, batch: int = LARGE_BATCH, rounds: int = ROUNDS) -> Measurement:
+def measure(case: Case, batch: int = LARGE_BATCH, rounds: int = ROUNDS) -> Measurement:
     """Run a workload: once to compile, once to weigh, then a few times; check the results of these."""
-    tuples *= workload.times_tuples
-    batch = workload.batch or batch
-    arrivals = workload.shape.generate(tuples)
-    wanted = expected(workload.query, arrivals)
+    workload, arrivals, wanted = case.workload, case.arrivals, case.wanted
+    tuples, batch = len(arrivals), workload.batch or batch
     limits = reduceat_rate(wanted.value, wanted.bounds()), copy_rate(arrivals)
     batches = arrivals.batches(batch)
     drive(workload, batches)
@@ -92,10 +91,15 @@ def measure(workload: Workload, tuples: int, batch: int = LARGE_BATCH, rounds: i
     )
 
 
+def new_operator(workload: Workload) -> Operator:
+    """One that knows whether tuples come late."""
+    late = workload.shape.late
+    return Operator(workload.query, in_order=not late, watermark_lag=f"{LATENESS} us" if late else None)
+
+
 def drive(workload: Workload, batches: list[pa.RecordBatch]) -> Run:
     """All batches through a new operator. The clock stands while results are added up."""
-    late = workload.shape.late
-    operator = Operator(workload.query, in_order=not late, watermark_lag=f"{LATENESS} us" if late else None)
+    operator = new_operator(workload)
     seconds, slices = 0.0, 0
 
     def steps() -> Iterator[pa.Table]:

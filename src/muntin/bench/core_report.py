@@ -1,131 +1,92 @@
-"""How `muntin bench core` shows what it measured: a table, JSON, Markdown for the documentation, a plot."""
+"""`muntin bench core`: every workload in Muntin and beside it in all others, and how that is shown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from muntin.bench.core import ROUNDS, Measurement, measure
-from muntin.bench.streams import BATCH, PER_SECOND
+from muntin.bench.case import Case
+from muntin.bench.comparison import ENGINES, PEERS, Comparison, answering, compare, missing
+from muntin.bench.core import Measurement, measure
+from muntin.bench.core_tables import core_grid, core_legend, fewer_tuples, others_grid, others_legend
 from muntin.bench.workloads import chosen
-from muntin.errors import QueryError
+from muntin.errors import DataError
 
-__all__ = ["as_markdown", "draw", "read_measurements", "run_core", "show"]
+__all__ = ["Report", "as_markdown", "read_report", "run_core", "show"]
 
-COLUMNS = ("M/s", "goal", "Scotty", "reduceat", "copy", "slices", "windows", "combines", "MB")
 _WIDE = 110
-"""A terminal of so many characters has room for what the workloads are."""
+"""A terminal of so many characters has room for what the workloads are, and for all engines."""
 
 
-def run_core(tuples: int, only: tuple[str, ...], batch: int, console: Console) -> list[Measurement]:
-    """Measure the workloads that are asked for."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was measured, and what was not and why."""
+
+    muntin: list[Measurement]
+    others: list[Comparison]
+    notes: list[str]
+
+
+def run_core(tuples: int, only: tuple[str, ...], batch: int, console: Console, alone: bool = False) -> Report:
+    """Measure the workloads that are asked for; `alone`: in Muntin only."""
     workloads = chosen(only)
-    if not workloads:
-        raise QueryError(f"no workload begins with {', '.join(only)}; there are M1, M2 and W1 to W7")
-    found = []
-    for workload in workloads:
-        if console.is_terminal:
-            console.print(f"{workload.name}: {workload.told}", style="dim", end="\r", soft_wrap=True)
-        found.append(measure(workload, tuples, batch))
-    return found
+    report = Report([], [], [] if alone else missing())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        steps = [1 if alone else 1 + len(answering(workload)) for workload in workloads]
+        task = progress.add_task("", total=sum(steps))
+        for workload in workloads:
+            progress.update(task, description=f"{workload.name}: {workload.told}")
+            case = Case.of(workload, tuples * workload.times_tuples)
+            report.muntin.append(measure(case, batch))
+            progress.advance(task)
+            for one in () if alone else compare(case, batch):
+                report.others.append(one)
+                progress.advance(task)
+    return report
 
 
-def show(found: Sequence[Measurement], console: Console, form: str = "table") -> None:
-    """Print measurements as a `table`, `json` or `markdown`."""
+def show(report: Report, console: Console, form: str = "table") -> None:
+    """Print a report as `table`, `json` or `markdown`."""
     if form == "json":
-        console.print_json(json.dumps([asdict(m) for m in found]))
+        console.print_json(json.dumps(asdict(report)))
     elif form == "markdown":
-        console.print(as_markdown(found), highlight=False, markup=False, soft_wrap=True)
+        console.print(as_markdown(report), highlight=False, markup=False, soft_wrap=True)
     else:
-        console.print(_table(found, told=console.width >= _WIDE))
-        console.print(_legend(found))
+        _show_tables(report, console)
 
 
-def read_measurements(path: Path) -> list[Measurement]:
+def read_report(path: Path) -> Report:
     """What `--json` wrote."""
-    return [Measurement(**one) for one in json.loads(path.read_text())]
+    try:
+        read = json.loads(path.read_text())
+        muntin = [Measurement(**one) for one in read["muntin"]]
+        return Report(muntin, [Comparison(**one) for one in read["others"]], read["notes"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path} must hold what `muntin bench core --json` wrote: {error}") from error
 
 
-def as_markdown(found: Sequence[Measurement]) -> str:
-    """A table for the documentation."""
-    head = f"| workload | queries | {' | '.join(COLUMNS)} |"
-    rule = "|---|---|" + "---:|" * len(COLUMNS)
-    rows = [f"| {m.workload} | {m.told} | {' | '.join(_cells(m))} |" for m in found]
-    return "\n".join([head, rule, *rows])
+def as_markdown(report: Report) -> str:
+    """The tables of the documentation."""
+    parts = [core_grid(report.muntin).as_markdown()]
+    if report.others:
+        parts.append(others_grid(report.muntin, report.others).as_markdown())
+    parts += [fewer_tuples(report.muntin, report.others), *report.notes]
+    return "\n\n".join(part for part in parts if part)
 
 
-def draw(found: Sequence[Measurement], path: Path) -> None:
-    """A bar for each workload, beside Scotty's and its limits, on a logarithmic axis."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 0.45 * len(found) + 1.5), layout="constrained")
-    places = range(len(found))
-    axes.barh(places, [m.best for m in found], color="#2f6f9f", label="Muntin")
-    marks: dict[str, tuple[Sequence[float | None], str]] = {
-        "Scotty (Java)": ([m.scotty for m in found], "x"),
-        "goal": ([m.goal for m in found], "|"),
-        "np.add.reduceat": ([m.reduceat for m in found], "."),
-        "copy of the columns": ([m.copy for m in found], "+"),
-    }
-    for label, (values, marker) in marks.items():
-        known = [(value, place) for value, place in zip(values, places, strict=True) if value]
-        if known:
-            axes.scatter(*zip(*known, strict=True), marker=marker, color="black", label=label, zorder=2)
-    axes.set_yticks(places, [m.workload for m in found])
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlabel("million tuples per second of CPU time")
-    figure.legend(loc="outside lower center", ncols=3)
-    figure.savefig(path)
-    pyplot.close(figure)
-
-
-def _table(found: Sequence[Measurement], told: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=0)
-    for name in ("workload", "queries") if told else ("workload",):
-        table.add_column(name, no_wrap=True)
-    for name in COLUMNS:
-        table.add_column(name, no_wrap=True, justify="right")
-    for m in found:
-        table.add_row(*((m.workload, m.told) if told else (m.workload,)), *_cells(m))
-    return table
-
-
-def _cells(m: Measurement) -> tuple[str, ...]:
-    return (
-        _number(m.best),
-        _number(m.goal),
-        _number(m.scotty),
-        f"{m.best / m.reduceat:.3f}",
-        f"{m.best / m.copy:.3f}",
-        f"{m.slices:,}",
-        f"{m.windows:,}",
-        f"{m.update_combines + m.merge_combines:.3f}",
-        "" if m.memory is None else f"{m.memory / 1e6:.0f}",
-    )
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
-
-
-def _legend(found: Sequence[Measurement]) -> str:
-    tuples, batch = min(m.tuples for m in found), max(m.batch for m in found)
-    return (
-        f"M/s: million tuples per second of CPU time, the best of {ROUNDS} runs after one that compiles. "
-        f"{tuples:,} tuples (W6 twice as many), {PER_SECOND:,} per second of event time (W6: one per key), "
-        f"batches of {batch:,} (M1 and M2: {BATCH:,}). reduceat: ours as a part of the rate of "
-        "np.add.reduceat over the sorted tuples with the slices known. copy: as a part of the rate "
-        "of a copy of the columns. slices: at most, between two batches. combines: per tuple. "
-        "MB: growth of resident memory at the peak, results of a batch included. "
-        "The windows and the sum of their results were checked for every query of every run that was timed."
-    )
+def _show_tables(report: Report, console: Console) -> None:
+    wide = console.width >= _WIDE
+    console.print(core_grid(report.muntin, told=wide).as_table())
+    console.print(core_legend(report.muntin))
+    if report.others:
+        techniques = [engine for engine in ENGINES if engine not in PEERS]
+        for engines in [ENGINES] if wide else [PEERS, techniques]:
+            console.print(others_grid(report.muntin, report.others, list(engines)).as_table())
+        console.print(f"{others_legend()} {fewer_tuples(report.muntin, report.others)}")
+    for note in report.notes:
+        console.print(note, style="yellow", highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""The workloads of `muntin bench core`: W1 to W7, and the two of the first milestone.
+"""The workloads of `muntin bench core`: the two of the first milestone, W1 to W7, and P1 to P5.
 
 What Scotty's own core reaches on a machine of this kind (Java, one thread, warm; million tuples per CPU
 second) and the goals stand beside them.
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from muntin import aggregates as a
+from muntin.aggregates.base import Aggregate
 from muntin.bench.streams import BATCH, Shape
 from muntin.dsl import Query, windows
+from muntin.errors import QueryError
 from muntin.windows import count, session, sliding, tumbling
 from muntin.windows.base import Window
 
@@ -40,12 +42,20 @@ class Workload:
 
 
 def chosen(only: tuple[str, ...]) -> list[Workload]:
-    """The workloads whose names begin with one of these, or all.
+    """The workloads that have one of these names, or whose names begin so; without any, all.
 
-    >>> [workload.name for workload in chosen(("W3",))]
-    ['W3 1 s', 'W3 100 ms']
+    >>> [workload.name for workload in chosen(("W3", "W2 N=1"))]
+    ['W2 N=1', 'W3 1 s', 'W3 100 ms']
     """
-    return [w for w in workloads() if not only or w.name.startswith(only)]
+    known = workloads()
+    names = {workload.name for workload in known}
+    begins = tuple(one for one in only if one not in names)
+    found = [w for w in known if not only or w.name in only or (begins and w.name.startswith(begins))]
+    if not found:
+        raise QueryError(
+            f"no workload begins with {', '.join(only)}; there are M1, M2, W1 to W7 and P1 to P5"
+        )
+    return found
 
 
 def lengths(n: int) -> list[int]:
@@ -59,7 +69,7 @@ def lengths(n: int) -> list[int]:
 
 def workloads() -> list[Workload]:
     """All of them, in the order of the table."""
-    return [*_milestone(), *_w1(), *_w2(), *_w3(), _w4(), _w5(), _w6(), _w7()]
+    return [*_milestone(), *_w1(), *_w2(), *_w3(), _w4(), _w5(), _w6(), _w7(), *_p()]
 
 
 def _milestone() -> list[Workload]:
@@ -131,6 +141,31 @@ def _w7() -> Workload:
     named |= {f"g{i}": session(f"{rng.integers(5, 40) * 100} ms") for i in range(20)}
     shape = Shape(late=True, pauses=True)
     return Workload("W7", "200 mixed, pauses, 20% late", _sum(named), shape, goal=10)
+
+
+def _p() -> list[Workload]:
+    """What any engine of tables is asked, too: over a stream in order, and over keys with late tuples."""
+    total, seconds = a.sum("value"), (1, 2, 3, 5, 6, 8, 10, 12, 15, 20)
+    ten: dict[str, Window] = {f"s{i}": tumbling(f"{i} s") for i in seconds}
+    asked: dict[str, tuple[str, dict[str, Window], Aggregate]] = {
+        "P1": ("10 s", {"w": tumbling("10 s")}, total),
+        "P2": ("60 s every 1 s", {"w": sliding("60 s", "1 s")}, total),
+        "P3": ("ten tumbling", ten, total),
+        "P4": ("session 1 s", {"w": session("1 s")}, total),
+        "P5": ("median of 10 s", {"w": tumbling("10 s")}, a.median("value")),
+    }
+    in_order, late = Shape(pauses=True), Shape(late=True, keys=50, pauses=True)
+    queries = {
+        name: windows(**named).aggregate(total=one).on("at") for name, (_, named, one) in asked.items()
+    }
+    told = {name: text for name, (text, _, _) in asked.items()}
+    return [
+        *(Workload(name, f"{told[name]}, pauses", query, in_order) for name, query in queries.items()),
+        *(
+            Workload(f"{name} keys", f"{told[name]}, 50 keys, late", query.by("key"), late)
+            for name, query in queries.items()
+        ),
+    ]
 
 
 def _tumbling(n: int) -> dict[str, Window]:

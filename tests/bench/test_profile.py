@@ -1,0 +1,81 @@
+"""`muntin bench profile`: the steps add up to the whole, and the engine is left as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from muntin.bench import profile as profiling
+from muntin.bench.expected import Expected
+from muntin.bench.profile import REST, profile
+from muntin.bench.workloads import chosen
+from muntin.cli import app
+from muntin.slicing.partials import PartialSet
+
+CELLS = "find each tuple's cell of the time line"
+BEGINS = "find where slices begin, in order"
+KEPT = "keep tuples, sort and cut them"
+
+
+@pytest.mark.parametrize(
+    ("name", "has", "has_not"),
+    [
+        ("W2 N=20", CELLS, BEGINS),
+        ("W1 N=10", BEGINS, CELLS),
+        ("W4", KEPT, CELLS),
+        ("W6", "number the keys", KEPT),
+    ],
+)
+def test_steps_add_up_to_the_whole(name: str, has: str, has_not: str) -> None:
+    lift = PartialSet.lift
+    found = profile(chosen((name,))[0], 50_000, batch=10_000, rounds=2)
+    assert found.tuples == (100_000 if name == "W6" else 50_000)
+    assert sum(found.steps.values()) == pytest.approx(found.whole)
+    assert all(ns >= 0 for ns in found.steps.values())
+    assert found.steps[has] > 0
+    assert has_not not in found.steps
+    assert 0 < found.steps[REST] < found.whole
+    assert PartialSet.lift is lift
+
+
+def test_a_step_inside_of_another_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 1.0, 4.0, 9.0])
+    monkeypatch.setattr(profiling.time, "process_time", lambda: next(now))
+
+    class Engine:
+        def outer(self) -> None:
+            self.inner()
+
+        def inner(self) -> None:
+            pass
+
+    monkeypatch.setattr(profiling, "_steps", lambda: [("out", Engine, "outer"), ("in", Engine, "inner")])
+    with profiling._clocks() as spent:
+        Engine().outer()
+    assert spent == {"out": 6.0, "in": 3.0}
+
+
+def test_results_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+    monkeypatch.setattr(Expected, "check", lambda self, name, sums: checked.append((name, sums == self.sums)))
+    profile(chosen(("W2 N=1",))[0], 5_000, rounds=2)
+    assert checked == [("W2 N=1", True)] * 3
+
+
+def test_the_command_prints_a_table_markdown_and_json() -> None:
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(
+            app, ["bench", "profile", *arguments, "--tuples", "5000"], env={"COLUMNS": "100"}
+        )
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    (found,) = json.loads(run("--json"))
+    assert (found["workload"], found["tuples"]) == ("W2 N=20", 5_000)
+    lines = run("W3", "P1", "--markdown").splitlines()
+    assert lines[0] == "| step | W3 1 s | W3 100 ms | P1 |"
+    assert lines[-1].startswith("| all |")
+    assert CELLS in run()
+    assert CliRunner().invoke(app, ["bench", "profile", "W9"]).exit_code == 2
