@@ -197,12 +197,18 @@ def _many_keys() -> None:
 
 
 def _threads() -> None:
-    """Sums of pieces of time; and of medians, which each thread has of other keys."""
-    for values in (_SUMS, {"m": a.median("i")}):
-        query = windows(**_ON_TIME).aggregate(**values)
-        for ordered in (False, True):
-            query.by("j").on("t").run(_tuples(ordered=ordered), threads=2)
-            query.on("t").run(_tuples(ordered=ordered), threads=2)
+    """Sums of pieces of time, of so many tuples and slices that they are shared; and medians."""
+    n = 600_000
+    numbers = np.arange(n)
+    tuples = {"t": numbers // 100, "i": numbers % 10, "f": numbers * 0.5}
+    late = tuples | {"t": tuples["t"] - 3 * (numbers % 5 == 0), "j": numbers % 100, "k": numbers % 7 * 2**40}
+    sums = {name: _SUMS[name] for name in ("n", "si", "sf", "mi", "mf", "low", "high")}
+    windows(**_ON_TIME).aggregate(**sums).on("t").run(tuples, threads=2)
+    windows(**_ON_TIME).aggregate(**sums).on("t").run(late, threads=2)
+    for values in (sums, {"m": a.median("i")}):
+        query = windows(ten=w.tumbling(8), slid=w.sliding(16, 8)).aggregate(**values)
+        for keys in (("j",), ("k",)):
+            query.by(*keys).on("t").run(late, threads=2)
 
 
 def _late() -> None:

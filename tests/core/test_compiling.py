@@ -30,8 +30,9 @@ import os, muntin, numpy as np
 from muntin import compiling_kernels
 compiling_kernels.LONG = {long}
 from muntin.slicing.key_kernels import share
-index, _ = share(np.array([0, 1, 1, 2]), 1, 2)
-print(index.tolist(), share.stats.cache_path, sum(share.stats.cache_hits.values()))
+index = np.empty(5, dtype=np.int64)
+n = share(np.array([0, 1, 1, 2]), 1, 2, index)
+print(index[:n].tolist(), share.stats.cache_path, sum(share.stats.cache_hits.values()))
 """
 
 
@@ -141,7 +142,7 @@ def test_a_place_that_the_user_names_is_used(name: str, read_only: Path, tmp_pat
 
 
 def test_a_long_compilation_is_told_once_and_only_where_it_happens(tmp_path: Path) -> None:
-    code = KERNEL.format(long=0.0) + "share(np.array([0, 1], dtype=np.int32), 0, 2)"
+    code = KERNEL.format(long=0.0) + "share(np.array([0, 1], dtype=np.int32), 0, 2, index)"
     _, first = ended(start(code, NUMBA_CACHE_DIR=str(tmp_path)))
     assert first == MESSAGE
     _, second = ended(start(code, NUMBA_CACHE_DIR=str(tmp_path)))
@@ -154,8 +155,15 @@ def test_warmup_leaves_nothing_to_compile() -> None:
     assert re.search(r"(\d functions compiled|everything was compiled already); \d+\.\d s", shown.output)
     announcer = announce_compiling()
     before = announcer.compiled
-    for workload in chosen(("M2", "W3", "W4", "W5", "W6")):
+    for workload in chosen(("M", "W", "P")):
         drive(workload, workload.shape.generate(5_000).batches(2_000))
+    query = mt.windows(ten=w.tumbling(10)).aggregate(m=a.median("v"), s=a.sum("v"))
+    numbers = np.arange(300_000)
+    for size in (10, 1000):
+        for threaded in (query, mt.windows(ten=w.tumbling(size)).aggregate(s=a.sum("v"), n=a.count())):
+            columns = {"t": numbers // 5, "k": numbers % 30, "v": numbers}
+            threaded.by("k").on("t").run(columns, threads=2)
+            threaded.on("t").run(columns, threads=2)
     table = pa.table({"t": [3, 1], "k": ["x", "y"], "v": np.array([0.5, 2.0])})
     mt.windows(ten=w.tumbling(10)).aggregate(m=a.median("v"), s=a.sum("v")).by("k").on("t").run(table)
     assert announcer.compiled == before

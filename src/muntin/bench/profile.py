@@ -22,7 +22,7 @@ from muntin.bench.core import new_operator
 from muntin.bench.expected import recomputed
 from muntin.bench.grid import Grid
 from muntin.bench.workloads import LARGE_BATCH, Workload, chosen
-from muntin.slicing import manager
+from muntin.slicing import manager, slicer
 from muntin.slicing.emission import WindowManager
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.keys import KeyTable
@@ -98,14 +98,12 @@ def _grid(found: Sequence[Profile]) -> Grid:
 
 def _steps() -> list[tuple[str, Any, str]]:
     """What each step is, and the function that does it."""
-    from muntin.slicing import cutting_kernels
-
     return [
         ("read the times: nulls, smallest, largest, order", TimeColumn, "to_internal"),
         ("number the keys", KeyTable, "encode"),
-        ("find each tuple's cell of the time line", cutting_kernels, "assign"),
-        ("find where slices begin, in order", cutting_kernels, "cut_sorted_time"),
-        ("find where slices begin, in order", cutting_kernels, "cut_sorted"),
+        ("find each tuple's cell of the time line", slicer, "assign"),
+        ("find where slices begin, in order", slicer, "cut_sorted_time"),
+        ("find where slices begin, in order", slicer, "cut_sorted"),
         ("keep tuples, sort and cut them", KeptSlicer, "add"),
         ("keep tuples, sort and cut them", KeptSlicer, "slice"),
         ("keep tuples, sort and cut them", KeptSlicer, "emitted"),

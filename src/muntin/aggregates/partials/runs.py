@@ -100,15 +100,25 @@ class SortedRuns(Partial):
     as_float: bool = False
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Runs:
-        from muntin.aggregates.partials.run_kernels import by_group, compress, sort_small
+        from muntin.aggregates.partials.run_kernels import (
+            by_group,
+            compress,
+            count_dense,
+            is_dense,
+            sort_small,
+        )
 
         keys = arrays.order_keys(pa.array(g.floats(self.expr))) if self.as_float else g.keys(self.expr)
         valid = g.valid(self.expr)
         if g.offsets is not None and valid is None:
             offsets = g.offsets - g.offsets[0]
-            keys = keys[g.offsets[0] : g.offsets[-1]].copy()
+            keys = keys[g.offsets[0] : g.offsets[-1]]
         else:
             offsets, keys = by_group(keys, g.ids(), valid, g.n)
+        low, high = np.empty((2, g.n), dtype=np.int64)
+        if is_dense(offsets, keys, low, high):
+            return Runs(*count_dense(offsets, keys, low, high))
+        keys = keys if keys.flags.writeable else keys.copy()
         sort_small(offsets, keys, _SMALL)
         for j in np.flatnonzero(np.diff(offsets) > _SMALL).tolist():
             keys[offsets[j] : offsets[j + 1]].sort()
