@@ -17,8 +17,10 @@ from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
+from muntin.slicing import results as results_module
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
+from muntin.slicing.result_order import Order
 
 WINDOWS = {
     "time": {"ten": w.tumbling(10), "sixty": w.sliding(60, 10), "grown": w.cumulate(50, 10)},
@@ -302,3 +304,24 @@ def test_a_number_of_threads_that_makes_no_sense(threads: Any) -> None:
     query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
     with pytest.raises(QueryError, match=r"threads must be a whole number from 1 on: got .*cpu_count"):
         query.run({"t": [1]}, threads=threads)
+
+
+@pytest.mark.parametrize("keys", [1, 40, 4_000])
+def test_results_of_parts_are_moved_as_ranges_or_by_row(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many keys have their windows of one end in a row; sessions never do."""
+    ranges: list[bool] = []
+    in_turn = Order.in_turn
+
+    def noting(parts: Any) -> Any:
+        found = in_turn(parts)
+        ranges.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Order, "in_turn", noting)
+    monkeypatch.setattr(results_module, "MANY_ROWS", 1)
+    for windows, expected in (("time", keys == 4_000), ("sessions", False)):
+        ranges.clear()
+        query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by("k").on("t")
+        table = stream(40_000, keys)
+        assert seen(query.run(table, threads=3)) == seen(query.run(table))
+        assert any(ranges) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import MuntinError
-from muntin.slicing import parts, pieces
+from muntin.slicing import parts, pieces, result_order, results
 from muntin.slicing.parts import is_compiled
 from muntin.testing.scenarios import Scenario
 from muntin.testing.strategies import scenarios
@@ -47,7 +48,10 @@ def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
     note(repr(scenario))
     rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
     table = pa.Table.from_pylist(rows, schema=scenario.schema)
-    with patch.object(parts, "FEW", few), patch.object(pieces, "BLOCK", 4):
+    small = (parts, "FEW", few), (pieces, "BLOCK", 4), (results, "MANY_ROWS", few), (result_order, "LONG", 1)
+    with ExitStack() as stack:
+        for module, name, value in small:
+            stack.enter_context(patch.object(module, name, value))
         assert outcome(scenario.query, table, 3) == outcome(scenario.query, table, 1)
 
 

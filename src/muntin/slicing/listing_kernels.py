@@ -11,7 +11,7 @@ from muntin.slicing.sorting_kernels import FEW, gallop, seek, sort_by
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-ROOM = 1 << 24
+ROOM = 1 << 25
 """More windows than that are counted before they are listed."""
 
 

@@ -39,6 +39,8 @@ __all__ = ["PartedOperator", "is_compiled"]
 
 Found = TypeVar("Found")
 
+SHARE = 8
+"""Where the first tuples have this number of times as few keys, they have most of all."""
 NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 FEW = 65_536
 """The keys of so few tuples are numbered in one piece, and so few slices are combined by one thread."""
@@ -164,6 +166,9 @@ class PartedOperator(SlicingOperator):
         """Number the first keys, most likely all, and look up those of the other tuples on all threads."""
         ids = np.empty(len(column), dtype=np.int64)
         ids[:FEW] = self.keys.encode([column.slice(0, FEW)])
+        if SHARE * len(self.keys) > FEW:  # so many that there are likely more
+            ids[FEW:] = self.keys.encode([column.slice(FEW)])
+            return ids
         size = -(-(len(column) - FEW) // self._threads)
 
         def find(begin: int) -> npt.NDArray[np.int64]:

@@ -16,6 +16,7 @@ from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.registry import FINAL_ROW, KINDS, RETRACT_ROW
+from muntin.slicing.result_order import Order
 from muntin.slicing.sorting_kernels import merge_windows, sort_windows
 from muntin.windows.base import Window
 
@@ -25,9 +26,12 @@ Each = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 
 FEW = 8
 """So many sorted runs are quicker merged than sorted again."""
+MANY_ROWS = 65_536
+"""So many are worth looking for ranges of rows that stay together."""
 FEW_ROWS = 64
 """So many names are kept as they were made: the same queries come out together again and again."""
 _KEPT = 256
+"""Names that are kept, and rows whose kinds and revisions are."""
 
 
 class Results:
@@ -66,85 +70,80 @@ class Results:
         """The kinds of n rows in words; most often all of them are final."""
         if kind is not None:
             return KINDS.take(pa.array(kind))
+        if n > _KEPT:
+            return pa.repeat(KINDS[FINAL_ROW], n)
         if len(self._final) < n:
-            self._final = pa.repeat(KINDS[FINAL_ROW], 2 * n)
+            self._final = pa.repeat(KINDS[FINAL_ROW], _KEPT)
         return self._final.slice(0, n)
 
     def revisions(self, revision: Column | None, n: int) -> pa.Array:
         """How often each of n rows was revised; most often none was."""
         if revision is not None:
             return pa.array(revision)
+        if n > _KEPT:
+            return pa.array(np.zeros(n, dtype=np.int64))
         if len(self._first) < n:
-            self._first = pa.array(np.zeros(2 * n, dtype=np.int64))
+            self._first = pa.array(np.zeros(_KEPT, dtype=np.int64))
         return self._first.slice(0, n)
 
 
 def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:
     windows = [e.windows for e in emissions]
-    number, key, start, end = _joined([(w.query, w.key, w.start, w.end) for w in windows])
-    kind, revision, order = None, None, None
-    if len(emissions) > 1 or not emissions[0].ordered:
-        if not all(e.ordered for e in emissions):  # else all of them are final, for the first time
-            kind, revision = _joined([(e.kind, e.revision) for e in emissions])
-        order = _order(emissions, end, start, number, key)
-        if kind is not None:
-            retracted = kind[order] == RETRACT_ROW
-            if retracted.any():
-                order = np.concatenate([order[retracted], order[~retracted]])
-    n = len(number)
+    n = sum(len(w) for w in windows)
+    final = all(e.ordered for e in emissions)  # for the first time, all of them
+    order = _order(emissions, final)
+
+    def column(parts: list[Column]) -> Column:
+        return order.of(parts)
+
     makers: list[Callable[[], Any]] = [
-        lambda: shape.names(_at(number, order)),
-        lambda: _edges(shape, emissions, start, end, order),
+        lambda: shape.names(column([w.query for w in windows])),
+        lambda: _edges(shape, emissions, order),
         *(partial(_values, emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)),
-        lambda: shape.kinds(None if kind is None else _at(kind, order), n),
-        lambda: shape.revisions(None if revision is None else _at(revision, order), n),
+        lambda: shape.kinds(None if final else column([e.kind for e in emissions]), n),
+        lambda: shape.revisions(None if final else column([e.revision for e in emissions]), n),
     ]
     if shape.binding.keys:
-        makers.append(lambda: keys.values(_at(key, order)))
+        makers.append(lambda: keys.values(column([w.key for w in windows])))
     columns = list(each(call, makers))
     if shape.binding.keys:
         columns[:0] = columns.pop()
     return pa.Table.from_arrays(columns, schema=shape.schema)
 
 
-def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Column | None) -> pa.Array:
-    return _in_order([e.values[i] for e in emissions], kind, order)
+def _order(emissions: list[Emission], final: bool) -> Order:
+    """How the rows of all become one table: retractions first, then by end, start, query and key."""
+    if len(emissions) == 1 and final:
+        return Order()
+    if final and sum(len(e.windows) for e in emissions) >= MANY_ROWS:
+        found = Order.in_turn([(e.windows.end, e.windows.start, e.windows.query) for e in emissions])
+        if found is not None:
+            return found
+    columns = [(e.windows.end, e.windows.start, e.windows.query, e.windows.key) for e in emissions]
+    end, start, query, key = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    if final and len(emissions) <= FEW:
+        order = np.empty(len(end), dtype=np.int64)
+        merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), end, start, query, key, order)
+        return Order(order)
+    order = sort_windows(end, start, query, key)
+    if not final:
+        retracted = np.concatenate([e.kind for e in emissions])[order] == RETRACT_ROW
+        if retracted.any():
+            order = np.concatenate([order[retracted], order[~retracted]])
+    return Order(order)
 
 
-def _at(column: Column, order: Column | None) -> Column:
-    return column if order is None else column[order]
+def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) -> pa.Array:
+    return order.of_arrays([e.values[i] for e in emissions], kind)
 
 
-def _order(emissions: list[Emission], end: Column, start: Column, query: Column, key: Column) -> Column:
-    """The order of the windows by end, start, query and key."""
-    if len(emissions) <= FEW and all(e.ordered for e in emissions):
-        bounds = np.cumsum([0, *(len(e.windows) for e in emissions)])
-        order = np.empty(bounds[-1], dtype=np.int64)
-        merge_windows(bounds, end, start, query, key, order)
-        return order
-    return sort_windows(end, start, query, key)
-
-
-def _joined(parts: list[tuple[Column, ...]]) -> list[Column]:
-    """Column by column the rows of all parts."""
-    if len(parts) == 1:
-        return list(parts[0])
-    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-
-
-def _in_order(parts: list[pa.Array], kind: pa.DataType, order: Column | None) -> pa.Array:
-    joined = parts[0] if len(parts) == 1 else pa.chunked_array(parts, type=kind).combine_chunks()
-    return joined if order is None else joined.take(pa.array(order))
-
-
-def _edges(
-    shape: Results, emissions: list[Emission], start: Column, end: Column, order: Column | None
-) -> pa.StructArray:
+def _edges(shape: Results, emissions: list[Emission], order: Order) -> pa.StructArray:
     time = shape.binding.time
-    children = [time.to_edges(_at(start, order), ceil=False), time.to_edges(_at(end, order), ceil=True)]
+    start, end = (order.of([getattr(e.windows, side) for e in emissions]) for side in ("start", "end"))
+    children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
     for field in shape.edge_fields[2:]:
         parts = [_beside_time(e, shape.windows, field) for e in emissions]
-        children.append(_in_order(parts, field.type, order))
+        children.append(order.of_arrays(parts, field.type))
     return pa.StructArray.from_arrays(children, fields=shape.edge_fields)
 
 

@@ -137,6 +137,45 @@ def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
 
 
 @compiled
+def group_begins(end: Ints, start: Ints, query: Ints, begins: Ints) -> int:
+    """Where sorted windows have another end, start or query than the one before, and how many there are.
+
+    How many groups there are, or -1 if there is no room for all, and for their end.
+    """
+    n = end.shape[0]
+    count = 0
+    at = 0
+    while at < n:
+        if count + 1 >= begins.shape[0]:
+            return -1
+        begins[count] = at
+        count += 1
+        # In steps that double, as in `gallop`: the next group begins between `low` and `high`.
+        low, high, step = at + 1, n, 1
+        while at + step < n:
+            if _same_group(at, at + step, end, start, query):
+                low = at + step + 1
+                step *= 2
+            else:
+                high = at + step
+                break
+        while low < high:
+            middle = (low + high) >> 1
+            if _same_group(at, middle, end, start, query):
+                low = middle + 1
+            else:
+                high = middle
+        at = low
+    begins[count] = n
+    return count
+
+
+@compiled
+def _same_group(p: int, q: int, end: Ints, start: Ints, query: Ints) -> bool:
+    return bool(end[p] == end[q] and start[p] == start[q] and query[p] == query[q])
+
+
+@compiled
 def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints, order: Ints) -> None:
     """As `sort_windows`, for runs from one bound to the next of which each is sorted already."""
     heads = bounds[:-1].copy()
