@@ -50,6 +50,11 @@ def mutate(patch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table], af
     patch.setattr(PartedOperator, "table", changed)
 
 
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "ENOUGH", 0.0)
+
+
 def test_there_are_six_rows() -> None:
     found = measure_threads(TUPLES, threads=3, rounds=1)
     assert [(m.tuples, m.keys, m.told) for m in found] == [
