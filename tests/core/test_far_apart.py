@@ -114,3 +114,25 @@ def test_tuples_spread_evenly_over_many_edges(window: Any) -> None:
 def test_the_two_ends_of_time() -> None:
     query = mt.windows(x=w.calendar("day")).aggregate(n=a.count()).on("t")
     assert query.run({"t": pa.array([2**62, -(2**62)], pa.timestamp("us"))})["n"].to_pylist() == [1, 1]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "windows",
+    [
+        {"x": w.tumbling(2**60)},
+        {"x": w.tumbling(2**60), "y": w.sliding(3 * 2**58, 2**59)},
+        {"x": w.tumbling(2**60, offset=1), "y": w.tumbling(2**60, offset=7)},
+        {"x": w.tumbling(10)},
+    ],
+)
+def test_windows_too_far_apart_for_a_number_come_in_order(windows: dict[str, Any], threads: int) -> None:
+    query = mt.windows(**windows).aggregate(total=a.sum("v")).on("t")
+    tuples = {2**62: 1, -(2**62): 10, 0: 100, 5: 1000}
+    rows = query.run({"t": [*tuples], "v": [*tuples.values()]}, threads=threads).to_pylist()
+    places = [(row["window"]["end"], row["window"]["start"], row["query"]) for row in rows]
+    assert places == sorted(places)
+    for row in rows:
+        start, end = row["window"]["start"], row["window"]["end"]
+        assert row["total"] == sum(v for t, v in tuples.items() if start <= t < end)
+    assert {row["query"] for row in rows} == set(windows)

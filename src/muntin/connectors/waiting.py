@@ -42,7 +42,7 @@ class Waiting:
     record may wait if it is not late by the watermark that it finds, and if the watermark that it
     makes is below the next one at which something is due. Early results show every record at once.
 
-    A batch may wait where slicing it cannot fail: its columns are those of one that was sliced, all
+    A batch may wait where slicing it cannot fail: its columns have the types that the query reads, all
     times are good, and nothing is computed from it. Batches wait in front of records: one that comes
     behind records has these sliced first. Records that find a watermark become a batch, too.
     """
@@ -102,7 +102,12 @@ class Waiting:
         return len(self.records) - self._seen > FEW and self.patient and self.engine.binding is not None
 
     def pack(self, batch: pa.RecordBatch) -> bool:
-        """Let this batch wait instead of the records that it was made of; False if they must be looked at."""
+        """Let this batch wait instead of the records that it was made of; False if they must be looked at.
+
+        That is so, too, where batches wait that have other columns: they could not be joined.
+        """
+        if self.batches and not batch.schema.equals(self.batches[0].schema):
+            return False
         self.trust(batch.schema)
         _, _, sure, place = self._judged
         if not sure or not self._append(batch, place):
@@ -124,7 +129,7 @@ class Waiting:
         return True
 
     def trust(self, schema: pa.Schema) -> None:
-        """A batch with these columns was sliced: others with the same ones may wait."""
+        """Judge these columns, of a batch that was sliced or made for the query: others of them may wait."""
         binding = self.engine.binding
         if binding is not self._judged[0] or not schema.equals(self._judged[1]):
             sure = binding is not None and self._cannot_fail(binding, schema)

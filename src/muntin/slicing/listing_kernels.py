@@ -155,21 +155,27 @@ def in_order_of_results(rows: Ints, count: int, grid: Ints, edges: Ints, others:
     low = high = rows[0, 3]
     for m in range(1, count):
         low, high = min(low, rows[m, 3]), max(high, rows[m, 3])
-    places = (np.uint64(high) - np.uint64(low)) // np.uint64(unit) + np.uint64(1)
-    if places > np.uint64(4 * count + FEW):
+    last = place_of(high, low, unit)
+    if last < 0 or last > 4 * count + FEW:
         order = sort_by(rows[:count, 3].copy(), np.arange(count))
         for m in range(count):
             put_columns(edges, others, m, rows[order[m]], grid)
         return
-    begins = np.zeros(int(places) + 1, np.int64)
+    begins = np.zeros(last + 2, np.int64)
     for m in range(count):
-        begins[(rows[m, 3] - low) // unit + 1] += 1
+        begins[place_of(rows[m, 3], low, unit) + 1] += 1
     for p in range(begins.shape[0] - 1):
         begins[p + 1] += begins[p]
     for m in range(count):
-        place = (rows[m, 3] - low) // unit
+        place = place_of(rows[m, 3], low, unit)
         put_columns(edges, others, begins[place], rows[m], grid)
         begins[place] += 1
+
+
+@compiled
+def place_of(end: int, low: int, unit: int) -> int:
+    """The number of an end among all from the lowest on; they may lie further apart than an int64 holds."""
+    return int(np.int64((np.uint64(end) - np.uint64(low)) // np.uint64(unit)))
 
 
 @compiled

@@ -27,8 +27,8 @@ __all__ = ["Blocks", "slice_pieces"]
 Column = npt.NDArray[np.int64]
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
-_TWICE = 1.25
-"""Where pieces have so many rows per tuple, too much of each is left out."""
+_AT_MOST = 1.25
+"""Where pieces have more rows per tuple, too much of each is left out."""
 BLOCK = 4096
 _PLENTY = 8
 """So many tuples per cell are worth it that the cells of all pieces are put together in the end."""
@@ -111,7 +111,7 @@ def _scattered(
         return int(cells[begin - 1]) if begin else low, int(cells[end - 1]) - 1 if end <= len(cells) else high
 
     ranges = [blocks.rows_within(*times(bound)) for bound in pairwise(bounds)]
-    if sum(end - begin for begin, end in ranges) > _TWICE * len(batch):
+    if sum(end - begin for begin, end in ranges) > _AT_MOST * len(batch):
         return None
 
     def one(piece: tuple[tuple[int, int], tuple[int, int]]) -> Lifted:

@@ -48,9 +48,11 @@ class whole_or_nothing:  # noqa: N801  # used as a function, in `with`
     ) -> None:
         if self.saved is None:  # the step around it puts everything back
             return
-        if error is not None:
-            self._undo(error, self.saved)
-        self.operator.in_step = False
+        try:
+            if error is not None:
+                self._undo(error, self.saved)
+        finally:
+            self.operator.in_step = False
 
     def _undo(self, error: BaseException, saved: Saved) -> None:
         operator = self.operator
