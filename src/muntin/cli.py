@@ -102,19 +102,23 @@ def bench_core(
     batch: Annotated[int, typer.Option(help="Tuples in a batch; M1 and M2 have 65,536.", min=1)] = 1_048_576,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables in Markdown.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the rates into this file (.svg, .png).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the rates into this file (.svg, .png, .pdf).")
+    ] = None,
     read: Annotated[
         Path | None, typer.Option(help="Show what --json wrote instead of measuring.", exists=True)
     ] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Muntin only, beside the limits.")] = False,
 ) -> None:
     """Throughput of the core beside limits of the machine, polars, DuckDB and older techniques."""
-    from muntin.bench.core_plot import draw
+    from muntin.bench.core_plot import check_place, draw
     from muntin.bench.core_report import read_report, run_core, show
 
     console = Console()
     quiet = Console(stderr=True)  # what is being measured goes there: the output may be a file
     try:
+        if plot is not None:
+            check_place(plot)
         report = read_report(read) if read else run_core(tuples, tuple(only or ()), batch, quiet, alone)
     except MuntinError as error:
         _fail(error)

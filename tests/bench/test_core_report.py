@@ -105,3 +105,20 @@ def test_a_file_that_is_no_report_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("gone", ["peers", "techniques"])
 def test_there_is_one_command_for_all_of_them(gone: str) -> None:
     assert CliRunner().invoke(app, ["bench", gone]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--plot", "rates.txt"], "a plot must be a file with .svg, .png or .pdf: got rates.txt"),
+        (["--plot", "no/such/folder/rates.svg"], "there is no folder no/such/folder for the plot"),
+        (["--only", "X9"], "no workload begins with X9"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_anything_is_measured(
+    options: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muntin.bench.core_report.measure", None)
+    found = CliRunner().invoke(app, ["bench", "core", *options])
+    assert found.exit_code == 2
+    assert told in " ".join(found.output.split())

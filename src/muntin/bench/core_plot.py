@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from muntin.bench.comparison import PEERS, Comparison
 from muntin.bench.core import Measurement
+from muntin.errors import QueryError
 
-__all__ = ["draw"]
+__all__ = ["check_place", "draw"]
+
+FORMS = (".svg", ".png", ".pdf")
+
+
+def check_place(path: Path) -> None:
+    """A QueryError if nothing can be drawn there: told before anything is measured.
+
+    >>> check_place(Path("rates.txt"))
+    Traceback (most recent call last):
+    muntin.errors.QueryError: a plot must be a file with .svg, .png or .pdf: got rates.txt
+    """
+    if path.suffix not in FORMS:
+        raise QueryError(f"a plot must be a file with {', '.join(FORMS[:-1])} or {FORMS[-1]}: got {path}")
+    if not path.absolute().parent.is_dir():
+        raise QueryError(f"there is no folder {path.parent} for the plot; make it first, or choose another")
+    if find_spec("matplotlib") is None:
+        raise QueryError('a plot needs matplotlib, which is not installed: pip install "muntin[bench]"')
 
 
 def draw(found: Sequence[Measurement], others: Sequence[Comparison], path: Path) -> None:

@@ -64,6 +64,8 @@ def read_report(path: Path) -> Report:
     """What `--json` wrote."""
     try:
         read = json.loads(path.read_text())
+        if not isinstance(read, dict):
+            raise TypeError(f"got a {type(read).__name__}, not an object")
         muntin = [Measurement(**one) for one in read["muntin"]]
         return Report(muntin, [Comparison(**one) for one in read["others"]], read["notes"])
     except (ValueError, TypeError, KeyError) as error:
