@@ -93,7 +93,8 @@ def deviations(values: list[Any]) -> list[Fraction]:
     return [Fraction(value) - middle for value in values]
 
 
-def standardised(values: list[Any], order: int) -> float | None:
+def standardised(values: list[Any], order: int) -> Near | float | None:
+    """A number without a unit: how far it may be off does not depend on how large the values are."""
     if not all(map(math.isfinite, values)):
         return math.nan
     d = deviations(values) if values else []
@@ -101,7 +102,7 @@ def standardised(values: list[Any], order: int) -> float | None:
         return None
     second, moment = sum(x**2 for x in d), sum(x**order for x in d)
     found = math.sqrt(Fraction(len(d)) ** (order - 2) * moment**2 / second**order)
-    return math.copysign(found, moment) - 3 * (order == 4)
+    return Near(math.copysign(found, moment) - 3 * (order == 4), 1e-12)
 
 
 def covariance(rows: Rows, less: int) -> Any:
