@@ -40,7 +40,7 @@ __all__ = ["PartedOperator", "is_compiled"]
 Found = TypeVar("Found")
 
 SHARE = 8
-"""Where the first tuples have this number of times as few keys, they have most of all."""
+"""With so many tuples per key, or more, the first tuples show most keys of all."""
 NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 FEW = 65_536
 """The keys of so few tuples are numbered in one piece, and so few slices are combined by one thread."""
@@ -88,7 +88,7 @@ class PartedOperator(SlicingOperator):
         self._taken = [(batch, raw)]
         rows = self._slice(batch)
         if rows is not None and len(rows) < FEW:
-            self._taken = []
+            self._taken = []  # there are no parts to give up, and nothing to do again
             self.slices.add_slices(rows)
             return
         bounds = self._bounds(batch, rows)

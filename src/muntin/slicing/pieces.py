@@ -30,6 +30,7 @@ Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 _AT_MOST = 1.25
 """Where pieces have more rows per tuple, too much of each is left out."""
 BLOCK = 4096
+"""Tuples whose smallest and largest time are noted: pieces begin and end with whole blocks."""
 _PLENTY = 8
 """So many tuples per cell are worth it that the cells of all pieces are put together in the end."""
 
