@@ -32,13 +32,13 @@ class Batches:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.sizes: list[int] = []
-        process = SlicingOperator.process
+        take_in = SlicingOperator.take_in
 
-        def counted(engine: SlicingOperator, data: pa.RecordBatch, *rest: Any) -> pa.Table:
+        def counted(engine: SlicingOperator, data: pa.RecordBatch, *rest: Any) -> Any:
             self.sizes.append(len(data))
-            return process(engine, data, *rest)
+            return take_in(engine, data, *rest)
 
-        patch.setattr(SlicingOperator, "process", counted)
+        patch.setattr(SlicingOperator, "take_in", counted)
 
 
 WAITING: dict[str, tuple[Window, dict[str, Any], int]] = {

@@ -137,13 +137,13 @@ def compare(served: list[str], others: str, asked: set[str], keyed: bool, late: 
 def test_most_steps_of_a_fast_stream_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred batches with their watermarks between two edges are sliced once."""
     sliced: list[int] = []
-    process = SlicingOperator.process
+    take_in = SlicingOperator.take_in
 
-    def counted(self: SlicingOperator, data: pa.RecordBatch, *misfits: Any, **known: Any) -> pa.Table:
+    def counted(self: SlicingOperator, data: pa.RecordBatch, *rest: Any) -> Any:
         sliced.append(len(data))
-        return process(self, data, *misfits, **known)
+        return take_in(self, data, *rest)
 
-    monkeypatch.setattr(SlicingOperator, "process", counted)
+    monkeypatch.setattr(SlicingOperator, "take_in", counted)
     query = mt.windows(one=w.tumbling(1000), two=w.sliding(3000, every=500)).aggregate(n=a.sum("v")).on("t")
     for op, take in ((query.operator(), as_batch), (query.operator(), one_by_one)):
         sliced.clear()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
+
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates import array_kernels
+else:
+    array_kernels = LazyKernels("muntin.aggregates.array_kernels")
 
 __all__ = [
     "Bools",
@@ -45,19 +52,29 @@ _EXACT, _EXACT_TENS = 2**53, 22
 """All integers up to the first one are floats, and so are the powers of ten up to that of the second one."""
 
 
+_ENCODED = frozenset(
+    {
+        pa.lib.Type_DICTIONARY,
+        pa.lib.Type_RUN_END_ENCODED,
+        pa.lib.Type_STRING_VIEW,
+        pa.lib.Type_BINARY_VIEW,
+    }
+)
+"""The types that `plain_type` resolves, by number: to ask for each by name costs more than most columns."""
+
+
 def plain_type(type_: pa.DataType) -> pa.DataType:
     """The type without its encoding: of a dictionary the type of its values, of a view the string."""
+    if type_.id not in _ENCODED:
+        return type_
     if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
         return plain_type(type_.value_type)
-    if types.is_string_view(type_):
-        return pa.string()
-    return pa.binary() if types.is_binary_view(type_) else type_
+    return pa.string() if types.is_string_view(type_) else pa.binary()
 
 
 def plain(array: pa.Array) -> pa.Array:
     """The same values without an encoding, so that arrays can be joined and taken from."""
-    wanted = plain_type(array.type)
-    if array.type == wanted:
+    if array.type.id not in _ENCODED:
         return array
     if types.is_dictionary(array.type):
         return plain(array.dictionary_decode())
@@ -65,7 +82,7 @@ def plain(array: pa.Array) -> pa.Array:
         import pyarrow.compute as pc
 
         return plain(pc.run_end_decode(array))
-    return array.cast(wanted)
+    return array.cast(plain_type(array.type))
 
 
 def is_decimal(type_: pa.DataType) -> bool:
@@ -166,9 +183,7 @@ def order_keys(array: pa.Array) -> Ints:
     True
     """
     if types.is_floating(array.type):
-        from muntin.aggregates.array_kernels import float_keys
-
-        found: Ints = float_keys(floats(array).view(np.int64))
+        found: Ints = array_kernels.float_keys(floats(array).view(np.int64))
         return found
     if types.is_uint64(array.type):
         return _fixed(array, np.dtype(np.uint64)).view(np.int64) ^ _TOP
@@ -217,7 +232,9 @@ def from_fixed(
     length: int | None = None,
 ) -> pa.Array:
     """An array of a type of fixed width from the bits of its values; null where not `ok`."""
-    bitmap = None if ok is None else pa.py_buffer(np.packbits(ok, bitorder="little"))
+    bitmap = None
+    if ok is not None and np.count_nonzero(ok) < len(ok):
+        bitmap = pa.py_buffer(np.packbits(ok, bitorder="little"))
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(type_, len(values) if length is None else length, [bitmap, data])
 

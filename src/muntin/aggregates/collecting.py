@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,12 @@ from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.lists import Collected
 from muntin.aggregates.texts import from_texts, texts
 from muntin.errors import DataError, QueryError
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import text_kernels
+else:
+    text_kernels = LazyKernels("muntin.aggregates.partials.text_kernels")
 
 __all__ = ["Collect", "Concat"]
 
@@ -88,11 +94,9 @@ class Concat(_Collection):
             raise refuse(self, self.inputs[0], types[0], "strings")
 
         def lower(states: tuple[State, ...]) -> pa.Array:
-            from muntin.aggregates.partials.text_kernels import join_texts
-
             (items,) = states
             separator = np.frombuffer(self.separator.encode(), np.uint8)
-            starts, data = join_texts(items.offsets, *texts(items.values), separator)
+            starts, data = text_kernels.join_texts(items.offsets, *texts(items.values), separator)
             if t.is_string(type_) and len(data) >= 2**31:
                 raise DataError(f"concat found {len(data)} bytes at once; cast its column to large_string")
             return from_texts(starts, data, np.diff(items.offsets) > 0, type_)

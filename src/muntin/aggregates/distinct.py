@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,12 @@ from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.runs import SortedRuns, in_pieces
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import distinct_kernels
+else:
+    distinct_kernels = LazyKernels("muntin.aggregates.partials.distinct_kernels")
 
 __all__ = ["CollectSet", "CountDistinct", "Mode", "count_distinct"]
 
@@ -182,11 +188,9 @@ def require_codes(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> None:
 
 
 def _mode_of_items(states: tuple[State, ...]) -> pa.Array:
-    from muntin.aggregates.partials.distinct_kernels import most_frequent
-
     (items,) = states
     sizes = np.diff(items.offsets)
-    place = most_frequent(items.offsets, items.counts)
+    place = distinct_kernels.most_frequent(items.offsets, items.counts)
     row = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     most = items.counts == items.counts[place[row]]
     return extreme_per_group(items.columns[0], np.where(most, row, -1), len(sizes), largest=False)

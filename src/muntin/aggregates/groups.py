@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,18 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats, Ints
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates import array_kernels
+else:
+    array_kernels = LazyKernels("muntin.aggregates.array_kernels")
 
 __all__ = ["Groups", "in_turn"]
 
 _T = TypeVar("_T")
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
-_View: TypeAlias = tuple[str, Expr | tuple[Expr, ...] | None]
+_View: TypeAlias = tuple[str, str | tuple[Expr, ...] | None]
 _UNMADE: Any = object()
 
 
@@ -70,11 +76,19 @@ class Groups:
 
     def array(self, expr: Expr) -> pa.Array:
         """The values as a plain Arrow array: dictionaries and views are resolved."""
-        return self._view("array", expr, lambda: arrays.plain(self._chosen(expr)))
+        key = ("array", expr.text)
+        if key not in self._views:
+            self._views[key] = arrays.plain(self._chosen(expr))
+        found: pa.Array = self._views[key]
+        return found
 
     def valid(self, expr: Expr) -> Bools | None:
         """Which values are not null; None where all are."""
-        return self._view("valid", expr, lambda: self._valid(expr))
+        key = ("valid", expr.text)
+        if key not in self._views:
+            self._views[key] = self._valid(expr)
+        found: Bools | None = self._views[key]
+        return found
 
     def valid_in_all(self, exprs: tuple[Expr, ...]) -> Bools | None:
         """Which tuples have no null in any of these columns; None where none has."""
@@ -83,23 +97,23 @@ class Groups:
 
     def true(self, expr: Expr) -> Bools:
         """Where a condition is true; null is not."""
-        return self._view("true", expr, lambda: _frozen(arrays.true(self.array(expr))))
+        return self._view("true", expr.text, lambda: _frozen(arrays.true(self.array(expr))))
 
     def integers(self, expr: Expr) -> Ints:
         """The values as 64-bit integers (unscaled, for decimals); anything where null."""
-        return self._view("integers", expr, lambda: _frozen(arrays.integers(self.array(expr))))
+        return self._view("integers", expr.text, lambda: _frozen(arrays.integers(self.array(expr))))
 
     def bits(self, expr: Expr) -> Ints:
         """The bits of integers, uint64 as well; anything where null."""
-        return self._view("bits", expr, lambda: _frozen(arrays.bits(self.array(expr))))
+        return self._view("bits", expr.text, lambda: _frozen(arrays.bits(self.array(expr))))
 
     def floats(self, expr: Expr) -> Floats:
         """The values as 64-bit floats; anything where null."""
-        return self._view("floats", expr, lambda: _frozen(arrays.floats(self.array(expr))))
+        return self._view("floats", expr.text, lambda: _frozen(arrays.floats(self.array(expr))))
 
     def keys(self, expr: Expr) -> Ints:
         """Integers in the order of the values, see `arrays.order_keys`; anything where null."""
-        return self._view("keys", expr, lambda: _frozen(arrays.order_keys(self.array(expr))))
+        return self._view("keys", expr.text, lambda: _frozen(arrays.order_keys(self.array(expr))))
 
     def runs(self) -> tuple[Ints, Ints, Ints]:
         """Begin, end and group of each run of tuples of one group, where the tuples are ordered."""
@@ -115,7 +129,7 @@ class Groups:
 
     def where(self, condition: Expr) -> Groups:
         """The same groups with those tuples only for which the condition is true."""
-        return self._view("where", condition, lambda: self._choose(self.true(condition)))
+        return self._view("where", condition.text, lambda: self._choose(self.true(condition)))
 
     def complete(self, *exprs: Expr) -> Groups:
         """The same groups with those tuples only that have a value in all of these columns."""
@@ -136,8 +150,8 @@ class Groups:
             pa.array(index) if self.chosen is None else self.chosen.take(pa.array(index)),
         )
 
-    def _view(self, kind: str, expr: Expr | tuple[Expr, ...] | None, make: Callable[[], _T]) -> _T:
-        key = (kind, expr)
+    def _view(self, kind: str, of: str | tuple[Expr, ...] | None, make: Callable[[], _T]) -> _T:
+        key = (kind, of)
         found: _T = self._views.get(key, _UNMADE)
         if found is _UNMADE:
             found = self._views[key] = make()
@@ -153,9 +167,7 @@ class Groups:
     def _runs(self) -> tuple[Ints, Ints, Ints]:
         if self.offsets is not None:
             return self.offsets[:-1], self.offsets[1:], np.arange(self.n, dtype=np.int64)
-        from muntin.aggregates.array_kernels import find_runs
-
-        begin, end, group = find_runs(self.ids())
+        begin, end, group = array_kernels.find_runs(self.ids())
         return begin, end, group
 
     def _ids(self) -> Ints:
@@ -176,9 +188,7 @@ class Groups:
             sizes = np.zeros(self.n, dtype=np.int64)
             np.add.at(sizes, group, end - begin)
             return sizes
-        from muntin.aggregates.array_kernels import group_sizes
-
-        return group_sizes(self.ids(), self.n)
+        return array_kernels.group_sizes(self.ids(), self.n)
 
 
 def in_turn(arrival: Ints | int, size: int) -> Ints:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,12 @@ from muntin.aggregates.partials.bins import Bins
 from muntin.aggregates.partials.runs import SortedRuns, in_pieces
 from muntin.aggregates.ranking import whole_number
 from muntin.errors import QueryError
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import bin_kernels
+else:
+    bin_kernels = LazyKernels("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["EqualBins", "FixedBins", "histogram"]
 
@@ -119,12 +125,10 @@ class EqualBins(_Histogram):
         runs = SortedRuns(self.inputs[0], as_float=arrays.is_decimal(type_))
 
         def lower(states: tuple[State, ...]) -> pa.Array:
-            from muntin.aggregates.partials.bin_kernels import equal_bins
-
             pieces = in_pieces(states[0]).narrowed()
             held = pieces.runs
             values = runs.values(held.keys, type_)
-            edges, counts = equal_bins(
+            edges, counts = bin_kernels.equal_bins(
                 held.offsets, values, held.upto, pieces.rows, pieces.lo, pieces.hi, self.bins
             )
             return _column(self, edges, counts, ~np.isnan(edges[:, 0]))

@@ -195,11 +195,11 @@ class Operator:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
             return self._nothing()  # no tuples, and no types to learn
         if self._lag is None:
-            return self._engine.process(batch, misfits)
+            return self._engine.process(batch, misfits=misfits)
         if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
             self._check_lag(batch.schema.field(self._engine.spec.time).type)
         with whole_or_nothing(self._engine, sliced=True):
-            results = self._engine.process(batch, misfits)
+            results = self._engine.process(batch, misfits=misfits)
             if self._engine.binding is None:  # only bad tuples so far
                 return results
             return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
@@ -210,7 +210,10 @@ class Operator:
 
     def _due(self, *parts: pa.Table) -> pa.Table:
         """These results, behind those that an error kept from being returned."""
-        held, self._engine.held = self._engine.held, []
+        held = self._engine.held
+        if not held and len(parts) == 1:
+            return parts[0]
+        self._engine.held = []
         return _joined([*held, *parts] or [self._nothing()])
 
     def _nothing(self) -> pa.Table:
@@ -227,16 +230,14 @@ class Operator:
         self._require_open("advance")
         engine, waiting = self._engine, self._waiting
         time = engine.to_internal(watermark)
-        if waiting.packable:
+        if waiting.records and waiting.packable:
             self._pack_records()
         if waiting.promise(time):
             return self._nothing()
         if waiting.records or not waiting.batches:
             self._slice_waiting()
             return self._due(engine.advance(engine.to_internal(watermark)))
-        with whole_or_nothing(engine, sliced=True):  # if it fails, the batches go on waiting
-            waiting.slice_batches()
-            results = engine.advance(time if waiting.promised is None else max(time, waiting.promised))
+        results = waiting.step(time)  # if it fails, the batches go on waiting
         waiting.forget_batches()
         waiting.take_promise()
         return self._due(results)

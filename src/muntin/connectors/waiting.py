@@ -6,17 +6,16 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.connectors.values import sure_values, to_column
 from muntin.query import EachBatch
 from muntin.slicing.binding import Binding
 from muntin.slicing.due import is_foreseeable, next_due
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.operator import SlicingOperator, Times
 from muntin.slicing.parts import is_compiled
-from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn
+from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn, TimeExtent
+from muntin.timeline.extent_kernels import extent as extent_of
 
 __all__ = ["MANY", "Waiting"]
 
@@ -51,7 +50,7 @@ class Waiting:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
         self.batches: list[pa.RecordBatch] = []
-        self._times: list[npt.NDArray[np.int64]] = []
+        self._extent: TimeExtent = (INF, NEG_INF, True)
         self.promised: int | None = None
         self._rows = self._seen = 0
         self._judged: tuple[Binding | None, pa.Schema, bool, int] = (None, pa.schema([]), False, 0)
@@ -93,8 +92,7 @@ class Waiting:
             return False
         if self.records or rows > SMALL or self._rows + rows > FULL or self.engine.watermark == INF:
             return False
-        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again.
-        return self._append(pa.concat_batches([batch, batch.slice(0, 0)]), place)
+        return self._append(batch, place)
 
     @property
     def packable(self) -> bool:
@@ -118,13 +116,24 @@ class Waiting:
 
     def _append(self, batch: pa.RecordBatch, place: int) -> bool:
         """Let a batch wait if all of its times are good and none of them is late."""
-        assert self.engine.binding is not None
-        times, valid, extent = self.engine.binding.time.to_internal(batch.column(place), strict=False)
-        low = INF if not len(times) else int(times.min()) if extent is None else extent[0]
-        if valid is not None or low < self.engine.watermark:
+        engine = self.engine
+        assert engine.binding is not None
+        times, valid, extent = engine.binding.time.to_internal(batch.column(place), strict=False)
+        if valid is not None or not len(times):
+            return valid is None
+        low, high, ordered = extent_of(times) if extent is None else extent
+        if low < engine.watermark:
             return False
-        self.batches.append(batch)
-        self._times.append(times)
+        if self.batches:
+            least, most, in_order = self._extent
+            low, high, ordered = min(low, least), max(high, most), in_order and ordered and most <= low
+        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again. Behind
+        # one that is not larger, which costs no more.
+        if self.batches and self.batches[-1].num_rows <= len(times):
+            self.batches[-1] = pa.concat_batches([self.batches[-1], batch])
+        else:
+            self.batches.append(pa.concat_batches([batch, batch.slice(0, 0)]))
+        self._extent = low, high, ordered
         self._rows += len(times)
         return True
 
@@ -148,7 +157,7 @@ class Waiting:
         """
         if not (self.batches or self.records) or not self.patient or not self.engine.is_quiet(watermark):
             return False
-        if not self._are_on_time():
+        if self.records and not self._are_on_time():
             return False
         self.promised = watermark if self.promised is None else max(self.promised, watermark)
         return True
@@ -178,10 +187,19 @@ class Waiting:
     def slice_batches(self) -> None:
         """Take the batches in as one; they go on waiting, in case that what follows fails."""
         if self.batches:
-            several = len(self.batches) > 1
-            times = np.concatenate(self._times) if several else self._times[0]
-            data = pa.concat_batches(self.batches) if several else self.batches[0]
-            self.engine.process(data, times=times)
+            self.engine.process(*self._together())
+
+    def step(self, watermark: int) -> pa.Table:
+        """As `slice_batches`, and move on to this watermark or the one that waits; both or neither."""
+        upto = watermark if self.promised is None else max(watermark, self.promised)
+        return self.engine.step(*self._together(), upto)
+
+    def _together(self) -> tuple[pa.RecordBatch, Times]:
+        """The batches as one, and their times."""
+        data = self.batches[0] if len(self.batches) == 1 else pa.concat_batches(self.batches)
+        assert self.engine.binding is not None
+        times = self.engine.binding.time.trusted(data.column(self._judged[3]))
+        return data, (times, self._extent)
 
     @property
     def full(self) -> bool:
@@ -190,7 +208,7 @@ class Waiting:
 
     def forget_batches(self) -> None:
         """They were taken in."""
-        self.batches, self._times, self._rows = [], [], 0
+        self.batches, self._rows = [], 0
 
     @property
     def over(self) -> bool:

@@ -52,6 +52,8 @@ class BadTupleError(DataError):
 class Arrivals:
     """Separates bad tuples, which do not fit their types or have no place in time, from the others."""
 
+    IN_PLACE = ("routed",)
+
     def __init__(self, policy: str) -> None:
         self.policy = policy
         self.bad = 0
@@ -68,8 +70,8 @@ class Arrivals:
 
     def good(
         self, data: pa.RecordBatch, binding: Binding, misfits: Sequence[Misfit] = ()
-    ) -> tuple[pa.RecordBatch, npt.NDArray[np.int64], TimeExtent | None]:
-        """The usable tuples, their times, and the extent of these, if it is known.
+    ) -> tuple[pa.RecordBatch, tuple[npt.NDArray[np.int64], TimeExtent | None]]:
+        """The usable tuples, and with their times the extent of these, if it is known.
 
         With the policy "fail" an error before anything changes.
         """
@@ -89,10 +91,10 @@ class Arrivals:
             if not fine.all()
         ]
         if not flaws and not misfits:
-            return data, time, extent
+            return data, (time, extent)
         wrong = self._set_aside(data, misfits, flaws)
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
-        return data.take(pa.array(kept)), time[kept], None
+        return data.take(pa.array(kept)), (time[kept], None)
 
     def _set_aside(
         self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[tuple[Rows, pa.Array]]

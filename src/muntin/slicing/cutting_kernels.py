@@ -94,18 +94,16 @@ def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
 
 
 @compiled
-def rows_of_runs(ids: Ints | None, time: Ints, begins: Ints) -> Ints:
+def rows_of_runs(ids: Ints | None, time: Ints, begins: Ints, rows: Ints) -> None:
     """Key, first and last time and number of tuples of the runs from one begin to the next, as slices.
 
     They have no marks and no ranks.
     """
-    rows = np.empty((6, begins.shape[0] - 1), np.int64)
     for j in range(rows.shape[1]):
         begin, end = begins[j], begins[j + 1]
         rows[0, j] = 0 if ids is None else ids[begin]
         rows[1, j], rows[2, j], rows[3, j] = time[begin], time[end - 1], end - begin
         rows[4, j], rows[5, j] = 0, -1
-    return rows
 
 
 @compiled
@@ -155,24 +153,23 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begi
 
 
 @compiled
-def once_each(ordered: Ints) -> Ints:
-    """The distinct values of a sorted column, in its own memory."""
+def once_each(ordered: Ints) -> int:
+    """Put the distinct values of a sorted column in front of the others; how many there are."""
     kept = min(1, ordered.shape[0])
     for i in range(1, ordered.shape[0]):
         if ordered[i] != ordered[kept - 1]:
             ordered[kept] = ordered[i]
             kept += 1
-    return ordered[:kept]
+    return int(kept)
 
 
 @compiled
-def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int) -> tuple[Ints, bool]:
-    """All members of the arithmetic progressions in [low, high] and one beyond on each side.
+def progression_edges(offset: Ints, period: Ints, low: int, high: int, edges: Ints) -> int:
+    """All members of the arithmetic progressions in [low, high] and one beyond on each side; how many.
 
-    Few of them in order, each once; more of them one progression after the other. [scotty Alg. 2] `most`
-    bounds their number inside.
+    Few of them in order, each once; more of them one progression after the other, and then the number
+    is negative. [scotty Alg. 2]
     """
-    edges = np.empty(most + 2 * offset.shape[0], np.int64)
     count = 0
     for p in range(offset.shape[0]):
         at = low - (low - offset[p]) % period[p]
@@ -183,9 +180,9 @@ def progression_edges(offset: Ints, period: Ints, low: int, high: int, most: int
         edges[count] = at
         count += 1
     if count > FEW:
-        return edges[:count], False
+        return -count
     sort_few(edges[:count])
-    return once_each(edges[:count]), True
+    return once_each(edges[:count])
 
 
 @compiled

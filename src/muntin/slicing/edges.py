@@ -93,11 +93,13 @@ class EdgeSet:
             # A few tuples far apart: only the edges next to tuples can matter.
             below = times[:, None] - (times[:, None] - self.offsets) % self.periods
             return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
-        edges, in_order = progression_edges(self.offsets, self.periods, low, high, ceil(expected))
-        if in_order or len(self.periods) == 1:
-            return edges
+        edges = np.empty(ceil(expected) + 2 * len(self.periods), dtype=np.int64)
+        count = progression_edges(self.offsets, self.periods, low, high, edges)
+        if count > 0 or len(self.periods) == 1:
+            return edges[: abs(count)]
+        edges = edges[:-count]
         edges.sort()  # NumPy's sort is several times faster than one that Numba compiles
-        return once_each(edges)
+        return edges[: once_each(edges)]
 
 
 def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -> list[Times]:

@@ -65,6 +65,8 @@ class WindowManager:
     context-free windows are remembered only once they were revised.
     """
 
+    IN_PLACE = ("registries", "extents")
+
     def __init__(self, slices: SliceManager, early: bool, store: Combiner) -> None:
         self.slices = slices
         self.early = early
@@ -320,20 +322,24 @@ class WindowManager:
 
     def _fill(self, emissions: list[Emission]) -> list[Emission]:
         """Combine the slices of all windows at once, lower the results, and remember what must be."""
-        open_ones = [e for e in emissions if not e.values]
-        for view in (
-            [e for e in open_ones if not len(e.windows.rows)],
-            [e for e in open_ones if len(e.windows.rows)],
-        ):
-            if view:
-                self._fill_view(view)
+        if len(emissions) == 1 and not emissions[0].values:
+            self._fill_view(emissions)
+            open_ones = emissions
+        else:
+            open_ones = [e for e in emissions if not e.values]
+            for view in (
+                [e for e in open_ones if not len(e.windows.rows)],
+                [e for e in open_ones if len(e.windows.rows)],
+            ):
+                if view:
+                    self._fill_view(view)
         for e in open_ones:
             if e.entry is not None:
                 registry, new = e.entry
                 # Context-free windows never vanish, so nothing of them is ever repeated.
                 repeatable = _repeatable(e) if len(e.windows.rows) else None
                 registry.record(new, e.revision, self.slices.watermark, repeatable)
-        return [e for e in emissions if len(e.windows)]
+        return [e for e in emissions if len(e.windows.key)]
 
     def _fill_view(self, view: list[Emission]) -> None:
         slices = self.slices
@@ -347,20 +353,22 @@ class WindowManager:
         slices.metrics.combined(combines)
         at = 0
         for e in view:
-            e.values = values if len(view) == 1 else [v.slice(at, len(e.windows)) for v in values]
-            at += len(e.windows)
+            rows = len(e.windows.key)
+            e.values = values if len(view) == 1 else [v.slice(at, rows) for v in values]
+            at += rows
             if e.ordered:  # for the first time, all of them
-                slices.metrics.emitted(len(e.windows), 0)
+                slices.metrics.emitted(rows, 0)
             else:
                 slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
 
 
 def _first_time(listing: Listing) -> list[Emission]:
-    if not len(listing):
+    rows = len(listing.key)
+    if not rows:
         return []
     if not listing.ordered:  # so that no column has to be sorted again
         listing = listing.take(sort_windows(listing.end, listing.start, listing.query, listing.key))
-    none = np.zeros(len(listing), dtype=np.int64)
+    none = np.zeros(rows, dtype=np.int64)
     return [Emission(listing, none, none, ordered=True)]
 
 

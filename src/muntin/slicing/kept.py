@@ -31,6 +31,8 @@ Mask = npt.NDArray[np.bool_]
 class KeptSlicer:
     """Keeps tuples while their order may change, and slices them up to the watermark."""
 
+    IN_PLACE = ("closed", "past")
+
     def __init__(self, manager: SliceManager) -> None:
         self.manager = manager
         self.tuples = KeptTuples()

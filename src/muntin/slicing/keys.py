@@ -28,6 +28,8 @@ class KeyTable:
     ['c', 'a']
     """
 
+    IN_PLACE = ("_columns", "_pairs", "_indexes")
+
     def __init__(self, types: tuple[pa.DataType, ...]) -> None:
         self.types = tuple(plain_type(kind) for kind in types)
         self._columns = [KeyColumn.of(kind) for kind in self.types]

@@ -84,7 +84,7 @@ def list_free(
 
     Endless ones stop behind `newest`, the newest tuple of the stream.
     """
-    if not len(table) or upto <= after:
+    if not len(table.key) or upto <= after:
         return []
     offsets = table.offsets(keys)
     listings = [_periodic(live, table, offsets, after, upto, driver)] if live.periodic else []
@@ -92,7 +92,7 @@ def list_free(
         # Of endless windows those up to the newest tuple count, whatever row changed.
         drives = None if isinstance(window, Landmark) and upto == INF else driver
         listings.append(_explicit(live, query, window, table, offsets, newest, after, upto, drives))
-    return [listing for listing in listings if len(listing)]
+    return [listing for listing in listings if len(listing.key)]
 
 
 def _periodic(

@@ -35,6 +35,8 @@ class SliceManager:
     sessions they touch, whatever the order in which they came. [scotty §8]
     """
 
+    IN_PLACE = ("waiting",)
+
     def __init__(
         self, live: LiveSet, partials: PartialSet, lateness: int, metrics: Metrics, in_order: bool = False
     ) -> None:
@@ -88,17 +90,20 @@ class SliceManager:
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None) -> None:
         """Take tuples in. `raw` are the same tuples as they came, for the late output."""
-        if not len(batch):
+        rows = len(batch.time)
+        if not rows:
             return
-        self.metrics.update_combines += len(batch) * len(self.partials.partials)
-        if batch.extent.low < self.final:
+        self.metrics.update_combines += rows * len(self.partials.partials)
+        extent = batch.extent
+        if extent.low < self.final:
             old = batch.time < self.final
             late = np.flatnonzero(old)
             self._wait(batch.take(late), None if raw is None else raw.take(pa.array(late)))
             batch = batch.take(np.flatnonzero(~old))
             if not len(batch):
                 return
-        self._notice(batch.extent.low, batch.extent.high)
+            extent = batch.extent
+        self._notice(extent.low, extent.high)
         if self.kept is not None:
             self.kept.add(batch)
         else:
@@ -127,8 +132,9 @@ class SliceManager:
         self.waiting.append(Waiting(rows, None if raw is None else Raw(batch.key, batch.time, raw)))
 
     def _edges_of(self, batch: Batch) -> Column:
-        whole = batch.whole or batch
-        return self.edges_around(whole.extent.low, whole.extent.high, whole.time)
+        whole = batch if batch.whole is None else batch.whole
+        extent = whole.extent
+        return self.edges_around(extent.low, extent.high, whole.time)
 
     def _edges_of_rows(self, rows: SliceTable) -> Column:
         times = np.concatenate([rows.first, rows.last])

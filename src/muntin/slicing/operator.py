@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,10 @@ from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
 from muntin.slicing.widening import learn
-from muntin.timeline import INF, LIMIT, NEG_INF, instant
+from muntin.timeline import INF, LIMIT, NEG_INF, TimeExtent, instant
 
+Times = tuple[npt.NDArray[np.int64], TimeExtent | None]
+"""The times of tuples, all of them good, and their extent, if it is known."""
 ARRIVAL = "__arrival"
 """The name of a column of integers that orders tuples of one time, where the input has it."""
 
@@ -44,6 +47,8 @@ class SlicingOperator:
     Times and watermarks are in the unit inside: microseconds, or units of an integer time column.
     `shares`: how many operators share the keys of the stream.
     """
+
+    IN_PLACE: ClassVar[tuple[str, ...]] = ("declared", "late", "held")
 
     def __init__(self, spec: QuerySpec, in_order: bool = False, store: str | None = None) -> None:
         self.spec = spec
@@ -61,7 +66,8 @@ class SlicingOperator:
         self.late: list[Late] = []
         self.held: list[pa.Table] = []
         self.crowded = FEW
-        self._watermark = NEG_INF
+        self.watermark = NEG_INF
+        """Every tuple before it has been seen."""
         self._due: tuple[LiveSet | None, int] = (None, NEG_INF)
         self._seq = 0
 
@@ -85,7 +91,7 @@ class SlicingOperator:
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
         store = self._store(self.live, binding)
         self.windows = WindowManager(self.slices, self.spec.early is not None, store)
-        self.slices.watermark = self._watermark
+        self.slices.watermark = self.watermark
         self.keys = KeyTable(binding.keys)
         self.results = Results(binding, self.live.queries)
         self.binding = binding
@@ -101,25 +107,29 @@ class SlicingOperator:
             query.inputs = window_inputs(query.window, binding.records)
 
     def process(
-        self,
-        data: pa.RecordBatch,
-        misfits: Sequence[Misfit] = (),
-        times: npt.NDArray[np.int64] | None = None,
+        self, data: pa.RecordBatch, times: Times | None = None, misfits: Sequence[Misfit] = ()
     ) -> pa.Table:
         """Take a batch in. Returns results where each tuple is a watermark, or early ones are asked for.
 
-        `misfits` are values that the batch could not hold. `times`: where all tuples are known to be good.
+        `times`: where all tuples are known to be good. `misfits` are values that the batch could not hold.
         """
         with whole_or_nothing(self, sliced=self.in_order or isinstance(self.spec.early, EachBatch)):
-            return self._process(data, misfits, times)
+            return self._process(data, times, misfits)
 
-    def _process(
-        self, data: pa.RecordBatch, misfits: Sequence[Misfit], times: npt.NDArray[np.int64] | None
-    ) -> pa.Table:
-        batch, _ = self.take_in(data, misfits, times)
+    def step(self, data: pa.RecordBatch, times: Times, watermark: int) -> pa.Table:
+        """Take a batch of good tuples in and move the watermark on: both happen, or nothing does.
+
+        For whoever sets the watermark: it does not follow from the tuples, and nothing comes out early.
+        """
+        with whole_or_nothing(self, sliced=True):
+            self.take_in(data, times)
+            return self._advance(max(watermark, self.watermark), closing=False)
+
+    def _process(self, data: pa.RecordBatch, times: Times | None, misfits: Sequence[Misfit]) -> pa.Table:
+        batch, _ = self.take_in(data, times, misfits)
         results = self.look()
         if batch is not None and self.in_order:
-            complete = self._advance(max(int(batch.time[-1]), self._watermark), closing=False)
+            complete = self._advance(max(int(batch.time[-1]), self.watermark), closing=False)
             return pa.concat_tables([results, complete]) if results.num_rows else complete
         return results
 
@@ -130,10 +140,7 @@ class SlicingOperator:
         return self.table(self.look_early())
 
     def take_in(
-        self,
-        data: pa.RecordBatch,
-        misfits: Sequence[Misfit] = (),
-        times: npt.NDArray[np.int64] | None = None,
+        self, data: pa.RecordBatch, times: Times | None = None, misfits: Sequence[Misfit] = ()
     ) -> tuple[Batch | None, pa.RecordBatch]:
         """Slice or keep the usable tuples of a batch; returns them as they are inside and as they came.
 
@@ -147,21 +154,22 @@ class SlicingOperator:
         if binding.unknown or binding.measures or not data.schema.equals(binding.schema):
             binding = learn(self, data.schema)
             require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
-        data, times, extent = (
-            self.arrivals.good(data, binding, misfits) if times is None else (data, times, None)
-        )
-        self.metrics.bad = self.arrivals.bad
-        if not len(data):
+        if times is None:
+            data, times = self.arrivals.good(data, binding, misfits)
+            self.metrics.bad = self.arrivals.bad
+        (time, extent), rows = times, data.num_rows
+        if not rows:
             return None, data
         values = binding.evaluate(data)
         ids = self._encode(data)
-        batch = Batch(ids, times, self._arrival(data), values, known=extent, among=len(self.keys))
+        keys = len(self.keys)
+        batch = Batch(ids, time, self._arrival(data), values, None, extent, keys)
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
-            raise self._out_of_order(times)
-        self.slices.keys = len(self.keys)
+            raise self._out_of_order(time)
+        self.slices.keys = keys
         self.add(batch, data if self.spec.late == "route" else None)
-        self._seq += len(data)
-        self.metrics.tuples += len(data)
+        self._seq += rows
+        self.metrics.tuples += rows
         return batch, data
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
@@ -211,21 +219,16 @@ class SlicingOperator:
 
     # Watermarks. ------------------------------------------------------------------------------------
 
-    @property
-    def watermark(self) -> int:
-        """Every tuple before it has been seen."""
-        return self._watermark
-
     def advance(self, watermark: int) -> pa.Table:
         """Move the watermark on and emit what is complete. A lower one is ignored."""
         if self.binding is None:
-            self._watermark = max(self._watermark, watermark)
+            self.watermark = max(self.watermark, watermark)
             return self._untyped
         if self.is_quiet(watermark):
-            self.slices.watermark = self._watermark = max(watermark, self._watermark)
+            self.slices.watermark = self.watermark = max(watermark, self.watermark)
             return self.results.empty
         with whole_or_nothing(self, sliced=True):
-            return self._advance(max(watermark, self._watermark), closing=False)
+            return self._advance(max(watermark, self.watermark), closing=False)
 
     def is_quiet(self, watermark: int) -> bool:
         """Whether nothing can come out or change: no window begins or ends on the way, no tuple is late."""
@@ -236,13 +239,13 @@ class SlicingOperator:
         """For these queries the watermark that ends the quiet; the smallest there is where none can tell."""
         slices, spec = self.slices, self.spec
         simple = slices.live.only_edges and not slices.lateness and spec.early is None
-        told = simple and abs(self._watermark) < LIMIT
-        return slices.live, slices.live.edges.after(self._watermark) if told else NEG_INF
+        told = simple and abs(self.watermark) < LIMIT
+        return slices.live, slices.live.edges.after(self.watermark) if told else NEG_INF
 
     def finish(self) -> pa.Table:
         """The end of the stream: every window closes."""
         if self.binding is None:
-            self._watermark = INF
+            self.watermark = INF
             return self._untyped
         with whole_or_nothing(self, sliced=True):
             return self._advance(INF, closing=True)
@@ -261,7 +264,7 @@ class SlicingOperator:
         refuse_flood(self, before, watermark)
         if slices.kept is not None and closing:
             slices.kept.slice(before)
-        slices.watermark = self._watermark = watermark
+        slices.watermark = self.watermark = watermark
         if slices.kept is not None:
             slices.kept.slice(watermark)
             if windows.early:
@@ -341,7 +344,7 @@ class SlicingOperator:
         done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
         late = {q.name: q.late for q in self.live.queries}
         if self.binding is None:
-            return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self._watermark, {})
+            return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self.watermark, {})
         slices = self.slices
         aggregates, binding = self.spec.aggregates, self.binding.partials
         kept = 0 if slices.kept is None else len(slices.kept.tuples)
@@ -356,7 +359,7 @@ class SlicingOperator:
             kept,
             *done,
             size,
-            self._watermark,
+            self.watermark,
             {name: b.runs(False) for (name, _), b in zip(aggregates, binding.bound, strict=True)},
         )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from muntin.expressions import Expr
 
 Index = npt.NDArray[np.int64]
 States = tuple[Any, ...]
-
-
-_REDUCE, _WINDOW = attrgetter("reduce"), attrgetter("window")
+Function = Callable[..., Any]
+Step = tuple[Function, tuple[int, ...]]
+"""What makes the states of one partial, and the places of those that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,22 @@ class PartialSet:
     inputs: tuple[tuple[Expr, pa.DataType], ...]
     numeric: bool = field(init=False)
     """Whether all states are arrays of numbers, a row of which never grows."""
+    _lifts: tuple[Step, ...] = field(init=False, repr=False, compare=False)
+    _reduces: tuple[Step, ...] = field(init=False, repr=False, compare=False)
+    _windows: tuple[Step, ...] = field(init=False, repr=False, compare=False)
+    _lowers: tuple[Step, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        def steps(functions: Iterable[Function], places: tuple[tuple[int, ...], ...]) -> tuple[Step, ...]:
+            return tuple(zip(functions, places, strict=True))
+
         numeric = all(isinstance(partial, NumericPartial) for partial in self.partials)
         object.__setattr__(self, "numeric", numeric)
+        # Found once: in a step of few tuples to look a function up costs as much as what it does.
+        object.__setattr__(self, "_lifts", steps((p.lift for p in self.partials), self.needs))
+        object.__setattr__(self, "_reduces", steps((p.reduce for p in self.partials), self.needs))
+        object.__setattr__(self, "_windows", steps((p.window for p in self.partials), self.needs))
+        object.__setattr__(self, "_lowers", steps((b.lower for b in self.bound), self.reads))
 
     @classmethod
     def of(cls, bound: tuple[Bound, ...], inputs: tuple[tuple[Expr, pa.DataType], ...]) -> PartialSet:
@@ -60,31 +71,17 @@ class PartialSet:
     def lift(self, groups: Groups) -> States:
         """One row of partials per group of tuples."""
         states: list[Any] = []
-        for partial, needs in zip(self.partials, self.needs, strict=True):
-            states.append(partial.lift(groups, _at(states, needs)))
+        for lift, needs in self._lifts:
+            states.append(lift(groups, _at(states, needs) if needs else ()))
         return tuple(states)
 
     def reduce(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
         """Row j of the result combines the rows `rows[lo[j]:hi[j]]`, in that order."""
-        return self._combined(_REDUCE, states, rows, lo, hi)
+        return _combined(self._reduces, states, rows, lo, hi)
 
     def window(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
         """As `reduce`, for windows that are lowered next."""
-        return self._combined(_WINDOW, states, rows, lo, hi)
-
-    def _combined(
-        self,
-        step: Callable[[Partial], Callable[..., Any]],
-        states: States,
-        rows: Index | None,
-        lo: Index,
-        hi: Index,
-    ) -> States:
-        after: list[Any] = []
-        for position, (partial, needs) in enumerate(zip(self.partials, self.needs, strict=True)):
-            before, reduced = _at(states, needs), _at(after, needs)
-            after.append(step(partial)(states[position], rows, lo, hi, before, reduced))
-        return tuple(after)
+        return _combined(self._windows, states, rows, lo, hi)
 
     def growing(self, states: States) -> list[bool]:
         """Which partials grow with their tuples (collect, quantiles), or need one that does."""
@@ -117,7 +114,8 @@ class PartialSet:
 
     def concat(self, parts: list[States]) -> States:
         """The rows of several states one after the other."""
-        return tuple(p.concat([part[i] for part in parts]) for i, p in enumerate(self.partials))
+        columns = zip(*parts, strict=True)
+        return tuple([p.concat(list(column)) for p, column in zip(self.partials, columns, strict=True)])
 
     def empty(self) -> States:
         """No rows."""
@@ -127,12 +125,20 @@ class PartialSet:
 
     def lower(self, states: States) -> list[pa.Array]:
         """The value of each aggregate, row by row."""
-        return [b.lower(_at(states, reads)) for b, reads in zip(self.bound, self.reads, strict=True)]
+        return [lower(_at(states, reads)) for lower, reads in self._lowers]
 
     def nbytes(self, states: States) -> int:
         """Bytes that these rows hold."""
         return sum(p.nbytes(s) for p, s in zip(self.partials, states, strict=True))
 
 
+def _combined(steps: tuple[Step, ...], states: States, rows: Index | None, lo: Index, hi: Index) -> States:
+    after: list[Any] = []
+    for (combine, needs), state in zip(steps, states, strict=True):
+        before, reduced = (_at(states, needs), _at(after, needs)) if needs else ((), ())
+        after.append(combine(state, rows, lo, hi, before, reduced))
+    return tuple(after)
+
+
 def _at(states: Sequence[Any], places: tuple[int, ...]) -> tuple[Any, ...]:
-    return tuple([states[i] for i in places]) if places else ()
+    return tuple([states[i] for i in places])

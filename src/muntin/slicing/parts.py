@@ -72,6 +72,8 @@ class PartedOperator(SlicingOperator):
     others. If one fails, everything is done again without parts: the error is the same then.
     """
 
+    IN_PLACE = (*SlicingOperator.IN_PLACE, "_parts", "_begins", "_taken")
+
     def __init__(self, spec: QuerySpec, threads: int) -> None:
         super().__init__(spec)
         self._threads = threads

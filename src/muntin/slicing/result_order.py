@@ -20,7 +20,7 @@ LONG = 64
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Where the rows of the table stand in the parts; without anything, in the only one, as they are.
+    """Where the rows of the table stand in the parts.
 
     Either by `index`, which counts over all parts, or as `ranges`: part, begin and end.
     """
@@ -49,15 +49,23 @@ class Order:
 
     def of(self, parts: list[Column]) -> Column:
         """A column of the table."""
+        if self is AS_IT_IS:
+            return parts[0]
         pieces = self._pieces(parts)
         joined = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return joined if self.index is None else joined[self.index]
 
     def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
         """As `of`, for arrays of Arrow."""
+        if self is AS_IT_IS:
+            return parts[0]
         pieces = self._pieces(parts)
         joined = pieces[0] if len(pieces) == 1 else pa.chunked_array(pieces, type=kind).combine_chunks()
         return joined if self.index is None else joined.take(pa.array(self.index))
 
     def _pieces(self, parts: list[Any]) -> list[Any]:
         return parts if self.ranges is None else [parts[p][begin:end] for p, begin, end in self.ranges]
+
+
+AS_IT_IS = Order()
+"""One part, as it is."""

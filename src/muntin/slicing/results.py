@@ -16,7 +16,7 @@ from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.registry import FINAL_ROW, KINDS, RETRACT_ROW
-from muntin.slicing.result_order import Order
+from muntin.slicing.result_order import AS_IT_IS, Order
 from muntin.slicing.sorting_kernels import merge_windows, sort_windows
 from muntin.windows.base import Window
 
@@ -44,8 +44,7 @@ class Results:
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
-        self._final = pa.array([], pa.string())
-        self._first = pa.array([], pa.int64())
+        self._first: dict[int, tuple[pa.Array, pa.Array]] = {}
         self._made: dict[bytes, pa.Array] = {}
 
     def table(self, emissions: list[Emission], keys: KeyTable, each: Each = map) -> pa.Table:
@@ -68,43 +67,35 @@ class Results:
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
         """The kinds of n rows in words; most often all of them are final."""
-        if kind is not None:
-            return KINDS.take(pa.array(kind))
-        if n > _KEPT:
-            return pa.repeat(KINDS[FINAL_ROW], n)
-        if len(self._final) < n:
-            self._final = pa.repeat(KINDS[FINAL_ROW], _KEPT)
-        return self._final.slice(0, n)
+        return self._alike(n)[0] if kind is None else KINDS.take(pa.array(kind))
 
     def revisions(self, revision: Column | None, n: int) -> pa.Array:
         """How often each of n rows was revised; most often none was."""
-        if revision is not None:
-            return pa.array(revision)
+        return self._alike(n)[1] if revision is None else pa.array(revision)
+
+    def _alike(self, n: int) -> tuple[pa.Array, pa.Array]:
+        """The kinds and revisions of n windows that come out for the first time."""
         if n > _KEPT:
-            return pa.array(np.zeros(n, dtype=np.int64))
-        if len(self._first) < n:
-            self._first = pa.array(np.zeros(_KEPT, dtype=np.int64))
-        return self._first.slice(0, n)
+            return pa.repeat(KINDS[FINAL_ROW], n), pa.array(np.zeros(n, dtype=np.int64))
+        if n not in self._first:
+            self._first[n] = pa.repeat(KINDS[FINAL_ROW], n), pa.array(np.zeros(n, dtype=np.int64))
+        return self._first[n]
 
 
 def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:
     windows = [e.windows for e in emissions]
-    n = sum(len(w) for w in windows)
     final = all(e.ordered for e in emissions)  # for the first time, all of them
     order = _order(emissions, final)
-
-    def column(parts: list[Column]) -> Column:
-        return order.of(parts)
-
     makers: list[Callable[[], Any]] = [
-        lambda: shape.names(column([w.query for w in windows])),
+        lambda: shape.names(order.of([w.query for w in windows])),
         lambda: _edges(shape, emissions, order),
-        *(partial(_values, emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)),
-        lambda: shape.kinds(None if final else column([e.kind for e in emissions]), n),
-        lambda: shape.revisions(None if final else column([e.revision for e in emissions]), n),
+        *[partial(_values, emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)],
+        lambda: shape.kinds(None if final else order.of([e.kind for e in emissions]), rows),
+        lambda: shape.revisions(None if final else order.of([e.revision for e in emissions]), rows),
     ]
+    rows = sum(map(len, windows))
     if shape.binding.keys:
-        makers.append(lambda: keys.values(column([w.key for w in windows])))
+        makers.append(lambda: keys.values(order.of([w.key for w in windows])))
     columns = list(each(call, makers))
     if shape.binding.keys:
         columns[:0] = columns.pop()
@@ -114,7 +105,7 @@ def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each
 def _order(emissions: list[Emission], final: bool) -> Order:
     """How the rows of all become one table: retractions first, then by end, start, query and key."""
     if len(emissions) == 1 and final:
-        return Order()
+        return AS_IT_IS
     if final and sum(len(e.windows) for e in emissions) >= MANY_ROWS:
         found = Order.in_turn([(e.windows.end, e.windows.start, e.windows.query) for e in emissions])
         if found is not None:
@@ -139,7 +130,8 @@ def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) 
 
 def _edges(shape: Results, emissions: list[Emission], order: Order) -> pa.StructArray:
     time = shape.binding.time
-    start, end = (order.of([getattr(e.windows, side) for e in emissions]) for side in ("start", "end"))
+    start = order.of([e.windows.start for e in emissions])
+    end = order.of([e.windows.end for e in emissions])
     children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
     for field in shape.edge_fields[2:]:
         parts = [_beside_time(e, shape.windows, field) for e in emissions]

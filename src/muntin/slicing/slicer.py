@@ -33,7 +33,7 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     `gap` is the smallest session gap, -1 without sessions: slicing by it alone serves the sessions
     of all gaps [scotty §7.3.1]. Rows may still be finer than slices; merging them fuses the rest.
     """
-    extent = (batch.whole or batch).extent
+    extent = (batch if batch.whole is None else batch.whole).extent
     if extent.ordered and extent.one_key:
         return slice_sorted(batch, edges, gap, partials)
     cells = cells_of(batch, edges, gap)
@@ -60,17 +60,20 @@ def slice_sorted(
     `forced` marks tuples that begin a slice whatever the edges are; with `rank`, the rows know the
     rank of their first tuple and what they hold.
     """
-    begins = np.empty(len(batch) + 1, dtype=np.int64)
+    size = len(batch.time)
+    begins = np.empty(size + 1, dtype=np.int64)
     if forced is None and gap < 0 and batch.one_key:
         count = cut_sorted_time(batch.time, edges, begins)
     else:
-        cuts = np.zeros(len(batch), dtype=np.bool_) if forced is None else forced
+        cuts = np.zeros(size, dtype=np.bool_) if forced is None else forced
         count = cut_sorted(batch.key, batch.time, edges, gap, cuts, begins)
     begins = begins[: count + 1]
-    begins[count] = len(batch)
+    begins[count] = size
     groups = Groups(count, None, True, batch.time, batch.arrival, batch.values, begins)
     states = _lifted(groups, batch, partials)
-    table = _as_slices(rows_of_runs(batch.ids, batch.time, begins), states)
+    rows = np.empty((len(FIXED), count), dtype=np.int64)
+    rows_of_runs(batch.ids, batch.time, begins, rows)
+    table = _as_slices(rows, states)
     if rank is not None:
         table.rank[:] = rank[begins[:-1]]
         content_marks(batch.seq, begins, table.mark)

@@ -99,7 +99,7 @@ def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpe
     lag = header["lag"]
     operator.lag = Micros(lag) if header["lag_is_time"] else lag
     operator.metrics = Metrics(**header["metrics"])
-    operator._watermark = header["watermark"]
+    operator.watermark = header["watermark"]
     operator._seq = header["seq"]
     operator.arrivals.bad = header["bad"]
     operator.arrivals.routed = [table for path, table in tables.items() if path.startswith("bad/")]

@@ -23,6 +23,7 @@ from muntin.slicing.table_kernels import (
 Column = npt.NDArray[np.int64]
 FIXED = ("key", "first", "last", "n", "mark", "rank")
 COLUMNS = (*FIXED, "fresh", "level")
+_FIXED, _COLUMNS = len(FIXED), len(COLUMNS)
 
 _SHARE = 4
 """Where fewer than one in so many rows stay as they are, it is quicker to look at all."""
@@ -87,7 +88,8 @@ class SliceTable:
     def offsets(self, keys: int) -> Column:
         """Rows of key k are offsets[k]:offsets[k+1]."""
         if self._offsets is None or len(self._offsets) != keys + 1:
-            self._offsets = key_offsets(self.key, keys)
+            one = keys == 1
+            self._offsets = np.array((0, len(self.key))) if one else key_offsets(self.key, keys)
         return self._offsets
 
     def take(self, index: Column, partials: PartialSet) -> SliceTable:
@@ -142,36 +144,39 @@ def merge(
     Rows of one slice combine (update), rows whose session gap closed fuse (merge), and a row in a
     gap stays a row of its own: the paper's split, without recomputing anything. [scotty §6.2]
     """
-    rows = len(new) + len(table)
-    if not len(new):
+    old, added = len(table.fresh), len(new.fresh)
+    if not added:
         return table, 0
-    keep, upto = 0, len(new)
-    if rows > _FEW or not partials.numeric:
+    keep, upto = 0, added
+    if old + added > _FEW or not partials.numeric:
         # Rows at the front that lie before all new ones stay as they are, and so do new ones behind all
         # others.
         upto = undisturbed(table.fixed, new.fixed, new.level, edges)
         if upto == 0:
             return new, 0
         keep = untouched(table.fixed, new.fixed)
-        if (len(new) - upto + keep) * _SHARE < rows:  # not worth a copy of all the others
-            keep, upto = 0, len(new)
-    size = len(table) - keep + upto
+        if (added - upto + keep) * _SHARE < old + added:  # not worth a copy of all the others
+            keep, upto = 0, added
+    size = old - keep + upto
     order, lo, hi = np.empty((3, size), dtype=np.int64)
-    both, out = np.empty((len(COLUMNS), size), dtype=np.int64), np.empty(len(COLUMNS) * size, dtype=np.int64)
+    both, out = np.empty((_COLUMNS, size), dtype=np.int64), np.empty(_COLUMNS * size, dtype=np.int64)
     count = merge_rows(
         table.fixed, table.fresh, table.level, keep, new.fixed, new.fresh, new.level, upto, edges, gap,
         both, order, lo, hi, out,
     )  # fmt: skip
-    lo, hi, columns = lo[:count], hi[:count], out[: len(COLUMNS) * count].reshape(len(COLUMNS), count)
-    fixed = columns[: len(FIXED)]
-    states = partials.concat(_cut([(table, keep, len(table)), (new, 0, upto)], partials))
+    lo, hi, columns = lo[:count], hi[:count], out[: _COLUMNS * count].reshape(_COLUMNS, count)
+    fixed = columns[:_FIXED]
+    all_rows = not keep and upto == added
+    parts = [(table, keep, old), (new, 0, upto)]
+    states = partials.concat([table.states, new.states] if all_rows else _cut(parts, partials))
     try:
         merged = SliceTable(fixed, columns[-2], columns[-1], partials.reduce(states, order, lo, hi))
     except PlacedError as error:
         blame_row(error, lambda j: fixed[0, j])
         raise
-    parts = [(table, 0, keep), (merged, 0, len(merged)), (new, upto, len(new))]
-    return joined(parts, partials), len(order) - count
+    if not all_rows:
+        merged = joined([(table, 0, keep), (merged, 0, count), (new, upto, added)], partials)
+    return merged, size - count
 
 
 def joined(parts: list[tuple[SliceTable, int, int]], partials: PartialSet) -> SliceTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import repeat
 from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _LISTED = frozenset({list, dict})
 _WITH_ARRAYS = frozenset({list, dict, np.ndarray})
 _OF_QUERY = ("late", "inputs")
+_read_query = attrgetter(*_OF_QUERY)
 
 Saved = list[tuple[Any, Iterable[str], Iterable[Any]]]
 
@@ -26,9 +28,10 @@ Saved = list[tuple[Any, Iterable[str], Iterable[Any]]]
 class whole_or_nothing:  # noqa: N801  # used as a function, in `with`
     """Put the operator back to what it was if the block fails: in the user's code, by an overflow.
 
-    Costs no more than a few dozen references, since arrays are replaced, not written to. Only the
-    positions of kept tuples are written in place; they are copied where the step goes on to slice
-    tuples (`sliced`), which looks at all of them anyway. Inside such a block another one does nothing.
+    Costs no more than a few dozen references, since arrays are replaced, not written to. Lists and
+    dictionaries that a class changes in place are named in its IN_PLACE, and copied. Of arrays only the
+    positions of kept tuples are written to; they are copied where the step goes on to slice tuples
+    (`sliced`), which looks at all of them anyway. Inside such a block another one does nothing.
     """
 
     __slots__ = ("operator", "saved", "sliced")
@@ -65,44 +68,51 @@ class whole_or_nothing:  # noqa: N801  # used as a function, in `with`
 
 
 def _save(operator: SlicingOperator, sliced: bool) -> Saved:
+    saved: Saved = []
+    for part in parts_of(operator):
+        names, read = _slots(part.__class__)
+        if read is not None:
+            saved.append((part, names, read(part)))
+            continue
+        found = part.__dict__.copy()
+        for name in part.IN_PLACE:
+            found[name] = found[name].copy()
+        saved.append((part, found, found.values()))
+    if operator.binding is not None and operator.slices.kept is not None:
+        kept = operator.slices.kept.tuples
+        copied = _WITH_ARRAYS if sliced else _LISTED
+        saved += [_contents(part, copied) for part in (kept, kept.committed, kept.sliced)]
+    queries = operator.live.queries
+    # One of the three has no end.
+    saved += zip(queries, repeat(_OF_QUERY), map(_read_query, queries))
+    return saved
+
+
+def parts_of(operator: SlicingOperator) -> list[Any]:
+    """What a step may change, but for the kept tuples and the queries."""
     parts: list[Any] = [operator, operator.metrics, operator.arrivals]
     if operator.spec.keys:  # without columns there is one key for ever
         parts.append(operator.keys)
-    in_place: list[Any] = []
     if operator.binding is not None:
         slices, windows = operator.slices, operator.windows
         parts += [slices, slices.table, windows, *windows.registries.values(), *windows.extents.values()]
         if slices.kept is not None:
-            kept = slices.kept.tuples
             parts.append(slices.kept)
-            in_place = [kept, kept.committed, kept.sliced]
-    saved = [(part, *_attributes(part, _LISTED)) for part in parts]
-    saved += [(part, *_attributes(part, _WITH_ARRAYS if sliced else _LISTED)) for part in in_place]
-    saved += [(query, _OF_QUERY, (query.late, query.inputs)) for query in operator.live.queries]
-    return saved
+    return parts
 
 
-def _attributes(part: Any, copied: frozenset[type]) -> tuple[Iterable[str], Iterable[Any]]:
-    """The names and values of all attributes; of those that are written in place copies."""
+def _contents(part: Any, copied: frozenset[type]) -> tuple[Any, Iterable[str], Iterable[Any]]:
+    """The slots of a part, any of which may be changed in place: their names, and copies."""
     names, read = _slots(part.__class__)
-    if read is not None:
-        values: Iterable[Any] = read(part)
-    else:
-        names = vars(part).copy()
-        values = names.values()
-    if not copied.isdisjoint(map(type, values)):
-        values = [_copied(value, copied) if type(value) in copied else value for value in values]
-    return names, values
+    assert read is not None
+    return part, names, [_copied(value, copied) for value in read(part)]
 
 
 @cache
 def _slots(kind: type) -> tuple[Any, Callable[[Any], tuple[Any, ...]] | None]:
     """The names of the slots of a class, and what reads them all at once; None where it has none."""
     names = getattr(kind, "__slots__", None)
-    if names is None:
-        return (), None
-    several = len(names) > 1  # of a single name it would give the value, not a tuple
-    return names, attrgetter(*names) if several else lambda part: tuple(getattr(part, n) for n in names)
+    return ((), None) if names is None else (names, attrgetter(*names))
 
 
 def _copied(value: Any, copied: frozenset[type]) -> Any:

@@ -10,12 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.errors import DataError, QueryError
+from muntin.lazy_kernels import LazyKernels
 from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_span, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from muntin.timeline import extent_kernels
+else:
+    extent_kernels = LazyKernels("muntin.timeline.extent_kernels")
 
 __all__ = ["TimeColumn", "TimeExtent"]
 
@@ -119,19 +124,24 @@ class TimeColumn:
 
         Nanoseconds are floored. A null is invalid and 0. A time beyond the `limit`
         raises DataError, or is invalid as well when not `strict`. No copy is made
-        of a column of microseconds or int64 without nulls. `look` finds the extent of
-        int64, where there is a quicker way.
+        of a column of microseconds or int64 without nulls, and of these the extent is
+        known. `look` finds it, where there is a quicker way.
         """
-        array = _one_chunk(array)
-        if array.type != self.type:
-            if pa.types.is_null(array.type):
-                return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_), None
-            self._check_kind(array.type)
-            multiply, divide, bound = self._scale(array.type)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+        if array.type == self.type:
+            dtype, multiply, divide, bound = self._own_scale
+        elif pa.types.is_null(array.type):
+            return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_), None
         else:
-            multiply, divide, bound = self._own_scale
-        raw, valid = _raw_values(array)
-        extent = _extent_of(raw, look) if len(raw) and bound < INF else None
+            self._check_kind(array.type)
+            dtype, multiply, divide, bound = self._scale(array.type)
+        raw, valid = _raw_values(array, dtype)
+        extent = None
+        if dtype is not _INT64:
+            extent = (int(raw.min()), int(raw.max()), False) if len(raw) else None
+        elif bound < INF and len(raw):
+            extent = (look or extent_kernels.extent)(cast("NDArray[np.int64]", raw))
         if extent is not None and (extent[0] < -bound or extent[1] > bound):
             # Only the upper bound for unsigned values, where -bound is no value of the type.
             beyond = raw > bound if raw.dtype.kind == "u" else (raw > bound) | (raw < -bound)
@@ -139,21 +149,26 @@ class TimeColumn:
                 raise _out_of_range(array, int(np.flatnonzero(beyond)[0]), self.rule)
             valid = ~beyond if valid is None else valid & ~beyond
             raw, extent = np.where(beyond, raw.dtype.type(0), raw), None
-        times = raw.astype(np.int64, copy=False)
-        if multiply > 1:
-            times = times * multiply
-        elif divide > 1:
-            times = times // divide  # rounds towards minus infinity, also before the epoch
-        return times, valid, extent if times is raw else None
+        if dtype is _INT64 and multiply == divide:
+            return cast("NDArray[np.int64]", raw), valid, extent
+        return _scaled(raw, multiply, divide), valid, None
+
+    def trusted(self, array: pa.Array) -> NDArray[np.int64]:
+        """As `to_internal`, of a column in which all times are known to be good."""
+        dtype, multiply, divide, _ = self._own_scale if array.type == self.type else self._scale(array.type)
+        return _scaled(_raw_values(array, dtype)[0], multiply, divide)
 
     @cached_property
-    def _own_scale(self) -> tuple[int, int, int]:
+    def _own_scale(self) -> tuple[np.dtype[Any], int, int, int]:
         return self._scale(self.type)
 
-    def _scale(self, kind: pa.DataType) -> tuple[int, int, int]:
-        """By what to multiply and divide for microseconds, and how far from 1970 a time may lie."""
-        multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[kind.unit]
-        return multiply, divide, self.limit * divide // multiply
+    def _scale(self, kind: pa.DataType) -> tuple[np.dtype[Any], int, int, int]:
+        """How numbers are stored, multiplied and divided for microseconds; how far from 0 they may lie."""
+        if not self.is_integer:
+            multiply, divide = _TO_MICROS[kind.unit]
+            return _INT64, multiply, divide, self.limit * divide // multiply
+        dtype = _INT64 if kind == pa.int64() else np.dtype(str(kind))
+        return dtype, 1, 1, self.limit
 
     def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
         """Edges in their type outside: starts rounded down, ends (`ceil`) up.
@@ -163,7 +178,7 @@ class TimeColumn:
         window still holds that tuple.
         """
         values = times
-        multiply, divide = (1, 1) if self.is_integer else _TO_MICROS[self.edge_type.unit]
+        multiply, divide = self._edge_scale
         if divide > 1:
             bound = INF // divide
             if len(times) and (int(times.max()) > bound or int(times.min()) < -bound):
@@ -174,8 +189,13 @@ class TimeColumn:
             values = times * divide
         elif multiply > 1:
             values = -(-times // multiply) if ceil else times // multiply
-        data = pa.py_buffer(np.ascontiguousarray(values))
-        return pa.Array.from_buffers(self.edge_type, len(values), [None, data])
+        return pa.Array.from_buffers(
+            self.edge_type, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))]
+        )
+
+    @cached_property
+    def _edge_scale(self) -> tuple[int, int]:
+        return (1, 1) if self.is_integer else _TO_MICROS[self.edge_type.unit]
 
     def internal(self, value: object) -> int:
         """A watermark or another single time, as it is inside.
@@ -213,19 +233,14 @@ class TimeColumn:
             )
 
 
-def _one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not isinstance(array, pa.ChunkedArray):
-        return array
-    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-
-
-def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
+def _raw_values(
+    array: pa.Array, dtype: np.dtype[Any]
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
     """The stored numbers without a copy; nulls as 0 in a copy, with the mask of valid ones."""
-    dtype = _INT64 if pa.types.is_timestamp(array.type) else np.dtype(str(array.type))
-    data = array.buffers()[1]
-    if not len(array) or data is None:
-        return np.zeros(len(array), dtype), None if not array.null_count else np.zeros(len(array), np.bool_)
-    raw = np.frombuffer(data, dtype, count=len(array), offset=array.offset * dtype.itemsize)
+    data, size = array.buffers()[1], len(array)
+    if not size or data is None:
+        return np.zeros(size, dtype), None if not array.null_count else np.zeros(size, np.bool_)
+    raw = np.frombuffer(data, dtype, size, array.offset * dtype.itemsize)
     if not array.null_count:
         return raw, None
     valid = array.is_valid().to_numpy(zero_copy_only=False)
@@ -233,15 +248,13 @@ def _raw_values(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.b
     return np.where(valid, raw, dtype.type(0)), valid
 
 
-def _extent_of(
-    numbers: NDArray[np.integer[Any]], look: Callable[[NDArray[np.int64]], TimeExtent] | None
-) -> TimeExtent:
-    """Smallest and largest of some numbers; whether they never go back is asked of int64 only."""
-    if numbers.dtype != _INT64:
-        return int(numbers.min()), int(numbers.max()), False
-    from muntin.timeline.extent_kernels import extent
-
-    return (look or extent)(cast("NDArray[np.int64]", numbers))
+def _scaled(raw: NDArray[np.integer[Any]], multiply: int, divide: int) -> NDArray[np.int64]:
+    times = raw if raw.dtype is _INT64 else raw.astype(np.int64)
+    if multiply > 1:
+        times = times * multiply
+    elif divide > 1:
+        times = times // divide  # rounds towards minus infinity, also before the epoch
+    return cast("NDArray[np.int64]", times)
 
 
 def _out_of_range(array: pa.Array, row: int, rule: str) -> DataError:

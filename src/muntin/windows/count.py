@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
 from muntin.windows.validation import flag, whole_number
+
+if TYPE_CHECKING:
+    from muntin.windows import count_kernels
+else:
+    count_kernels = LazyKernels("muntin.windows.count_kernels")
 
 __all__ = ["Count", "count"]
 
@@ -65,9 +71,7 @@ class Count(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.count_kernels import count_windows
-
-        rows, opened = count_windows(
+        rows, opened = count_kernels.count_windows(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Cuts, Ints
 from muntin.windows.columns import Numbers
+
+if TYPE_CHECKING:
+    from muntin.windows import row_kernels
+else:
+    row_kernels = LazyKernels("muntin.windows.row_kernels")
 
 __all__ = ["cuts_of_rows", "cuts_of_user_code"]
 
@@ -16,12 +23,10 @@ NO_PAIRS = np.zeros((2, 0), np.int64)
 
 def cuts_of_rows(rows: Ints, marks: Numbers | None = None, opened: Ints = NO_PAIRS) -> Cuts:
     """Cuts from rows (segment, begin, end, start, stop, due), marks (low, high), opened (segment, begin)."""
-    from muntin.windows.row_kernels import merged_edges
-
     # Copies of the part that was written: the matrix behind it had room for more.
     segment, begin, end, start, stop, due = (row.copy() for row in rows)
     low, high = (None, None) if marks is None else (row.copy() for row in marks)
-    edge_segment, edge_rank = (row.copy() for row in merged_edges(segment, begin, end, opened))
+    edge_segment, edge_rank = (row.copy() for row in row_kernels.merged_edges(segment, begin, end, opened))
     return Cuts(segment, begin, end, start, stop, due, low, high, edge_segment, edge_rank)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from muntin.expressions import Expr, as_expr
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
 from muntin.windows.found import cuts_of_rows
+
+if TYPE_CHECKING:
+    from muntin.windows import frame_kernels
+else:
+    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
 
 __all__ = ["CLOSE", "COMPLETE", "OPEN", "Actions", "Frame", "cut_frames"]
 
@@ -71,12 +77,10 @@ class Frame(TupleDriven):
 
 def cut_frames(window: Frame, contexts: Contexts, tuples: Tuples, actions: Actions, closing: bool) -> Cuts:
     """Make the windows that the actions open and close."""
-    from muntin.windows.frame_kernels import framed
-
     measure: Numbers = np.zeros(0, np.int64)
     if window.measure is not None:
         measure = measure_values(tuples, as_expr(window.measure), window.describe())
-    rows, marks, opened = framed(
+    rows, marks, opened = frame_kernels.framed(
         owned(tuples.offsets),
         owned(tuples.time),
         owned(tuples.rank),

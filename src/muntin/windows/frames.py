@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
+from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import INF, LIMIT
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Tuples
@@ -29,6 +30,11 @@ from muntin.windows.validation import (
     positive_number,
     whole_number,
 )
+
+if TYPE_CHECKING:
+    from muntin.windows import frame_kernels
+else:
+    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
 
 __all__ = ["Boundary", "Delta", "Threshold", "boundary", "delta", "threshold"]
 
@@ -175,11 +181,9 @@ def multiples_below(values: Numbers, step: float) -> Numbers:
 
 def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by: float) -> Actions:
     """Close and open where a value is more than `by` away from the first of its frame."""
-    from muntin.windows.frame_kernels import drift_actions
-
     # One type for `by` and the values: one compiled version of each.
     by = values.dtype.type(by)
-    return drift_actions(
+    return frame_kernels.drift_actions(
         owned(tuples.offsets), values, valid, by, matrix(contexts), matrix(contexts, values.dtype)
     )
 

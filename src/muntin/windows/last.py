@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.validation import plain, positive_span, same_kind, text, time_offset, whole_number
+
+if TYPE_CHECKING:
+    from muntin.windows import lookback_kernels
+else:
+    lookback_kernels = LazyKernels("muntin.windows.lookback_kernels")
 
 __all__ = ["Last", "last"]
 
@@ -74,12 +80,10 @@ class Last(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.lookback_kernels import last_windows
-
         if closing or upto == INF:
             behind = self._edge_after(tuples, newest)
             upto = behind if upto == INF else max(upto, behind)
-        rows = last_windows(
+        rows = lookback_kernels.last_windows(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.measured_grid import MeasureGrid, positions_of
 from muntin.windows.validation import measured_unit, number, on, positive_number, shown
+
+if TYPE_CHECKING:
+    from muntin.windows import measured_kernels
+else:
+    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
 
 __all__ = ["MeasuredCumulate"]
 
@@ -94,12 +100,10 @@ class MeasuredCumulate(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.measured_kernels import measured_cumulations
-
         at = positions_of(self, contexts, tuples)
         grid = self.grid
         _, step = grid.numbers(at, self.describe(), self.measure)
-        rows, opened = measured_cumulations(
+        rows, opened = measured_kernels.measured_cumulations(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

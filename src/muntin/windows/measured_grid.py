@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from muntin.errors import DataError
 from muntin.expressions import as_expr
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Contexts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
 from muntin.windows.validation import fail
+
+if TYPE_CHECKING:
+    from muntin.windows import measured_kernels
+else:
+    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
 
 __all__ = ["MeasureGrid", "positions_of"]
 
@@ -52,8 +58,6 @@ class MeasureGrid:
 
     def numbers(self, at: Numbers, window: str, measure: str) -> tuple[Ints, Ints]:
         """First and last number k of the windows that contain each position."""
-        from muntin.windows.measured_kernels import grid_numbers
-
         if at.dtype == np.int64:
             if self.scale > 1:
                 raise DataError(
@@ -67,7 +71,7 @@ class MeasureGrid:
                 f"{window} needs a measure below 2**53 / {self.scale}: got {np.abs(at).max()}; "
                 "write the lengths with fewer digits"
             )
-        return grid_numbers(at, self.length, self.slide, self.offset, self.scale)
+        return measured_kernels.grid_numbers(at, self.length, self.slide, self.offset, self.scale)
 
     def on_measure(self, units: Ints, dtype: np.dtype[Any]) -> Numbers:
         """Whole units as values of the measure, each rounded once."""
@@ -76,8 +80,8 @@ class MeasureGrid:
 
 def positions_of(window: TupleDriven, contexts: Contexts, tuples: Tuples) -> Numbers:
     """Where each tuple stands on the measure of a window."""
-    from muntin.windows.measured_kernels import positions
-
     assert window.measure is not None
     measure = measure_values(tuples, as_expr(window.measure), window.describe())
-    return positions(owned(tuples.offsets), measure, matrix(contexts), matrix(contexts, measure.dtype))
+    return measured_kernels.positions(
+        owned(tuples.offsets), measure, matrix(contexts), matrix(contexts, measure.dtype)
+    )

@@ -7,17 +7,23 @@ tuples: one that lags counts where the stream stands.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from muntin.expressions import Expr, as_expr
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
 from muntin.windows.measured_grid import MeasureGrid, positions_of
 from muntin.windows.validation import fail, measured_unit, number, on, positive_number, shown
+
+if TYPE_CHECKING:
+    from muntin.windows import measured_kernels
+else:
+    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
 
 __all__ = ["MeasuredPeriodic"]
 
@@ -99,12 +105,10 @@ class MeasuredPeriodic(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.measured_kernels import measured_windows
-
         at = positions_of(self, contexts, tuples)
         grid = self.grid
         first, last = grid.numbers(at, self.describe(), self.measure)
-        rows, opened = measured_windows(
+        rows, opened = measured_kernels.measured_windows(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

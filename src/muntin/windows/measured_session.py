@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from muntin.errors import DataError
 from muntin.expressions import Expr, as_expr
+from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import LIMIT
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, measure_values, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.validation import fail, longer_than_gap, measured_unit, on, positive_number
+
+if TYPE_CHECKING:
+    from muntin.windows import measured_kernels
+else:
+    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
 
 __all__ = ["MeasuredSession"]
 
@@ -79,8 +85,6 @@ class MeasuredSession(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.measured_kernels import measured_sessions
-
         measure = measure_values(tuples, as_expr(self.measure), self.describe())
         limit = self.gap if self.max_length is None else self.max_length
         if measure.dtype == np.int64 and (self.gap != int(self.gap) or limit != int(limit)):
@@ -88,7 +92,7 @@ class MeasuredSession(TupleDriven):
                 f"{self.describe()} needs whole numbers: {self.measure} is an integer column; "
                 "round the lengths, or cast the column to float64"
             )
-        rows, marks, opened = measured_sessions(
+        rows, marks, opened = measured_kernels.measured_sessions(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.measured_session import MeasuredSession
 from muntin.windows.validation import column_name, longer_than_gap, plain, positive_span, same_kind, text
+
+if TYPE_CHECKING:
+    from muntin.windows import session_kernels
+else:
+    session_kernels = LazyKernels("muntin.windows.session_kernels")
 
 __all__ = ["CappedSession", "Session", "session"]
 
@@ -96,9 +102,7 @@ class CappedSession(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.session_kernels import capped_sessions
-
-        rows, opened = capped_sessions(
+        rows, opened = session_kernels.capped_sessions(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

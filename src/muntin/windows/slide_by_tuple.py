@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.validation import plain, positive_span, text, whole_number
+
+if TYPE_CHECKING:
+    from muntin.windows import lookback_kernels
+else:
+    lookback_kernels = LazyKernels("muntin.windows.lookback_kernels")
 
 __all__ = ["SlideByTuple", "slide_by_tuple"]
 
@@ -66,9 +72,7 @@ class SlideByTuple(TupleDriven):
         partial: bool = False,
         newest: int | None = None,
     ) -> Cuts:
-        from muntin.windows.lookback_kernels import slides_by_tuple
-
-        rows = slides_by_tuple(
+        rows = lookback_kernels.slides_by_tuple(
             owned(tuples.offsets),
             owned(tuples.time),
             owned(tuples.rank),

@@ -7,7 +7,7 @@ import math
 import numbers
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,17 @@ import pyarrow as pa
 from muntin.aggregates.base import Aggregate
 from muntin.errors import DataError, MuntinError, UserCodeError
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
 from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
+
+if TYPE_CHECKING:
+    from muntin.windows import frame_kernels
+else:
+    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
 
 __all__ = ["Until", "until"]
 
@@ -88,8 +94,6 @@ class Until(Frame):
         return contexts
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
-        from muntin.windows.frame_kernels import limit_actions
-
         values, valid, limit = np.zeros(len(tuples), np.int64), np.ones(len(tuples), np.bool_), self.limit
         what, _ = _COMPILED[self.aggregate.constructor]
         if self.aggregate.inputs:
@@ -104,7 +108,7 @@ class Until(Frame):
             limit = math.ceil(limit)
             if abs(limit) >= 2**63:
                 raise DataError(f"limit must fit into 64 bits over integers: got {shown(self.limit)}")
-        actions, bad = limit_actions(
+        actions, bad = frame_kernels.limit_actions(
             owned(tuples.offsets),
             values,
             valid,

@@ -19,9 +19,15 @@ from muntin.aggregates.partials.cells import Cells, Numbers
 from muntin.aggregates.partials.functions import Functions
 from muntin.errors import InterpretedWarning, QueryError
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.compiling.fold_kernels import Kernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.compiling import fold_kernels
+else:
+    fold_kernels = LazyKernels("muntin.aggregates.compiling.fold_kernels")
 
 __all__ = ["WORTHWHILE", "Program", "kind_of"]
 
@@ -91,13 +97,11 @@ class Program:
         """Compile now, if that is possible."""
         if self.reason or self._kernels is not None:
             return
-        from muntin.aggregates.compiling.fold_kernels import build
-
         self._identity = self._current()
         key = (self._identity, self.kinds)
         found = _built.get(key)
         if found is None:
-            found = _built[key] = build(self.functions, self.kinds)
+            found = _built[key] = fold_kernels.build(self.functions, self.kinds)
             if isinstance(found, str):
                 self._refuse(found)
         if isinstance(found, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,13 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import order_codes
 from muntin.aggregates.partials.lists import stacked
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import best_kernels, list_kernels
+else:
+    best_kernels = LazyKernels("muntin.aggregates.partials.best_kernels")
+    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Best", "BestItems"]
 
@@ -53,19 +60,17 @@ class Best(Partial):
     skip_nulls: bool = False
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> BestItems:
-        from muntin.aggregates.partials.list_kernels import arrange
-
         wanted = ((self.by,) if self.by is not None else ()) + ((self.payload,) if self.skip_nulls else ())
-        offsets, index = arrange(g.ids(), g.valid_in_all(wanted), g.n)
+        offsets, index = list_kernels.arrange(g.ids(), g.valid_in_all(wanted), g.n)
         by = None if self.by is None else g.array(self.by)
         return self._best(BestItems(offsets, g.time, g.seq, by, g.array(self.payload)), offsets, index)
 
     def _best(self, items: BestItems, offsets: Ints, index: Ints) -> BestItems:
-        from muntin.aggregates.partials.best_kernels import best_of_rows
-
         keys = None if items.by is None else order_codes(items.by)
         newest = self.by is None
-        return items.at(*best_of_rows(offsets, index, keys, items.time, items.seq, self.k, True, newest))
+        return items.at(
+            *best_kernels.best_of_rows(offsets, index, keys, items.time, items.seq, self.k, True, newest)
+        )
 
     def reduce(
         self,
@@ -76,9 +81,7 @@ class Best(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> BestItems:
-        from muntin.aggregates.partials.list_kernels import gather
-
-        offsets, index = gather(state.offsets, rows, lo, hi)
+        offsets, index = list_kernels.gather(state.offsets, rows, lo, hi)
         return self._best(state, offsets, index)
 
     def concat(self, states: list[BestItems]) -> BestItems:
@@ -95,9 +98,7 @@ class Best(Partial):
         )
 
     def take(self, state: BestItems, index: Ints) -> BestItems:
-        from muntin.aggregates.partials.list_kernels import gather
-
-        return state.at(*gather(state.offsets, None, index, index + 1))
+        return state.at(*list_kernels.gather(state.offsets, None, index, index + 1))
 
     def cut(self, state: BestItems, low: int, high: int) -> BestItems:
         offsets = state.offsets[low : high + 1]

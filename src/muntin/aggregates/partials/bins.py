@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,12 @@ import pyarrow as pa
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import bin_kernels
+else:
+    bin_kernels = LazyKernels("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["Bins"]
 
@@ -26,10 +33,8 @@ class Bins(NumericPartial):
         return True
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        from muntin.aggregates.partials.bin_kernels import count_bins
-
         out = np.zeros((g.n, len(self.edges) - 1), dtype=np.int64)
-        count_bins(g.floats(self.expr), g.valid(self.expr), g.ids(), np.array(self.edges), out)
+        bin_kernels.count_bins(g.floats(self.expr), g.valid(self.expr), g.ids(), np.array(self.edges), out)
         return out
 
     def reduce(
@@ -41,10 +46,8 @@ class Bins(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        from muntin.aggregates.partials.bin_kernels import add_bin_rows
-
         out = np.zeros((len(lo), state.shape[1]), dtype=np.int64)
-        add_bin_rows(state, rows, lo, hi, out)
+        bin_kernels.add_bin_rows(state, rows, lo, hi, out)
         return out
 
     def invert(self, whole: Ints, part: Ints) -> Ints:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import bit_kernels
+else:
+    bit_kernels = LazyKernels("muntin.aggregates.partials.bit_kernels")
 
 __all__ = ["BitFold", "Operation"]
 
@@ -30,14 +36,12 @@ class BitFold(NumericPartial):
         return self.operation == "xor"
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        from muntin.aggregates.partials.bit_kernels import bit_runs, bit_scatter
-
         out = self._identity(g.n)
         values, valid, code = g.bits(self.expr), g.valid(self.expr), _CODES[self.operation]
         if g.ordered:
-            bit_runs(values, valid, *g.runs(), code, out)
+            bit_kernels.bit_runs(values, valid, *g.runs(), code, out)
         else:
-            bit_scatter(values, valid, g.ids(), code, out)
+            bit_kernels.bit_scatter(values, valid, g.ids(), code, out)
         return out
 
     def reduce(
@@ -49,10 +53,8 @@ class BitFold(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        from muntin.aggregates.partials.bit_kernels import bit_rows
-
         out = self._identity(len(lo))
-        bit_rows(state, rows, lo, hi, _CODES[self.operation], out)
+        bit_kernels.bit_rows(state, rows, lo, hi, _CODES[self.operation], out)
         return out
 
     def invert(self, whole: Ints, part: Ints) -> Ints:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
@@ -9,6 +11,12 @@ from pyarrow import types
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Ints
 from muntin.aggregates.partials.extrema import has_arrow_order
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import code_kernels
+else:
+    code_kernels = LazyKernels("muntin.aggregates.partials.code_kernels")
 
 __all__ = ["codes", "has_codes", "order_codes"]
 
@@ -26,12 +34,10 @@ def codes(columns: tuple[pa.Array, ...]) -> tuple[Ints, int]:
     >>> codes((pa.array(["a", "b", "a", "a"]), pa.array([0.0, 1.0, -0.0, 1.0])))
     (array([0, 1, 0, 2]), 3)
     """
-    from muntin.aggregates.partials.code_kernels import number_equal
-
     found, size = _encoded(columns[0])
     for column in columns[1:]:
         other, others = _encoded(column)
-        found, size = number_equal(found * others + other)
+        found, size = code_kernels.number_equal(found * others + other)
     return found, size
 
 
@@ -52,9 +58,7 @@ def order_codes(array: pa.Array) -> Ints:
 
 def _encoded(array: pa.Array) -> tuple[Ints, int]:
     if arrays.has_keys(array.type):
-        from muntin.aggregates.partials.code_kernels import number_equal
-
-        found: tuple[Ints, int] = number_equal(arrays.order_keys(array))
+        found: tuple[Ints, int] = code_kernels.number_equal(arrays.order_keys(array))
         return found
     encoded = array.dictionary_encode()
     return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)

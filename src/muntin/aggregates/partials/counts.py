@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,12 @@ from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import sum_kernels
+else:
+    sum_kernels = LazyKernels("muntin.aggregates.partials.sum_kernels")
 
 __all__ = ["NotAboveZero", "Rows", "Trues", "Values"]
 
@@ -22,13 +29,11 @@ class _Count(NumericPartial):
         return True
 
     def _counted(self, g: Groups, flags: Bools) -> Ints:
-        from muntin.aggregates.partials.sum_kernels import count_runs, count_scatter
-
-        out: Ints = self.zeros(g.n)
+        out = np.zeros(g.n, np.int64)
         if g.ordered:
-            count_runs(flags, *g.runs(), out)
+            sum_kernels.count_runs(flags, *g.runs(), out)
         else:
-            count_scatter(flags, g.ids(), out)
+            sum_kernels.count_scatter(flags, g.ids(), out)
         return out
 
     def reduce(
@@ -40,10 +45,8 @@ class _Count(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        from muntin.aggregates.partials.sum_kernels import add_rows
-
-        out: Ints = self.zeros(len(lo))
-        add_rows(state, rows, lo, hi, out)
+        out = np.zeros(len(lo), np.int64)
+        sum_kernels.add_rows(state, rows, lo, hi, out)
         return out
 
     def invert(self, whole: Ints, part: Ints) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,13 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples, stacked
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import distinct_kernels, order_kernels
+else:
+    distinct_kernels = LazyKernels("muntin.aggregates.partials.distinct_kernels")
+    order_kernels = LazyKernels("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["Distinct", "DistinctContents", "DistinctItems"]
 
@@ -81,15 +89,12 @@ class Distinct(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> DistinctContents:
-        from muntin.aggregates.partials.distinct_kernels import first_in_ranges
-        from muntin.aggregates.partials.order_kernels import spans
-
-        ordered, joined, *_ = spans(state.offsets, state.time, state.seq, rows, lo, hi)
+        ordered, joined, *_ = order_kernels.spans(state.offsets, state.time, state.seq, rows, lo, hi)
         if not ordered or joined[-1] < len(state.time):
             found = self.reduce(state, rows, lo, hi, before, after)
             return DistinctContents(found.offsets, found.counts, found.columns)
         # Windows share slices: every item is hashed once.
-        starts, index, counts = first_in_ranges(
+        starts, index, counts = distinct_kernels.first_in_ranges(
             state.offsets, *codes(state.columns), state.counts, rows, lo, hi
         )
         place = pa.array(index)
@@ -144,13 +149,13 @@ def _without_repetition(
 
     Where no row is told to be `repeating`, each may be; the items of the others are not looked at.
     """
-    from muntin.aggregates.partials.distinct_kernels import first_of_each
-
     chosen = slice(None) if repeating is None else np.repeat(repeating, np.diff(offsets))
     place = pa.array(index[chosen])
     found = np.zeros(len(index), dtype=np.int64)
     found[chosen], size = codes(tuple(column.take(place) for column in items.columns))
-    starts, kept, counts = first_of_each(offsets, found, size, items.counts[index], repeating)
+    starts, kept, counts = distinct_kernels.first_of_each(
+        offsets, found, size, items.counts[index], repeating
+    )
     return replace(_at(items, Places(starts, index[kept])), counts=counts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,12 @@ from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.errors import DataError, PlacedError
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import limb_kernels
+else:
+    limb_kernels = LazyKernels("muntin.aggregates.partials.limb_kernels")
 
 __all__ = ["ExactSum", "exact_sum"]
 
@@ -43,17 +50,15 @@ class ExactSum(NumericPartial):
         return True
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        from muntin.aggregates.partials.limb_kernels import carry, limbs_runs, limbs_scatter, wide_scatter
-
-        out: Ints = self.zeros(g.n)
+        out = np.zeros((g.n, self.width), np.int64)
         valid = g.valid(self.expr)
         if self.width == _WIDE_LIMBS:
-            wide_scatter(arrays.words(g.array(self.expr)), valid, g.ids(), out)
+            limb_kernels.wide_scatter(arrays.words(g.array(self.expr)), valid, g.ids(), out)
         elif g.ordered:
-            limbs_runs(g.integers(self.expr), valid, *g.runs(), out)
+            limb_kernels.limbs_runs(g.integers(self.expr), valid, *g.runs(), out)
         else:
-            limbs_scatter(g.integers(self.expr), valid, g.ids(), out)
-        carry(out)
+            limb_kernels.limbs_scatter(g.integers(self.expr), valid, g.ids(), out)
+        limb_kernels.carry(out)
         return out
 
     def reduce(
@@ -65,25 +70,19 @@ class ExactSum(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        from muntin.aggregates.partials.limb_kernels import add_limb_rows
-
-        out: Ints = self.zeros(len(lo))
-        if not add_limb_rows(state, rows, lo, hi, out):
+        out = np.zeros((len(lo), self.width), np.int64)
+        if not limb_kernels.add_limb_rows(state, rows, lo, hi, out):
             raise self._overflow(f"{32 * self.width + 30} bits")
         return out
 
     def invert(self, whole: Ints, part: Ints) -> Ints:
-        from muntin.aggregates.partials.limb_kernels import carry
-
         out = whole - part
-        carry(out)
+        limb_kernels.carry(out)
         return out
 
     def running(self, state: Ints) -> Ints:
-        from muntin.aggregates.partials.limb_kernels import carry
-
         out = np.cumsum(state, axis=0)  # of 32 bits each, so 2**31 rows may be added up
-        carry(out)
+        limb_kernels.carry(out)
         return out
 
     def floats(self, state: Ints) -> Floats:
@@ -99,26 +98,20 @@ class ExactSum(NumericPartial):
 
     def split_means(self, state: Ints, count: Ints) -> tuple[Ints, Floats]:
         """The means of integers as the order key of their floor, and what is above it."""
-        from muntin.aggregates.partials.limb_kernels import split_means
-
         base, rest = np.empty(len(count), dtype=np.int64), np.empty(len(count))
-        split_means(state, count, base, rest)
+        limb_kernels.split_means(state, count, base, rest)
         return (base ^ _TOP if self.width == _WIDE_LIMBS else base), rest
 
     def rounded_means(self, state: Ints, count: Ints) -> Ints:
         """The means as integers, rounded half away from zero; 0 where there is no value."""
-        from muntin.aggregates.partials.limb_kernels import divide_limb_rows
-
         pairs = np.zeros((len(state), 2), dtype=np.int64)
-        divide_limb_rows(state, count, 1, pairs)
+        limb_kernels.divide_limb_rows(state, count, 1, pairs)
         return np.ascontiguousarray(pairs[:, 0])
 
     def integers(self, state: Ints) -> Ints:
         """The sums as int64; a DataError where one does not fit."""
-        from muntin.aggregates.partials.limb_kernels import narrow_limb_rows
-
         out = np.empty(len(state), dtype=np.int64)
-        wrong = narrow_limb_rows(state, out)
+        wrong = limb_kernels.narrow_limb_rows(state, out)
         if wrong >= 0:
             overflow = self._overflow("64 bits")
             overflow.row = wrong
@@ -131,10 +124,8 @@ class ExactSum(NumericPartial):
 
     def quotients(self, state: Ints, counts: Ints, factor: int, type_: pa.DataType) -> pa.Array:
         """sum * factor / count as decimals, rounded half up; null where the count is 0."""
-        from muntin.aggregates.partials.limb_kernels import divide_limb_rows
-
         pairs = np.zeros((len(state), 2), dtype=np.int64)
-        fits = divide_limb_rows(state, counts, factor, pairs)
+        fits = limb_kernels.divide_limb_rows(state, counts, factor, pairs)
         found = arrays.from_decimal_words(pairs, counts > 0, type_)
         try:
             found.validate(full=True)  # the one place where Arrow counts the digits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,12 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.ranges import spread
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import extremum_kernels
+else:
+    extremum_kernels = LazyKernels("muntin.aggregates.partials.extremum_kernels")
 
 __all__ = ["ArrowExtremum", "KeyExtremum", "extreme_per_group", "has_arrow_order"]
 
@@ -27,14 +34,12 @@ class KeyExtremum(NumericPartial):
     largest: bool
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        from muntin.aggregates.partials.extremum_kernels import extreme_runs, extreme_scatter
-
         out = self._identity(g.n)
         keys, valid = g.keys(self.expr), g.valid(self.expr)
         if g.ordered:
-            extreme_runs(keys, valid, *g.runs(), self.largest, out)
+            extremum_kernels.extreme_runs(keys, valid, *g.runs(), self.largest, out)
         else:
-            extreme_scatter(keys, valid, g.ids(), self.largest, out)
+            extremum_kernels.extreme_scatter(keys, valid, g.ids(), self.largest, out)
         return out
 
     def reduce(
@@ -46,10 +51,8 @@ class KeyExtremum(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        from muntin.aggregates.partials.extremum_kernels import extreme_rows
-
         out = self._identity(len(lo))
-        extreme_rows(state, rows, lo, hi, self.largest, out)
+        extremum_kernels.extreme_rows(state, rows, lo, hi, self.largest, out)
         return out
 
     def _identity(self, rows: int) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,12 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum
 from muntin.aggregates.partials.ranges import spread
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import extremum_kernels
+else:
+    extremum_kernels = LazyKernels("muntin.aggregates.partials.extremum_kernels")
 
 __all__ = ["ExtremeCount"]
 
@@ -31,14 +38,12 @@ class ExtremeCount(NumericPartial):
         if isinstance(self.extremum, ArrowExtremum):
             winners = arrays.take_or_null(needs[0], g.ids())
             return _sums(g.ids(), _equal(g.array(self.extremum.expr), winners), g.n)
-        from muntin.aggregates.partials.extremum_kernels import equal_runs, equal_scatter
-
         out: Ints = self.zeros(g.n)
         keys, valid = g.keys(self.extremum.expr), g.valid(self.extremum.expr)
         if g.ordered:
-            equal_runs(keys, valid, *g.runs(), needs[0], out)
+            extremum_kernels.equal_runs(keys, valid, *g.runs(), needs[0], out)
         else:
-            equal_scatter(keys, valid, g.ids(), needs[0], out)
+            extremum_kernels.equal_scatter(keys, valid, g.ids(), needs[0], out)
         return out
 
     def reduce(
@@ -54,10 +59,8 @@ class ExtremeCount(NumericPartial):
             index, group = spread(rows, lo, hi)
             equal = _equal(before[0].take(pa.array(index)), after[0].take(pa.array(group)))
             return _sums(group, np.where(equal, state[index], 0), len(lo))
-        from muntin.aggregates.partials.extremum_kernels import equal_rows
-
         out: Ints = self.zeros(len(lo))
-        equal_rows(state, before[0], after[0], rows, lo, hi, out)
+        extremum_kernels.equal_rows(state, before[0], after[0], rows, lo, hi, out)
         return out
 
 

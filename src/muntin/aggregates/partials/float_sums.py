@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,12 @@ from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import sum_kernels
+else:
+    sum_kernels = LazyKernels("muntin.aggregates.partials.sum_kernels")
 
 __all__ = ["FloatSum", "LogSum", "ProductSum"]
 
@@ -32,13 +39,11 @@ class _Compensated(NumericPartial):
         """What is summed, one number per tuple, and which of them count."""
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
-        from muntin.aggregates.partials.sum_kernels import float_runs, float_scatter
-
         out: Floats = self.zeros(g.n)
         if g.ordered:
-            float_runs(*self.addends(g), *g.runs(), out)
+            sum_kernels.float_runs(*self.addends(g), *g.runs(), out)
         else:
-            float_scatter(*self.addends(g), g.ids(), out)
+            sum_kernels.float_scatter(*self.addends(g), g.ids(), out)
         return out
 
     def reduce(
@@ -50,10 +55,8 @@ class _Compensated(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Floats:
-        from muntin.aggregates.partials.sum_kernels import add_float_rows
-
         out: Floats = self.zeros(len(lo))
-        add_float_rows(state, rows, lo, hi, out)
+        sum_kernels.add_float_rows(state, rows, lo, hi, out)
         return out
 
     def floats(self, state: Floats) -> Floats:
@@ -67,10 +70,8 @@ class _Compensated(NumericPartial):
 
     def split_means(self, state: Floats, count: Ints) -> tuple[Floats, Floats]:
         """The means as floats, and what rounding took from them."""
-        from muntin.aggregates.partials.sum_kernels import split_float_means
-
         base, rest = np.empty(len(count)), np.empty(len(count))
-        split_float_means(state, count, base, rest)
+        sum_kernels.split_float_means(state, count, base, rest)
         return base, rest
 
 

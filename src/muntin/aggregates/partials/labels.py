@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,13 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import stacked
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import label_kernels, list_kernels
+else:
+    label_kernels = LazyKernels("muntin.aggregates.partials.label_kernels")
+    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Labelled", "PerLabel"]
 
@@ -61,9 +68,7 @@ class PerLabel(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Labelled:
-        from muntin.aggregates.partials.list_kernels import gather
-
-        joined, index = gather(state.offsets, rows, lo, hi)
+        joined, index = list_kernels.gather(state.offsets, rows, lo, hi)
         which = np.repeat(np.arange(len(lo), dtype=np.int64), np.diff(joined))
         code, size = codes((state.labels.take(pa.array(index)),))
         cell = which * size + code
@@ -87,9 +92,7 @@ class PerLabel(Partial):
         )
 
     def take(self, state: Labelled, index: Ints) -> Labelled:
-        from muntin.aggregates.partials.list_kernels import gather
-
-        offsets, place = gather(state.offsets, None, index, index + 1)
+        offsets, place = list_kernels.gather(state.offsets, None, index, index + 1)
         parts = zip(self.partials, state.states, strict=True)
         taken = tuple(partial.take(part, place) for partial, part in parts)
         return Labelled(offsets, state.labels.take(pa.array(place)), taken)
@@ -132,9 +135,7 @@ def _numbered(group: Ints, code: Ints, size: int, n: int) -> tuple[Ints, Ints, I
     (array([2, 5]), array([2, 3]), array([ 1, -1,  0,  1]))
     """
     if n * size <= _ROOM * len(group):
-        from muntin.aggregates.partials.label_kernels import number_cells
-
-        found: tuple[Ints, Ints, Ints] = number_cells(group, code, size, n)
+        found: tuple[Ints, Ints, Ints] = label_kernels.number_cells(group, code, size, n)
         return found
     there = np.flatnonzero(group >= 0)
     number = np.full(len(group), -1, dtype=np.int64)

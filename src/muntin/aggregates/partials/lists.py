@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,13 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import list_kernels, order_kernels
+else:
+    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
+    order_kernels = LazyKernels("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples"]
 
@@ -73,9 +81,7 @@ class Collected(Partial):
         return True
 
     def invert(self, whole: Items, part: Items) -> Items:
-        from muntin.aggregates.partials.order_kernels import subtract
-
-        left = subtract(whole.offsets, whole.time, whole.seq, part.offsets, part.time, part.seq)
+        left = order_kernels.subtract(whole.offsets, whole.time, whole.seq, part.offsets, part.time, part.seq)
         return _at(whole, Places(*left))
 
     def concat(self, states: list[Items]) -> Items:
@@ -124,9 +130,7 @@ class Places:
     @classmethod
     def joined(cls, offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> Places:
         """Of the rows of each range, by (time, seq)."""
-        from muntin.aggregates.partials.order_kernels import spans
-
-        ordered, starts, begin, end = spans(offsets, time, seq, rows, lo, hi)
+        ordered, starts, begin, end = order_kernels.spans(offsets, time, seq, rows, lo, hi)
         if ordered and len(begin) * _LONG <= starts[-1]:
             return cls(starts, None, tuple(zip(begin.tolist(), end.tolist(), strict=True)))
         return cls(*join_rows(offsets, time, seq, rows, lo, hi))
@@ -162,18 +166,15 @@ def _at(items: Items, places: Places) -> Items:
 
 def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:
     """Offsets of the groups, and their tuples without nulls in these columns, by (time, seq)."""
-    from muntin.aggregates.partials.list_kernels import arrange
-    from muntin.aggregates.partials.order_kernels import sort_by_order
-
     valid = g.valid_in_all(exprs)
     if g.offsets is not None and valid is None:
         first, last = g.offsets[0], g.offsets[-1]
         return g.offsets - first, np.arange(first, last, dtype=np.int64)
     offsets: Ints
     index: Ints
-    offsets, index = arrange(g.ids(), valid, g.n)
+    offsets, index = list_kernels.arrange(g.ids(), valid, g.n)
     if not g.ordered:
-        sort_by_order(offsets, index, g.time, g.seq)
+        order_kernels.sort_by_order(offsets, index, g.time, g.seq)
     return offsets, index
 
 
@@ -181,11 +182,9 @@ def join_rows(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
     """Offsets of the joined rows, and their items by (time, seq)."""
-    from muntin.aggregates.partials.order_kernels import join_in_order
-
     joined: Ints
     index: Ints
-    joined, index = join_in_order(offsets, time, seq, rows, lo, hi)
+    joined, index = order_kernels.join_in_order(offsets, time, seq, rows, lo, hi)
     return joined, index
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,12 @@ from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.exact_sums import ExactSum, exact_sum
 from muntin.aggregates.partials.float_sums import FloatSum
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import moment_kernels
+else:
+    moment_kernels = LazyKernels("muntin.aggregates.partials.moment_kernels")
 
 __all__ = ["CentralMoment", "CoMoments", "Total", "deviating", "total_of"]
 
@@ -51,17 +57,15 @@ class CentralMoment(NumericPartial):
         return Values(self.expr), self.total, *lower
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
-        from muntin.aggregates.partials.moment_kernels import power_runs, power_scatter
-
         base, rest = self.total.split_means(needs[1], needs[0])
         out: Floats = self.zeros(g.n)
         values, exact = _values(g, self.expr, self.total)
         valid = g.valid(self.expr)
         power = _if(self.order == 3), _if(self.order == 4)
         if g.ordered:
-            power_runs(values, exact, valid, *g.runs(), base, rest, *power, out)
+            moment_kernels.power_runs(values, exact, valid, *g.runs(), base, rest, *power, out)
         else:
-            power_scatter(values, exact, valid, g.ids(), base, rest, *power, out)
+            moment_kernels.power_scatter(values, exact, valid, g.ids(), base, rest, *power, out)
         return out
 
     def reduce(
@@ -73,13 +77,11 @@ class CentralMoment(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Floats:
-        from muntin.aggregates.partials.moment_kernels import power_rows
-
         out: Floats = self.zeros(len(lo))
         means: Means = self.total.split_means(before[1], before[0])
         means_after: Means = self.total.split_means(after[1], after[0])
         second, third = (*before[2:], None, None)[:2]
-        power_rows(
+        moment_kernels.power_rows(
             state, second, third, _exact(self.total), rows, lo, hi, before[0], *means, *means_after, out
         )
         return out
@@ -105,15 +107,13 @@ class CoMoments(NumericPartial):
         return Values(self.x), self.x_total, self.y_total
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
-        from muntin.aggregates.partials.moment_kernels import product_runs, product_scatter
-
         out: Floats = self.zeros(g.n)
         xs, ys = _values(g, self.x, self.x_total), _values(g, self.y, self.y_total)
         means = self._means(needs)
         if g.ordered:
-            product_runs(*xs, *ys, *g.runs(), *means, out)
+            moment_kernels.product_runs(*xs, *ys, *g.runs(), *means, out)
         else:
-            product_scatter(*xs, *ys, g.ids(), *means, out)
+            moment_kernels.product_scatter(*xs, *ys, g.ids(), *means, out)
         return out
 
     def reduce(
@@ -125,11 +125,11 @@ class CoMoments(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Floats:
-        from muntin.aggregates.partials.moment_kernels import product_rows
-
         out: Floats = self.zeros(len(lo))
         exact = _exact(self.x_total), _exact(self.y_total)
-        product_rows(state, *exact, rows, lo, hi, before[0], *self._means(before), *self._means(after), out)
+        moment_kernels.product_rows(
+            state, *exact, rows, lo, hi, before[0], *self._means(before), *self._means(after), out
+        )
         return out
 
     def _means(self, states: tuple[State, ...]) -> tuple[npt.NDArray[Any], Floats, npt.NDArray[Any], Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,12 @@ from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.ranges import spread
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import list_kernels
+else:
+    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows"]
 
@@ -51,8 +57,6 @@ class Folded(Partial):
         return self.functions.invert is not None
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Folds:
-        from muntin.aggregates.partials.list_kernels import arrange
-
         valid = g.valid_in_all(self.inputs)
         kernels = self.program.kernels(len(g.time))
         if kernels is not None and (valid is None or self.ignore_nulls):
@@ -62,7 +66,7 @@ class Folded(Partial):
             args = (self.program.values(g), *mask, *over)
             if self.program.run(loop, args, (count, value.columns)):
                 return Folds(count, value)
-        offsets, index = arrange(g.ids(), valid if self.ignore_nulls else None, g.n)
+        offsets, index = list_kernels.arrange(g.ids(), valid if self.ignore_nulls else None, g.n)
         lifted = lift_each(self.functions, g, self.inputs, index)
         if lifted:
             self.program.warn(lifted[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,12 @@ from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
 from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import order_kernels
+else:
+    order_kernels = LazyKernels("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["OrderedFold", "OrderedFolds"]
 
@@ -122,11 +129,9 @@ class OrderedFold(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Folds:
-        from muntin.aggregates.partials.order_kernels import overlap_rows
-
         overlapping = np.zeros(len(lo), dtype=np.bool_)
         count = np.zeros(len(lo), dtype=np.int64)
-        overlap_rows(state.extent, state.folds.count, rows, lo, hi, count, overlapping)
+        order_kernels.overlap_rows(state.extent, state.folds.count, rows, lo, hi, count, overlapping)
         apart = np.where(overlapping, lo, hi)  # what overlaps is not combined slice by slice
         fold = reduce_rows(self.functions, self.program, state.folds, rows, lo, apart).value
         again = np.flatnonzero(overlapping)

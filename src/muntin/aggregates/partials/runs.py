@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,15 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.lists import stacked
 from muntin.aggregates.partials.ranges import spread
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import code_kernels, rank_kernels, run_kernels, tally_kernels
+else:
+    code_kernels = LazyKernels("muntin.aggregates.partials.code_kernels")
+    rank_kernels = LazyKernels("muntin.aggregates.partials.rank_kernels")
+    run_kernels = LazyKernels("muntin.aggregates.partials.run_kernels")
+    tally_kernels = LazyKernels("muntin.aggregates.partials.tally_kernels")
 
 __all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
 
@@ -31,9 +41,7 @@ class Runs:
 
     def codes(self) -> tuple[Ints, int]:
         """Numbers from 0 that are equal where keys are, and how many there are."""
-        from muntin.aggregates.partials.code_kernels import number_equal
-
-        found: tuple[Ints, int] = number_equal(self.keys)
+        found: tuple[Ints, int] = code_kernels.number_equal(self.keys)
         return found
 
 
@@ -48,20 +56,16 @@ class Pieces:
 
     def distinct(self) -> Ints:
         """How many distinct keys each row has."""
-        from muntin.aggregates.partials.tally_kernels import count_codes
-
         pieces = self.narrowed()
         runs = pieces.runs
-        return count_codes(runs.offsets, *runs.codes(), pieces.rows, pieces.lo, pieces.hi)
+        return tally_kernels.count_codes(runs.offsets, *runs.codes(), pieces.rows, pieces.lo, pieces.hi)
 
     def most_frequent(self) -> tuple[Ints, Bools]:
         """The key of each row that occurs most often, of several the smallest, and whether there is one."""
-        from muntin.aggregates.partials.tally_kernels import most_frequent_codes
-
         pieces = self.narrowed()
         runs = pieces.runs
         codes, size = runs.codes()
-        place = most_frequent_codes(
+        place = tally_kernels.most_frequent_codes(
             runs.offsets, codes, runs.keys, runs.upto, size, pieces.rows, pieces.lo, pieces.hi
         )
         there = place >= 0
@@ -81,10 +85,8 @@ class Pieces:
 
     def merged(self) -> Runs:
         """The runs of each row as one."""
-        from muntin.aggregates.partials.run_kernels import merge_rows
-
         runs = self.runs
-        return Runs(*merge_rows(runs.offsets, runs.keys, runs.upto, self.rows, self.lo, self.hi))
+        return Runs(*run_kernels.merge_rows(runs.offsets, runs.keys, runs.upto, self.rows, self.lo, self.hi))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +102,21 @@ class SortedRuns(Partial):
     as_float: bool = False
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Runs:
-        from muntin.aggregates.partials.run_kernels import (
-            by_group,
-            compress,
-            count_dense,
-            is_dense,
-            sort_small,
-        )
-
         keys = arrays.order_keys(pa.array(g.floats(self.expr))) if self.as_float else g.keys(self.expr)
         valid = g.valid(self.expr)
         if g.offsets is not None and valid is None:
             offsets = g.offsets - g.offsets[0]
             keys = keys[g.offsets[0] : g.offsets[-1]]
         else:
-            offsets, keys = by_group(keys, g.ids(), valid, g.n)
+            offsets, keys = run_kernels.by_group(keys, g.ids(), valid, g.n)
         low, high = np.empty((2, g.n), dtype=np.int64)
-        if is_dense(offsets, keys, low, high):
-            return Runs(*count_dense(offsets, keys, low, high))
+        if run_kernels.is_dense(offsets, keys, low, high):
+            return Runs(*run_kernels.count_dense(offsets, keys, low, high))
         keys = keys if keys.flags.writeable else keys.copy()
-        sort_small(offsets, keys, _SMALL)
+        run_kernels.sort_small(offsets, keys, _SMALL)
         for j in np.flatnonzero(np.diff(offsets) > _SMALL).tolist():
             keys[offsets[j] : offsets[j + 1]].sort()
-        return Runs(*compress(offsets, keys))
+        return Runs(*run_kernels.compress(offsets, keys))
 
     def reduce(
         self,
@@ -153,11 +147,9 @@ class SortedRuns(Partial):
 
         Between two values by linear interpolation.
         """
-        from muntin.aggregates.partials.rank_kernels import neighbours
-
         pieces = in_pieces(state)
         runs = pieces.runs
-        below, above, between, sizes = neighbours(
+        below, above, between, sizes = rank_kernels.neighbours(
             runs.offsets, runs.keys, runs.upto, pieces.rows, pieces.lo, pieces.hi, np.array(qs, np.float64)
         )
         low, high = self.values(below, type_), self.values(above, type_)

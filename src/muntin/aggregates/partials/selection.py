@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,12 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.ranges import spread
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import selection_kernels
+else:
+    selection_kernels = LazyKernels("muntin.aggregates.partials.selection_kernels")
 
 __all__ = ["Choice", "Chosen"]
 
@@ -72,8 +78,6 @@ class Choice(Partial):
         return self._choose(tuples, valid, g.ids(), g.n)
 
     def _choose(self, tuples: Chosen, valid: Bools | None, group: Ints, n: int) -> Chosen:
-        from muntin.aggregates.partials.selection_kernels import choose_scatter
-
         if tuples.by is not None:
             # No key in 64 bits: Arrow finds the extreme, and the candidates are those that equal it.
             import pyarrow.compute as pc
@@ -82,7 +86,7 @@ class Choice(Partial):
             theirs = arrays.take_or_null(winners, group)
             equal = pc.fill_null(pc.equal(tuples.by, theirs), False)
             valid = _both(valid, np.asarray(equal.to_numpy(zero_copy_only=False), dtype=np.bool_))
-        place = choose_scatter(
+        place = selection_kernels.choose_scatter(
             tuples.keys, valid, tuples.time, tuples.seq, group, n, self.largest, self.latest
         )
         return tuples.at(place)
@@ -100,10 +104,10 @@ class Choice(Partial):
             index, group = spread(rows, lo, hi)
             spelled = state.at(index)
             return self._choose(spelled, spelled.seq >= 0, group, len(lo))
-        from muntin.aggregates.partials.selection_kernels import choose_rows
-
         return state.at(
-            choose_rows(state.keys, state.time, state.seq, rows, lo, hi, self.largest, self.latest)
+            selection_kernels.choose_rows(
+                state.keys, state.time, state.seq, rows, lo, hi, self.largest, self.latest
+            )
         )
 
     def concat(self, states: list[Chosen]) -> Chosen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,12 @@ from muntin.aggregates.sketches.items import hash_integers, is_hashed
 from muntin.aggregates.texts import Bytes, texts
 from muntin.errors import DataError, QueryError
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.sketches import bloom_kernels
+else:
+    bloom_kernels = LazyKernels("muntin.aggregates.sketches.bloom_kernels")
 
 __all__ = ["Bloom", "might_contain"]
 
@@ -49,14 +55,12 @@ class FilterBits(Partial):
     hashes: int
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Words:
-        from muntin.aggregates.sketches.bloom_kernels import add_texts, add_words
-
         out = np.zeros((g.n, self.words), dtype=np.uint64)
         array, valid = g.array(self.expr), g.valid(self.expr)
         if _is_text(array.type):
-            add_texts(*_texts(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
+            bloom_kernels.add_texts(*_texts(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
         else:
-            add_words(_numbers(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
+            bloom_kernels.add_words(_numbers(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
         return out
 
     def reduce(
@@ -68,10 +72,8 @@ class FilterBits(Partial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Words:
-        from muntin.aggregates.sketches.bloom_kernels import unite_rows
-
         out = np.zeros((len(lo), self.words), dtype=np.uint64)
-        unite_rows(state, rows, lo, hi, out)
+        bloom_kernels.unite_rows(state, rows, lo, hi, out)
         return out
 
     def concat(self, states: list[Words]) -> Words:
@@ -166,8 +168,6 @@ def might_contain(bloom: bytes, value: Any) -> bool:
     >>> might_contain(visitors.lower(visitors.lift(7)), 7)
     True
     """
-    from muntin.aggregates.sketches.bloom_kernels import has_text, has_word
-
     if len(bloom) < _HEAD.size or bloom[1] != _VERSION or bloom[2] != _FAMILY:
         raise DataError("this is no Bloom filter as the aggregate bloom gives it")
     _, _, _, flags, hashes, seed, words = _HEAD.unpack_from(bloom)
@@ -177,8 +177,8 @@ def might_contain(bloom: bytes, value: Any) -> bool:
     array = pa.array([value])
     if _is_text(array.type):
         _, data = _texts(array)
-        return bool(len(data) and has_text(bits, data, hashes, np.uint64(seed)))
-    return bool(has_word(bits, _numbers(array)[0], hashes, np.uint64(seed)))
+        return bool(len(data) and bloom_kernels.has_text(bits, data, hashes, np.uint64(seed)))
+    return bool(bloom_kernels.has_word(bits, _numbers(array)[0], hashes, np.uint64(seed)))
 
 
 def _image(bits: Words, hashes: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,13 @@ from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.codes import codes
 from muntin.expressions import Expr
+from muntin.lazy_kernels import LazyKernels
+
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import distinct_kernels, list_kernels
+else:
+    distinct_kernels = LazyKernels("muntin.aggregates.partials.distinct_kernels")
+    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
 
 __all__ = [
     "Items",
@@ -111,20 +118,15 @@ def _stored(array: pa.Array) -> Ints:
 
 def distinct_items(g: Groups, expr: Expr, as_items: Callable[[pa.Array], list[Any]] = hashed) -> Items:
     """The distinct values of each group with their counts: one call for each instead of one per tuple."""
-    from muntin.aggregates.partials.distinct_kernels import first_of_each
-    from muntin.aggregates.partials.list_kernels import arrange
-
-    offsets, index = arrange(g.ids(), g.valid(expr), g.n)
+    offsets, index = list_kernels.arrange(g.ids(), g.valid(expr), g.n)
     values = g.array(expr).take(pa.array(index))
     ones = np.ones(len(index), dtype=np.int64)
-    starts, places, counts = first_of_each(offsets, *codes((values,)), ones, None)
+    starts, places, counts = distinct_kernels.first_of_each(offsets, *codes((values,)), ones, None)
     return Items(starts, as_items(values.take(pa.array(places))), counts.tolist())
 
 
 def numbers(g: Groups, expr: Expr) -> Items:
     """The numbers of each group as floats."""
-    from muntin.aggregates.partials.list_kernels import arrange
-
-    offsets, index = arrange(g.ids(), g.valid(expr), g.n)
+    offsets, index = list_kernels.arrange(g.ids(), g.valid(expr), g.n)
     values: Floats = g.floats(expr)[index]
     return Items(offsets, values, [])

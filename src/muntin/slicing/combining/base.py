@@ -98,11 +98,13 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
     whatever the store is: sums of many slices would hold their items again and again.
     """
     states = view.table.states
-    growing = partials.growing(states)
-    if isinstance(combiner, Lazy) or all(growing):
+    growing = () if partials.numeric else partials.growing(states)
+    if isinstance(combiner, Lazy) or (growing and all(growing)):
         return Lazy().reduce(partials, states, view)
-    chosen = [i for i, grows in enumerate(growing) if not grows]
     try:
+        if not any(growing):
+            return combiner.reduce(partials, states, view)
+        chosen = [i for i, grows in enumerate(growing) if not grows]
         reduced, combines = combiner.reduce(partials.select(chosen), tuple(states[i] for i in chosen), view)
     except BaseException as error:
         combiner.reset()
@@ -111,8 +113,6 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
         # A store may combine slices that no window joins alone, and the user's combine may refuse
         # that. Without a store, what fails is what a window needs.
         return Lazy().reduce(partials, states, view)
-    if len(chosen) == len(growing):
-        return reduced, combines
     done = dict(zip(chosen, reduced, strict=True))
     for i, (partial, needs) in enumerate(zip(partials.partials, partials.needs, strict=True)):
         if growing[i]:
