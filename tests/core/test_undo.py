@@ -11,6 +11,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import _OnThreads
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.parts import Threads
 from muntin.slicing.undo import parts_of, whole_or_nothing
 from muntin.windows.base import Window
 
@@ -52,8 +53,9 @@ def test_what_is_changed_in_place_is_named(windows: dict[str, Window]) -> None:
 
 def test_what_is_changed_in_place_on_threads_is_named() -> None:
     query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")
-    operator = _OnThreads(query, None, 2)
-    operator.process(ROWS)
+    with Threads.borrowed(2) as threads:
+        operator = _OnThreads(query, None, threads)
+        operator.process(ROWS)
     engine = operator._engine
     found = {name for name, value in attributes(engine).items() if isinstance(value, list | dict | set)}
     assert found == set(engine.IN_PLACE)

@@ -21,7 +21,7 @@ from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.changing import Added, change_queries
 from muntin.slicing.due import latest_due
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.parts import PartedOperator, is_compiled
+from muntin.slicing.parts import PartedOperator, Threads, is_compiled
 from muntin.slicing.stats import Stats
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, TimeColumn, span
@@ -37,8 +37,13 @@ def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1)
     >>> run(query, {"t": [1, 2, 3], "k": ["a", "b", "a"]}, threads=2)["n"].to_pylist()
     [2, 1]
     """
-    several = _number_of(threads) > 1 and is_compiled(query)
-    operator = _OnThreads(query, schema, threads) if several else Operator(query, schema=schema)
+    if _number_of(threads) == 1 or not is_compiled(query):
+        return _run(Operator(query, schema=schema), data)
+    with Threads.borrowed(threads) as several:
+        return _run(_OnThreads(query, schema, several), data)
+
+
+def _run(operator: Operator, data: object) -> pa.Table:
     return _joined([operator.process(data), operator.finish()])
 
 
@@ -337,7 +342,7 @@ class Operator:
 class _OnThreads(Operator):
     """Takes one table, and ends."""
 
-    def __init__(self, query: QuerySpec, schema: object, threads: int) -> None:
+    def __init__(self, query: QuerySpec, schema: object, threads: Threads) -> None:
         self._threads = threads
         super().__init__(query, schema=schema)
 

@@ -82,6 +82,34 @@ def assign(
 
 
 @compiled
+def filled_cells(n: Ints, width: int, filled: Ints) -> None:
+    """For each key, which has so many cells, how many of them have tuples."""
+    for key in range(filled.shape[0]):
+        filled[key] = 0
+        for cell in range(key * width, (key + 1) * width):
+            filled[key] += n[cell] > 0
+
+
+@compiled
+def gather_cells(
+    first: Ints, last: Ints, n: Ints, begin: int, width: int, before: int, at: Ints, rows: Ints, place: Ints
+) -> None:
+    """The cells with tuples of the keys from `begin` on as slices; those of key k from the row `at[k]` on.
+
+    Keys are counted from 0 on. `place` tells where the states of a cell stand: behind `before` others.
+    """
+    for key in range(at.shape[0]):
+        row = at[key]
+        for cell in range(key * width, (key + 1) * width):
+            found = begin * width + cell
+            if n[found] > 0:
+                rows[0, row], rows[1, row], rows[2, row] = key, first[found], last[found]
+                rows[3, row], rows[4, row], rows[5, row] = n[found], 0, -1
+                place[row] = before + cell
+                row += 1
+
+
+@compiled
 def content_marks(seq: Ints, begins: Ints, mark: Ints) -> None:
     """A sum of hashes of the tuples of each run: equal for equal contents, whatever else happened."""
     for g in range(mark.shape[0]):
@@ -164,25 +192,44 @@ def once_each(ordered: Ints) -> int:
 
 
 @compiled
-def progression_edges(offset: Ints, period: Ints, low: int, high: int, edges: Ints) -> int:
+def progression_edges(
+    offset: Ints, period: Ints, unit: int, low: int, high: int, marks: Flags, edges: Ints
+) -> int:
     """All members of the arithmetic progressions in [low, high] and one beyond on each side; how many.
 
-    Few of them in order, each once; more of them one progression after the other, and then the number
-    is negative. [scotty Alg. 2]
+    Each once and in order, where they are few, or `marks` has room for all times that are a multiple of
+    `unit` behind the first: so far apart they lie. Otherwise one progression after the other, and then
+    the number is negative. [scotty Alg. 2]
     """
     count = 0
+    lowest = np.int64(low)
+    for p in range(offset.shape[0]):
+        lowest = min(lowest, low - (low - offset[p]) % period[p])
     for p in range(offset.shape[0]):
         at = low - (low - offset[p]) % period[p]
+        if marks.shape[0] > 0:
+            place, step = np.uint64((at - lowest) // unit), np.uint64(period[p] // unit)
+            while at <= high:
+                marks[place] = True
+                place += step
+                at += period[p]
+            marks[place] = True
+            continue
         while at <= high:
             edges[count] = at
             count += 1
             at += period[p]
         edges[count] = at
         count += 1
+    if marks.shape[0] > 0:
+        for number in range(marks.shape[0]):  # without a branch that depends on the data
+            edges[count] = lowest + number * unit
+            count += int(marks[number])
+        return count
     if count > FEW:
         return -count
     sort_few(edges[:count])
-    return once_each(edges[:count])
+    return int(once_each(edges[:count]))
 
 
 @compiled

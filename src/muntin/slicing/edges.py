@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, gcd
 
 import numpy as np
 import numpy.typing as npt
 
 from muntin.planning.progressions import fuse, progressions
 from muntin.slicing.cutting_kernels import next_member, once_each, progression_edges
+from muntin.slicing.sorting_kernels import FEW
 from muntin.windows.base import ContextFreeWindow
 
 Times = npt.NDArray[np.int64]
 NO_TIMES: Times = np.zeros(0, dtype=np.int64)
+_PLACES = 32
+"""So many places per edge take less time to look at than to sort the edges."""
 _REACH = 2**50
 """About 36 years in microseconds; times and edges stay inside int64 by far."""
 
@@ -51,6 +54,16 @@ class EdgeSet:
     def per_unit(self) -> float:
         """Edges per unit of time that the fused progressions make (coinciding ones counted each)."""
         return float(np.sum(1.0 / self.periods)) if len(self.periods) else 0.0
+
+    @cached_property
+    def longest(self) -> int:
+        """The longest time from one edge of a progression to the next."""
+        return int(self.periods.max())
+
+    @cached_property
+    def unit(self) -> int:
+        """Edges of progressions lie a multiple of it apart."""
+        return gcd(*self.periods.tolist(), *(self.offsets - self.offsets[0]).tolist())
 
     def around(self, low: int, high: int, times: Times, first: Times, last: Times) -> Times:
         """Sorted edges that separate times in [low, high], with one beyond on each side.
@@ -93,8 +106,11 @@ class EdgeSet:
             # A few tuples far apart: only the edges next to tuples can matter.
             below = times[:, None] - (times[:, None] - self.offsets) % self.periods
             return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
-        edges = np.empty(ceil(expected) + 2 * len(self.periods), dtype=np.int64)
-        count = progression_edges(self.offsets, self.periods, low, high, edges)
+        # A place for each unit of time instead of a sort, unless most of them would stay empty.
+        places = (high - low + 2 * self.longest) // self.unit + 2
+        marks = np.zeros(places if FEW < expected > places / _PLACES else 0, dtype=np.bool_)
+        edges = np.empty(ceil(expected) + 2 * len(self.periods) + 1, dtype=np.int64)
+        count = progression_edges(self.offsets, self.periods, self.unit, low, high, marks, edges)
         if count > 0 or len(self.periods) == 1:
             return edges[: abs(count)]
         edges = edges[:-count]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.closed import Closed, Past
-from muntin.slicing.listing_kernels import explicit_windows, list_periodic, rank_ranges, sessions
+from muntin.slicing.listing_kernels import WIDTH, explicit_windows, list_periodic, rank_ranges, sessions
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
 from muntin.slicing.table_kernels import key_offsets
@@ -101,7 +101,7 @@ def _periodic(
     grid = live.grid
     count, room = -1, SOME
     while count < 0:
-        rows = np.empty((room, 6), dtype=np.int64)
+        rows = np.empty((room, WIDTH), dtype=np.int64)
         edges, others = np.empty(2 * room, dtype=np.int64), np.empty(4 * room, dtype=np.int64)
         count = list_periodic(
             offsets, table.first, ALL_DRIVE if driver is None else driver, driver is not None,

@@ -15,15 +15,20 @@ ROOM = 1 << 25
 """More windows than that are counted before they are listed."""
 
 
+WIDTH = 5
+"""Numbers that stand for a window while it is listed: place in the grid, key, which one, lo and hi."""
+
+MANY = 1 << 24
+"""Different ends that are counted at the most."""
+
+
 @compiled
-def put_window(out: Ints, m: int, query: int, key: int, start: int, end: int, lo: int, hi: int) -> None:
-    """Write window number m, for which there is room."""
-    out[m, 0] = query
-    out[m, 1] = key
-    out[m, 2] = start
-    out[m, 3] = end
-    out[m, 4] = lo
-    out[m, 5] = hi
+def whole_steps(low: int, high: int, step: int) -> int:
+    """How many whole steps lie between two times, most often none or one; they may lie any int64 apart."""
+    gap, one = np.uint64(high) - np.uint64(low), np.uint64(step)
+    if gap < one:
+        return 0
+    return 1 if gap - one < one else int(np.int64(gap // one))
 
 
 @compiled
@@ -36,17 +41,23 @@ def periodic_windows(
     after: int,
     upto: int,
     out: Ints,
+    begins: Ints,
+    low_place: int,
 ) -> int:
     """List the windows of periodic queries that hold a driving row and end in (after, upto].
 
-    `grid` has for each query its number, length, slide and offset, since when its windows begin, and
-    after which end they come out. Fills (place in the grid, key, start, end, lo, hi) rows of `out` as far
-    as they fit and returns how many there are. Windows are found by walking the rows of each key once
-    per query; rows in between are skipped by galloping. `drivers` false means that every row drives.
+    `grid` has for each query its number, length, slide and offset, since when its windows begin, after
+    which end they come out, and where their ends stand among all ends. Fills rows of `out` as far as
+    they fit and returns how many windows there are. Those with one end are counted in `begins`, behind
+    its place from `low_place` on, unless there is no room for places. Windows are found by walking the
+    rows of each key once per query; rows in between are skipped by galloping. `drivers` false means that
+    every row drives.
     """
     count = 0
+    counted = begins.shape[0] > 1
     for q in range(grid.shape[1]):
         span, step, base, since = grid[1, q], grid[2, q], grid[3, q], grid[4, q]
+        apart, place = grid[6, q], grid[7, q] - low_place + 1
         k_after = (max(after, grid[5, q]) - span - base) // step + 1
         k_upto = (upto - span - base) // step
         k_since = -((base - since) // step) if since > -(1 << 62) else -(1 << 62)
@@ -57,17 +68,23 @@ def periodic_windows(
             end = offsets[key + 1]
             done = k_low - 1
             i = lo = hi = gallop(first, offsets[key], end, k_low * step + base)
+            if i == end:
+                continue
+            # The first and the last window that hold a row move on with it: to divide for each row
+            # would take longer than all the rest.
+            k_min, k_max = (first[i] - base - span) // step + 1, (first[i] - base) // step
             while i < end:
                 if drivers and not driver[i]:
                     i += 1
                     continue
                 f = first[i]
-                k_min = (f - base - span) // step + 1
-                k_max = min((f - base) // step, k_upto)
-                k = max(k_min, done + 1)
+                if k_min * step + base + span <= f:
+                    k_min += 1 + whole_steps(k_min * step + base + span, f, step)
+                k_max += whole_steps(k_max * step + base, f, step)
                 if k_min > k_upto:
                     break
-                while k <= k_max:
+                k = max(k_min, done + 1)
+                while k <= min(k_max, k_upto):
                     start = k * step + base
                     # Where windows do not overlap, the next one begins where the last one ended, and
                     # has about as many rows.
@@ -75,7 +92,10 @@ def periodic_windows(
                     lo = gallop(first, hi if span <= step else lo, end, start)
                     hi = seek(first, max(hi, lo), lo + rows, end, start + span)
                     if count < out.shape[0]:
-                        put_window(out, count, q, key, start, start + span, lo, hi)
+                        out[count, 0], out[count, 1], out[count, 2] = q, key, k
+                        out[count, 3], out[count, 4] = lo, hi
+                        if counted:
+                            begins[k * apart + place] += 1
                     count += 1
                     done = k
                     k += 1
@@ -107,26 +127,39 @@ def list_periodic(
     number. `edges` gets starts and ends, `others` queries by number, keys, lo and hi, one column behind
     the other. The caller makes these arrays, since NumPy asks for large pages of memory.
     """
-    most = most_windows(offsets, first, grid, after, upto)
+    most, low, high = reach_of_windows(offsets, first, grid, after, upto)
     if rows.shape[0] < min(most, ROOM):
         return -int(min(most, ROOM))
-    count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, rows)
+    few = float(high) - float(low) < min(16.0 * most + FEW, MANY)
+    begins = np.zeros(high - low + 2 if few else 1, np.int64)
+    count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, rows, begins, low)
     if count > rows.shape[0]:
         return -count
-    in_order_of_results(
-        rows, count, grid, edges[: 2 * count].reshape(2, count), others[: 4 * count].reshape(4, count)
-    )
+    starts, ends = edges[:count], edges[count : 2 * count]
+    columns = others[: 4 * count].reshape(4, count)
+    if few:
+        by_end(rows, count, grid, begins, low, starts, ends, columns)
+    else:
+        for m in range(count):
+            ends[m] = rows[m, 2] * grid[2, rows[m, 0]] + grid[3, rows[m, 0]] + grid[1, rows[m, 0]]
+        order = sort_by(ends.copy(), np.arange(count))
+        for m in range(count):
+            put_window(rows[order[m]], grid, m, starts, ends, columns)
     return count
 
 
 @compiled
-def most_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: int) -> int:
-    """How many windows there can be at most: memory that nobody touches costs nothing."""
+def reach_of_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: int) -> tuple[int, int, int]:
+    """How many windows there can be at most, and the places of their first and last end.
+
+    Memory that nobody touches costs nothing.
+    """
     low, high = first[0], first[0]
     for key in range(offsets.shape[0] - 1):
         if offsets[key] < offsets[key + 1]:
             low, high = min(low, first[offsets[key]]), max(high, first[offsets[key + 1] - 1])
     most = 0.0
+    low_place, high_place = 0, -1
     for q in range(grid.shape[1]):
         span, step, base = grid[1, q], grid[2, q], grid[3, q]
         begin = max((low - base - span) // step, (max(after, grid[5, q]) - span - base) // step) + 1
@@ -134,64 +167,40 @@ def most_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: int) 
         if begin <= end:
             each_key = float(end - begin + 1) * (offsets.shape[0] - 1)
             each_row = float(span // step + 1) * first.shape[0]
+            first_place, last_place = begin * grid[6, q] + grid[7, q], end * grid[6, q] + grid[7, q]
+            low_place = min(low_place, first_place) if most else first_place
+            high_place = max(high_place, last_place) if most else last_place
             most += min(each_key, each_row)
-    return int(min(most, 2.0**62))
+    return int(min(most, 2.0**62)), low_place, high_place
 
 
 @compiled
-def in_order_of_results(rows: Ints, count: int, grid: Ints, edges: Ints, others: Ints) -> None:
+def by_end(
+    rows: Ints, count: int, grid: Ints, begins: Ints, low: int, starts: Ints, ends: Ints, columns: Ints
+) -> None:
     """Windows as columns by end, start, query and key.
 
     They are listed so that those with one end stand in that order already. Ends lie a multiple of a unit
     apart: so there are few different ones, and windows go to their places in one pass. A row is read at
     once, which lies in one line of the cache; columns would lie in six.
     """
-    if count == 0:
-        return
-    unit = 0
-    for q in range(grid.shape[1]):
-        shift = grid[3, q] + grid[1, q] - grid[3, 0] - grid[1, 0]
-        unit = greatest_divisor(greatest_divisor(unit, grid[2, q]), abs(shift))
-    low = high = rows[0, 3]
-    for m in range(1, count):
-        low, high = min(low, rows[m, 3]), max(high, rows[m, 3])
-    last = place_of(high, low, unit)
-    if last < 0 or last > 4 * count + FEW:
-        order = sort_by(rows[:count, 3].copy(), np.arange(count))
-        for m in range(count):
-            put_columns(edges, others, m, rows[order[m]], grid)
-        return
-    begins = np.zeros(last + 2, np.int64)
-    for m in range(count):
-        begins[place_of(rows[m, 3], low, unit) + 1] += 1
     for p in range(begins.shape[0] - 1):
         begins[p + 1] += begins[p]
     for m in range(count):
-        place = place_of(rows[m, 3], low, unit)
-        put_columns(edges, others, begins[place], rows[m], grid)
+        q = rows[m, 0]
+        place = rows[m, 2] * grid[6, q] + grid[7, q] - low
+        put_window(rows[m], grid, begins[place], starts, ends, columns)
         begins[place] += 1
 
 
 @compiled
-def place_of(end: int, low: int, unit: int) -> int:
-    """The number of an end among all from the lowest on; they may lie further apart than an int64 holds."""
-    return int(np.int64((np.uint64(end) - np.uint64(low)) // np.uint64(unit)))
-
-
-@compiled
-def put_columns(edges: Ints, others: Ints, place: int, row: Ints, grid: Ints) -> None:
+def put_window(row: Ints, grid: Ints, place: int, starts: Ints, ends: Ints, columns: Ints) -> None:
     """Write a window to its place, with the number of its query."""
-    edges[0, place], edges[1, place] = row[2], row[3]
-    others[0, place], others[1, place] = grid[0, row[0]], row[1]
-    others[2, place], others[3, place] = row[4], row[5]
-
-
-@compiled
-def greatest_divisor(a: int, b: int) -> int:
-    """The greatest common divisor of two numbers that are not negative."""
-    while b:
-        a, b = b, a % b
-    return a
+    q = row[0]
+    start = row[2] * grid[2, q] + grid[3, q]
+    starts[place], ends[place] = start, start + grid[1, q]
+    columns[0, place], columns[1, place] = grid[0, q], row[1]
+    columns[2, place], columns[3, place] = row[3], row[4]
 
 
 @compiled

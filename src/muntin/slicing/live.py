@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +42,22 @@ class Grid:
     """The periodic queries as columns, for compiled code: number, length, slide, offset, since, after.
 
     The number is a query's place among all. Longer windows come first: then those that end together
-    are listed in the order of results, by start and then by number.
+    are listed in the order of results, by start and then by number. Two more columns tell where ends
+    stand among all: they lie a multiple of a unit apart, and window k of a query ends `apart * k + place`
+    units behind the window 0 of the first.
     """
 
     columns: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: list[tuple[int, int, int, int, int, int]]) -> Grid:
+        """The grid of these queries."""
+        rows = sorted(rows, key=lambda row: -row[1])
+        ends = [length + offset for _, length, _, offset, _, _ in rows]
+        unit = gcd(*(slide for _, _, slide, _, _, _ in rows), *(end - ends[0] for end in ends))
+        places = [(row[2] // unit, (end - ends[0]) // unit) for row, end in zip(rows, ends, strict=True)]
+        both = [(*row, *place) for row, place in zip(rows, places, strict=True)]
+        return cls(np.ascontiguousarray(np.array(both, dtype=np.int64).T))
 
     @property
     def length(self) -> npt.NDArray[np.int64]:
@@ -95,8 +108,7 @@ class LiveSet:
             for number, q in enumerate(self.queries)
             if isinstance(q.window, Periodic)
         ]
-        rows.sort(key=lambda row: -row[1])
-        return Grid(np.ascontiguousarray(np.array(rows, dtype=np.int64).T))
+        return Grid.of(rows)
 
     @cached_property
     def spanned(self) -> tuple[LiveQuery, ...]:

@@ -9,9 +9,11 @@ slices are combined one by one, in order of time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -29,21 +31,23 @@ from muntin.slicing.combining.base import Lazy
 from muntin.slicing.emission import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.pieces import Blocks, slice_pieces
-from muntin.slicing.table import SliceTable, joined
+from muntin.slicing.pieces import Blocks, Sliced, slice_pieces
 from muntin.timeline import TimeExtent
+from muntin.timeline.extent_kernels import extent
 from muntin.windows import ContextFree, Until
 from muntin.windows.base import Window
 
-__all__ = ["PartedOperator", "is_compiled"]
+__all__ = ["PartedOperator", "Threads", "is_compiled"]
 
 Found = TypeVar("Found")
 
 SHARE = 8
 """With so many tuples per key, or more, the first tuples show most keys of all."""
+SAMPLE = 262_144
+"""Of so many tuples the keys tell where parts begin."""
 NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 FEW = 65_536
-"""The keys of so few tuples are numbered in one piece, and so few slices are combined by one thread."""
+"""So few tuples are sliced and numbered, and so few slices are combined, by one thread."""
 
 
 def is_compiled(spec: QuerySpec) -> bool:
@@ -65,6 +69,39 @@ def _is_interpreted(window: Window) -> bool:
     return isinstance(window, ContextFree) or window.wants_records
 
 
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """So many threads, which stay for the next one who needs as many.
+
+    To start threads takes longer than many a table does, and the memory that they have used is theirs.
+
+    >>> with Threads.borrowed(2) as threads:
+    ...     sum(threads.pool.map(len, ["a", "bc"]))
+    3
+    """
+
+    number: int
+    pool: ThreadPoolExecutor
+
+    @classmethod
+    @contextmanager
+    def borrowed(cls, number: int) -> Iterator[Threads]:
+        """Threads that nobody else has meanwhile."""
+        idle = _IDLE.setdefault(number, [])
+        try:
+            pool = idle.pop()
+        except IndexError:
+            pool = ThreadPoolExecutor(number, thread_name_prefix="muntin")
+        try:
+            yield cls(number, pool)
+        finally:
+            idle.append(pool)
+
+
+_IDLE: dict[int, list[ThreadPoolExecutor]] = {}
+os.register_at_fork(after_in_child=_IDLE.clear)  # a process that was forked has none of the threads
+
+
 class PartedOperator(SlicingOperator):
     """Serves one batch and the end of the stream, as `run` does, on so many threads.
 
@@ -74,10 +111,10 @@ class PartedOperator(SlicingOperator):
 
     IN_PLACE = (*SlicingOperator.IN_PLACE, "_parts", "_begins", "_taken")
 
-    def __init__(self, spec: QuerySpec, threads: int) -> None:
+    def __init__(self, spec: QuerySpec, threads: Threads) -> None:
         super().__init__(spec)
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads)  # its threads end when nobody has it any more
+        self._threads = threads.number
+        self._pool = threads.pool
         self._parts: list[SlicingOperator] = []
         self._begins: list[int] = []
         self._taken: list[tuple[Batch, pa.RecordBatch | None]] = []
@@ -87,32 +124,39 @@ class PartedOperator(SlicingOperator):
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
         self._without_parts()  # a second batch, if there ever is one
-        self._taken = [(batch, raw)]
-        rows = self._slice(batch)
-        if rows is not None and len(rows) < FEW:
-            self._taken = []  # there are no parts to give up, and nothing to do again
-            self.slices.add_slices(rows)
+        if len(batch) < FEW:
+            super().add(batch, raw)
             return
-        bounds = self._bounds(batch, rows)
-        if rows is not None or len(bounds) > 2:
+        self._taken = [(batch, raw)]
+        sliced = self._slice(batch)
+        if sliced is not None and len(sliced) < FEW:
+            self._taken = []  # there are no parts to give up, and nothing to do again
+            self.slices.add_slices(sliced.rows(0, len(self.keys)))
+            return
+        bounds = self._bounds(batch, sliced)
+        if sliced is not None or len(bounds) > 2:
             self._parts = [self._part(len(bounds) - 1, batch.extent.high) for _ in pairwise(bounds)]
         self._begins = bounds[:-1]
 
         def fill(p: int, part: SlicingOperator) -> None:
-            if rows is None:
-                _add_share(part, batch, bounds[p], bounds[p + 1])
+            begin, end = bounds[p], bounds[p + 1]
+            part.slices.keys = end - begin
+            if sliced is None:
+                _add_share(part, batch, begin, end)
             else:
-                _add_rows(part, rows, bounds[p], bounds[p + 1])
+                part.slices.add_slices(sliced.rows(begin, end))
 
         if self._on_parts(fill) is None:
             self._without_parts()
 
     def _look(self, times: npt.NDArray[np.int64]) -> TimeExtent:
         """The extent of all times, found by all threads."""
+        if len(times) < FEW:
+            return extent(times)
         self._blocks = Blocks.of(times, self._threads, self._pool.map)
         return self._blocks.extent
 
-    def _slice(self, batch: Batch) -> SliceTable | None:
+    def _slice(self, batch: Batch) -> Sliced | None:
         """The slices of a batch; None where parts need the tuples, or must sort them anyway."""
         assert self.binding is not None
         slices, partials = self.slices, self.binding.partials
@@ -128,14 +172,15 @@ class PartedOperator(SlicingOperator):
         except MuntinError:
             return None  # parts will fail as well
 
-    def _bounds(self, batch: Batch, rows: SliceTable | None) -> list[int]:
-        """Where the keys of one part end and those of the next begin."""
+    def _bounds(self, batch: Batch, sliced: Sliced | None) -> list[int]:
+        """Where the keys of one part end and those of the next begin, by slices, or by some of the tuples."""
         if len(self.keys) == 1 or not self._splits():
             return [0, len(self.keys)]
-        if rows is None:
-            before = np.append(0, np.cumsum(np.bincount(batch.key, minlength=len(self.keys))))
+        if sliced is None:
+            some = batch.key[:: 1 + len(batch) // SAMPLE]
+            before = np.append(0, np.cumsum(np.bincount(some, minlength=len(self.keys))))
         else:
-            before = rows.offsets(len(self.keys))
+            before = sliced.offsets
         shares = [before[-1] * i // self._threads for i in range(1, self._threads)]
         found: list[int] = np.unique([0, *np.searchsorted(before, shares), len(self.keys)]).tolist()
         return found
@@ -198,7 +243,8 @@ class PartedOperator(SlicingOperator):
         return self._together(found)
 
     def table(self, emissions: list[Emission]) -> pa.Table:
-        return self.results.table(emissions, self.keys, self._pool.map)
+        many = sum(len(e.windows) for e in emissions) >= FEW
+        return self.results.table(emissions, self.keys, self._pool.map if many else map)
 
     def _splits(self) -> bool:
         """Whether results do not depend on how the slices of other keys lie beside those of a key.
@@ -253,18 +299,7 @@ def _add_share(part: SlicingOperator, batch: Batch, begin: int, end: int) -> Non
     index = index[: share(batch.key, begin, end, index)]
     ids = batch.key.take(index)
     ids -= begin
-    part.slices.keys = end - begin
     values = {e: values_at(v, index) for e, v in batch.values.items()}
     # Where tuples come one by one, they do so in a part as well; only their order counts.
     arrival = 0 if isinstance(batch.arrival, int) else batch.arrival[index]
     part.add(Batch(ids, batch.time[index], arrival, values, batch, among=end - begin))
-
-
-def _add_rows(part: SlicingOperator, rows: SliceTable, begin: int, end: int) -> None:
-    """The slices of the keys from `begin` to `end` go into this part."""
-    low, high = np.searchsorted(rows.key, [begin, end]).tolist()
-    own = joined([(rows, low, high)], part.slices.partials)
-    if begin:
-        own.key[:] -= begin  # of a copy, since others have slices before these
-    part.slices.keys = end - begin
-    part.slices.add_slices(own)

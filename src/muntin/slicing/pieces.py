@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from muntin.slicing.table import SliceTable, joined
 from muntin.timeline import TimeExtent
 from muntin.timeline.extent_kernels import block_extents
 
-__all__ = ["Blocks", "slice_pieces"]
+__all__ = ["Blocks", "Sliced", "slice_pieces"]
 
 Column = npt.NDArray[np.int64]
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -70,9 +70,21 @@ class Blocks:
         return int(inside[0]) * BLOCK, min(int(inside[-1] + 1) * BLOCK, len(self.times))
 
 
+class Sliced(NamedTuple):
+    """The slices of a batch, which are put together for some of its keys at a time."""
+
+    offsets: Column
+    """How many rows stand before those of each key; behind them all."""
+    rows: Callable[[int, int], SliceTable]
+    """The rows of the keys from one to another, as keys 0, 1, 2, ..."""
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+
 def slice_pieces(
     batch: Batch, edges: Column, gap: int, blocks: Blocks, partials: PartialSet, n: int, each: Each
-) -> SliceTable | None:
+) -> Sliced | None:
     """As `slice_batch`, in n pieces; None where the keys of a part are better sliced by themselves.
 
     That is so where tuples must be sorted, come in no order at all, or are few for each slice.
@@ -85,7 +97,7 @@ def slice_pieces(
     return None if cells is None else _scattered(batch, cells, blocks, partials, n, each)
 
 
-def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each) -> SliceTable:
+def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each) -> Sliced:
     beyond = np.searchsorted(edges, _times_between(batch, n), side="right")
     cuts = np.searchsorted(batch.time, edges[beyond[beyond < len(edges)]])
     bounds = np.unique([0, *cuts, len(batch)]).tolist()
@@ -93,12 +105,13 @@ def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: in
     def one(bound: tuple[int, int]) -> SliceTable:
         return slice_sorted(batch.take(slice(*bound)), edges, gap, partials)
 
-    return joined([(table, 0, len(table)) for table in each(one, pairwise(bounds))], partials)
+    table = joined([(table, 0, len(table)) for table in each(one, pairwise(bounds))], partials)
+    return Sliced(np.array([0, len(table)]), lambda begin, end: table)
 
 
 def _scattered(
     batch: Batch, cells: Column, blocks: Blocks, partials: PartialSet, n: int, each: Each
-) -> SliceTable | None:
+) -> Sliced | None:
     low, high = batch.extent.low, batch.extent.high
     keys = 1 if batch.extent.one_key else batch.keys
     if keys * (len(cells) + 1) * _PLENTY > len(batch) + 65_536:
@@ -120,28 +133,11 @@ def _scattered(
         part, inside = batch.take(slice(*found)), cells[begin : end - 1]
         return lift_cells(part, inside, *times((begin, end)), keys, partials, others=len(bounds) > 2)
 
-    lifted = list(each(one, zip(pairwise(bounds), ranges, strict=True)))
-    return _together(batch, lifted, keys, partials)
+    pieces = list(each(one, zip(pairwise(bounds), ranges, strict=True)))
+    offsets = np.append(0, np.cumsum(np.sum([piece.filled for piece in pieces], axis=0)))
+    return Sliced(offsets, lambda begin, end: rows_of_cells(pieces, begin, end, partials))
 
 
 def _times_between(batch: Batch, n: int) -> Column:
     """Times at which n pieces of about as many tuples each would meet."""
     return batch.time[[i * len(batch) // n for i in range(1, n)]]
-
-
-def _together(batch: Batch, pieces: list[Lifted], keys: int, partials: PartialSet) -> SliceTable:
-    """The rows of all pieces, sorted by key and time."""
-
-    def side_by_side(columns: list[Column]) -> Column:
-        joined: Column = np.concatenate([column.reshape(keys, -1) for column in columns], axis=1)
-        return joined.ravel()
-
-    sizes = np.cumsum([0, *(len(piece.n) for piece in pieces)])
-    place = side_by_side([np.arange(begin, end) for begin, end in pairwise(sizes.tolist())])
-    first, last, n = (
-        side_by_side(list(columns)) for columns in zip(*(piece[:3] for piece in pieces), strict=True)
-    )
-    full = np.flatnonzero(n)
-    states = partials.take(partials.concat([piece.states for piece in pieces]), place[full])
-    found = Lifted(first[full], last[full], n[full], states)
-    return rows_of_cells(batch, found, full, keys, len(n) // keys)

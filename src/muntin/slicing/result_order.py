@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.sorting_kernels import group_begins
+from muntin.slicing.sorting_kernels import group_begins, move_ranges
 
 Column = npt.NDArray[np.int64]
 
@@ -22,11 +22,12 @@ LONG = 64
 class Order:
     """Where the rows of the table stand in the parts.
 
-    Either by `index`, which counts over all parts, or as `ranges`: part, begin and end.
+    Either by `index`, which counts over all parts, or as ranges of each part: where they begin and end,
+    and where they go.
     """
 
     index: Column | None = None
-    ranges: Sequence[tuple[int, int, int]] | None = None
+    ranges: Sequence[tuple[Column, Column, Column]] | None = None
 
     @classmethod
     def in_turn(cls, parts: list[tuple[Column, Column, Column]]) -> Order | None:
@@ -45,26 +46,52 @@ class Order:
             found.append((end[at], start[at], query[at], np.full(count, number), at, upto))
         end, start, query, part, begins, upto = (np.concatenate(c) for c in zip(*found, strict=True))
         order = np.lexsort((part, query, start, end))
-        return cls(ranges=list(zip(*(c[order].tolist() for c in (part, begins, upto)), strict=True)))
+        part, begins, upto = part[order], begins[order], upto[order]
+        places = np.cumsum(upto - begins) - (upto - begins)
+        own = [np.flatnonzero(part == number) for number in range(len(parts))]
+        return cls(ranges=[(begins[mine], upto[mine], places[mine]) for mine in own])
 
     def of(self, parts: list[Column]) -> Column:
         """A column of the table."""
         if self is AS_IT_IS:
             return parts[0]
-        pieces = self._pieces(parts)
-        joined = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        if self.ranges is not None:
+            return self._moved(parts)
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return joined if self.index is None else joined[self.index]
 
     def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
         """As `of`, for arrays of Arrow."""
         if self is AS_IT_IS:
             return parts[0]
-        pieces = self._pieces(parts)
-        joined = pieces[0] if len(pieces) == 1 else pa.chunked_array(pieces, type=kind).combine_chunks()
-        return joined if self.index is None else joined.take(pa.array(self.index))
+        if self.ranges is None:
+            joined = parts[0] if len(parts) == 1 else pa.chunked_array(parts, type=kind).combine_chunks()
+            return joined if self.index is None else joined.take(pa.array(self.index))
+        if all(_is_plain(part) for part in parts):
+            words = [np.frombuffer(p.buffers()[1], np.int64, len(p), 8 * p.offset) for p in parts]
+            moved = self._moved(words)
+            return pa.Array.from_buffers(kind, len(moved), [None, pa.py_buffer(moved)])
+        pieces = [
+            (place, part.slice(begin, end - begin))
+            for part, ranges in zip(parts, self.ranges, strict=True)
+            for begin, end, place in zip(*(column.tolist() for column in ranges), strict=True)
+        ]
+        pieces.sort(key=itemgetter(0))
+        return pa.chunked_array([piece for _, piece in pieces], type=kind).combine_chunks()
 
-    def _pieces(self, parts: list[Any]) -> list[Any]:
-        return parts if self.ranges is None else [parts[p][begin:end] for p, begin, end in self.ranges]
+    def _moved(self, parts: list[Column]) -> Column:
+        """The ranges of all parts in one column, without the interpreter: threads do it side by side."""
+        assert self.ranges is not None
+        out = np.empty(sum(map(len, parts)), dtype=np.int64)
+        for part, ranges in zip(parts, self.ranges, strict=True):
+            move_ranges(part, *ranges, out)
+        return out
+
+
+def _is_plain(array: pa.Array) -> bool:
+    """Whether an array is nothing but numbers of 64 bits."""
+    plain = pa.types.is_primitive(array.type) and array.type.bit_width == 64
+    return bool(plain and not array.null_count and len(array))
 
 
 AS_IT_IS = Order()

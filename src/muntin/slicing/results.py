@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from operator import call
 from typing import Any
 
@@ -31,7 +31,7 @@ MANY_ROWS = 65_536
 FEW_ROWS = 64
 """So many names are kept as they were made: the same queries come out together again and again."""
 _KEPT = 256
-"""Names that are kept, and rows whose kinds and revisions are."""
+"""Names that are kept, and numbers of rows whose kinds and revisions are."""
 
 
 class Results:
@@ -44,7 +44,6 @@ class Results:
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
-        self._first: dict[int, tuple[pa.Array, pa.Array]] = {}
         self._made: dict[bytes, pa.Array] = {}
 
     def table(self, emissions: list[Emission], keys: KeyTable, each: Each = map) -> pa.Table:
@@ -67,19 +66,27 @@ class Results:
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
         """The kinds of n rows in words; most often all of them are final."""
-        return self._alike(n)[0] if kind is None else KINDS.take(pa.array(kind))
+        return _final(n) if kind is None else KINDS.take(pa.array(kind))
 
     def revisions(self, revision: Column | None, n: int) -> pa.Array:
         """How often each of n rows was revised; most often none was."""
-        return self._alike(n)[1] if revision is None else pa.array(revision)
+        return _never(n) if revision is None else pa.array(revision)
 
-    def _alike(self, n: int) -> tuple[pa.Array, pa.Array]:
-        """The kinds and revisions of n windows that come out for the first time."""
-        if n > _KEPT:
-            return pa.repeat(KINDS[FINAL_ROW], n), pa.array(np.zeros(n, dtype=np.int64))
-        if n not in self._first:
-            self._first[n] = pa.repeat(KINDS[FINAL_ROW], n), pa.array(np.zeros(n, dtype=np.int64))
-        return self._first[n]
+
+def _kept_if_few(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
+    """The same array again for as many rows, if these are few."""
+    again = lru_cache(_KEPT)(make)
+    return lambda n: again(n) if n <= _KEPT else make(n)
+
+
+@_kept_if_few
+def _final(n: int) -> pa.Array:
+    return pa.repeat(KINDS[FINAL_ROW], n)
+
+
+@_kept_if_few
+def _never(n: int) -> pa.Array:
+    return pa.array(np.zeros(n, dtype=np.int64))
 
 
 def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:

@@ -16,6 +16,8 @@ from muntin.slicing.cutting_kernels import (
     content_marks,
     cut_sorted,
     cut_sorted_time,
+    filled_cells,
+    gather_cells,
     lookup_table,
     rows_of_runs,
 )
@@ -41,10 +43,10 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
         return slice_sorted(batch.in_order()[0], edges, gap, partials)
     keys = 1 if extent.one_key else batch.keys
     lifted = lift_cells(batch, cells, extent.low, extent.high, keys, partials)
-    full = np.flatnonzero(lifted.n)
-    if len(full) < len(lifted.n):
-        lifted = lifted.take(full, partials)
-    return rows_of_cells(batch, lifted, full, keys, len(cells) + 1)
+    table = rows_of_cells([lifted], 0, keys, partials)
+    if keys == 1 and batch.ids is not None:
+        table.key[:] = batch.ids[0]
+    return table
 
 
 def slice_sorted(
@@ -114,11 +116,10 @@ class Lifted(NamedTuple):
     last: Column
     n: Column
     states: States
-
-    def take(self, index: Column, partials: PartialSet) -> Lifted:
-        """Those at these positions."""
-        taken = partials.take(self.states, index)
-        return Lifted(self.first[index], self.last[index], self.n[index], taken)
+    width: int
+    """How many cells there are for each key."""
+    filled: Column
+    """How many of them have tuples, for each key."""
 
 
 def lift_cells(
@@ -134,17 +135,30 @@ def lift_cells(
     assign(batch.time, ids, cells, table, low, high if others else None, shift, group, first, last, n)
     groups = Groups(size, group, False, batch.time, batch.arrival, batch.values, counts=n)
     states = _lifted(groups, batch, partials)
-    return Lifted(first, last, n, states)
+    filled = np.empty(keys, dtype=np.int64)
+    filled_cells(n, len(cells) + 1, filled)
+    return Lifted(first, last, n, states, len(cells) + 1, filled)
 
 
-def rows_of_cells(batch: Batch, lifted: Lifted, full: Column, keys: int, width: int) -> SliceTable:
-    """The cells that have tuples as rows; `full` are their numbers, with `width` cells for each key."""
-    only = 0 if batch.ids is None else batch.ids[0]
-    key = np.full(len(full), only, dtype=np.int64) if keys == 1 else full // width
-    rows = np.empty((len(FIXED), len(full)), dtype=np.int64)
-    # No marks and no ranks. Row by row: np.stack takes longer where there are few slices.
-    rows[0], rows[1], rows[2], rows[3], rows[4], rows[5] = key, lifted.first, lifted.last, lifted.n, 0, -1
-    return _as_slices(rows, lifted.states)
+def rows_of_cells(pieces: list[Lifted], begin: int, end: int, partials: PartialSet) -> SliceTable:
+    """The cells with tuples of the keys from one to another, as rows of the keys 0, 1, 2, ...
+
+    The times of each of the pieces lie behind those of the pieces before.
+    """
+    filled = np.array([piece.filled[begin:end] for piece in pieces])
+    each_key = filled.sum(axis=0)
+    size = int(each_key.sum())
+    rows, place = np.empty((len(FIXED), size), dtype=np.int64), np.empty(size, dtype=np.int64)
+    at = np.cumsum(each_key) - each_key
+    states, before = [], 0
+    for piece, own in zip(pieces, filled, strict=True):
+        gather_cells(piece.first, piece.last, piece.n, begin, piece.width, before, at, rows, place)
+        states.append(partials.cut(piece.states, begin * piece.width, end * piece.width))
+        at, before = at + own, before + (end - begin) * piece.width
+    if len(pieces) == 1 and size == before:
+        return _as_slices(rows, states[0])
+    joined = states[0] if len(pieces) == 1 else partials.concat(states)
+    return _as_slices(rows, partials.take(joined, place))
 
 
 def _lifted(groups: Groups, batch: Batch, partials: PartialSet) -> States:

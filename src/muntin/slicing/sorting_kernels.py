@@ -176,6 +176,14 @@ def _same_group(p: int, q: int, end: Ints, start: Ints, query: Ints) -> bool:
 
 
 @compiled
+def move_ranges(source: Ints, begins: Ints, ends: Ints, places: Ints, out: Ints) -> None:
+    """Copy ranges of a column, each to its place in another."""
+    for r in range(begins.shape[0]):
+        begin, size = begins[r], ends[r] - begins[r]
+        out[places[r] : places[r] + size] = source[begin : begin + size]
+
+
+@compiled
 def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints, order: Ints) -> None:
     """As `sort_windows`, for runs from one bound to the next of which each is sorted already."""
     heads = bounds[:-1].copy()
