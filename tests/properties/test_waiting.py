@@ -187,3 +187,33 @@ def test_a_batch_that_waits_keeps_what_it_held() -> None:
         op.process(pa.record_batch({"t": pa.array(times), "v": pa.array(values)}))
         op.advance(step)
     assert op.finish()["total"].to_pylist() == [222]
+
+
+def with_notes(start: int, kind: pa.DataType) -> pa.RecordBatch:
+    """Ten tuples, and a column of a type that no query reads."""
+    notes = pa.array([f"{start + i}" for i in range(10)]).cast(kind.value_type).dictionary_encode()
+    both = pa.StructArray.from_arrays([notes.cast(kind)], names=["note"])
+    return pa.record_batch({"t": range(start, start + 10), "v": [1] * 10, "notes": both})
+
+
+def test_batches_that_cannot_be_joined_do_not_wait() -> None:
+    """Dictionaries inside of a column, of which two hold more values than their numbers can tell apart."""
+    op = mt.windows(all=w.tumbling(10_000)).aggregate(n=a.sum("v")).on("t").operator()
+    for i in range(30):
+        assert op.process(with_notes(10 * i, pa.dictionary(pa.int8(), pa.string()))).num_rows == 0
+    assert op.finish()["n"].to_pylist() == [300]
+
+
+def test_large_texts_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One column could not hold those of many batches."""
+    monkeypatch.setattr(waiting_records, "BULKY", 25_000)
+    op = mt.windows(all=w.tumbling(10_000)).aggregate(n=a.count(), last=a.last("note")).on("t").operator()
+    most = 0
+    for i in range(30):
+        op.process(pa.record_batch({"t": [i], "note": [f"{i}" * 5_000]}))
+        op.advance(i)
+        most = max(most, sum(batch.nbytes for batch in op._waiting.batches))
+    assert 10_000 < most <= 25_000
+    assert op.finish().to_pylist()[0] | {"window": None} == {
+        "query": "all", "window": None, "n": 30, "last": "29" * 5_000, "kind": "final", "revision": 0,
+    }  # fmt: skip

@@ -76,7 +76,7 @@ class Groups:
 
     def array(self, expr: Expr) -> pa.Array:
         """The values as a plain Arrow array: dictionaries and views are resolved."""
-        key = ("array", expr.text)
+        key = ("array", expr.text)  # here and below without a function to make it: all partials ask for them
         if key not in self._views:
             self._views[key] = arrays.plain(self._chosen(expr))
         found: pa.Array = self._views[key]

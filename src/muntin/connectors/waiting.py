@@ -29,6 +29,9 @@ SMALL = 16_384
 FULL = 65_536
 """So many tuples in small batches are sliced even if nothing is due."""
 
+BULKY = 2**30
+"""So many bytes of texts and the like are sliced at once: twice as many do not fit into one column."""
+
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -52,7 +55,8 @@ class Waiting:
         self.batches: list[pa.RecordBatch] = []
         self._extent: TimeExtent = (INF, NEG_INF, True)
         self.promised: int | None = None
-        self._rows = self._seen = 0
+        self._rows = self._bytes = self._seen = 0
+        self._fixed_width = True
         self._judged: tuple[Binding | None, pa.Schema, bool, int] = (None, pa.schema([]), False, 0)
         self._lag = 0 if engine.in_order else engine.lag
         spec = engine.spec
@@ -115,26 +119,27 @@ class Waiting:
         return True
 
     def _append(self, batch: pa.RecordBatch, place: int) -> bool:
-        """Let a batch wait if all of its times are good and none of them is late."""
+        """Let a batch wait if all of its times are good, none of them is late, and all that waits fits."""
         engine = self.engine
         assert engine.binding is not None
         times, valid, extent = engine.binding.time.to_internal(batch.column(place), strict=False)
         if valid is not None or not len(times):
             return valid is None
         low, high, ordered = extent_of(times) if extent is None else extent
-        if low < engine.watermark:
+        bulk = 0 if self._fixed_width else self._bytes + batch.nbytes
+        if low < engine.watermark or bulk > BULKY:
             return False
         if self.batches:
             least, most, in_order = self._extent
             low, high, ordered = min(low, least), max(high, most), in_order and ordered and most <= low
-        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again. Behind
-        # one that is not larger, which costs no more.
+        # A copy of these rows: what lies under a batch may be a NumPy array that is filled again. Copied
+        # behind the one before it, if that is not larger, it need not be joined with it later.
         if self.batches and self.batches[-1].num_rows <= len(times):
             self.batches[-1] = pa.concat_batches([self.batches[-1], batch])
         else:
             self.batches.append(pa.concat_batches([batch, batch.slice(0, 0)]))
         self._extent = low, high, ordered
-        self._rows += len(times)
+        self._rows, self._bytes = self._rows + len(times), bulk
         return True
 
     def trust(self, schema: pa.Schema) -> None:
@@ -143,10 +148,11 @@ class Waiting:
         if binding is not self._judged[0] or not schema.equals(self._judged[1]):
             sure = binding is not None and self._cannot_fail(binding, schema)
             self._judged = (binding, schema, sure, schema.get_field_index(self.engine.spec.time))
+            self._fixed_width = all(map(pa.types.is_primitive, schema.types))
 
     def _cannot_fail(self, binding: Binding, schema: pa.Schema) -> bool:
         plain = not binding.measures and all(expr.column is not None for expr in binding.inputs)
-        settled = not binding.unknown and not any(map(pa.types.is_dictionary, schema.types))
+        settled = not binding.unknown and not any(map(_has_dictionary, schema.types))
         return self.patient and plain and settled and is_compiled(binding.spec)
 
     def promise(self, watermark: int) -> bool:
@@ -208,7 +214,7 @@ class Waiting:
 
     def forget_batches(self) -> None:
         """They were taken in."""
-        self.batches, self._rows = [], 0
+        self.batches, self._rows, self._bytes = [], 0, 0
 
     @property
     def over(self) -> bool:
@@ -257,3 +263,11 @@ class Waiting:
             if not sure and to_column([value], kind)[1]:
                 return False
         return True
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    """Whether a type has a dictionary somewhere inside: those of two batches may not fit into one."""
+    if isinstance(kind, pa.ExtensionType):
+        return _has_dictionary(kind.storage_type)
+    inside = (kind.field(i).type for i in range(kind.num_fields))
+    return bool(pa.types.is_dictionary(kind)) or any(map(_has_dictionary, inside))

@@ -19,6 +19,7 @@ Times = npt.NDArray[np.int64]
 NO_TIMES: Times = np.zeros(0, dtype=np.int64)
 _PLACES = 32
 """So many places per edge take less time to look at than to sort the edges."""
+_MOST_PLACES = 2**24
 _REACH = 2**50
 """About 36 years in microseconds; times and edges stay inside int64 by far."""
 
@@ -108,7 +109,8 @@ class EdgeSet:
             return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
         # A place for each unit of time instead of a sort, unless most of them would stay empty.
         places = (high - low + 2 * self.longest) // self.unit + 2
-        marks = np.zeros(places if FEW < expected > places / _PLACES else 0, dtype=np.bool_)
+        marked = expected > FEW and places < min(_PLACES * expected, _MOST_PLACES)
+        marks = np.zeros(places if marked else 0, dtype=np.bool_)
         edges = np.empty(ceil(expected) + 2 * len(self.periods) + 1, dtype=np.int64)
         count = progression_edges(self.offsets, self.periods, self.unit, low, high, marks, edges)
         if count > 0 or len(self.periods) == 1:

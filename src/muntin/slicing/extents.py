@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.batch import Batch
+from muntin.slicing.listing_kernels import spanned_windows
 from muntin.slicing.live import LiveQuery
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import ContextFreeWindow
@@ -74,8 +75,6 @@ class Extent:
         Also those that end before, of keys whose last tuple came since: they lie behind the one that
         was the last before.
         """
-        from muntin.slicing.listing_kernels import spanned_windows
-
         key, done = self._behind(query, expired, upto)
         last, shown = self.last[key], self.shown[key]
         self.shown = self.last

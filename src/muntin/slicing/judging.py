@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.slicing.listing_kernels import sessions
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.routed import one_table
 from muntin.slicing.table import SliceTable
+from muntin.slicing.table_kernels import merge_order
 from muntin.timeline import NEG_INF
 from muntin.windows.base import ContextFreeWindow
 
@@ -45,9 +47,6 @@ class Raw:
 
 def levels(table: SliceTable, rows: SliceTable, gaps: Column, final: int) -> Column:
     """How many session classes each row is too late for: its session there has expired."""
-    from muntin.slicing.listing_kernels import sessions
-    from muntin.slicing.table_kernels import merge_order
-
     level = np.zeros(len(rows), dtype=np.int64)
     for c, gap in enumerate(gaps):
         mine = np.flatnonzero(table.level <= c)

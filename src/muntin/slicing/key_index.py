@@ -7,6 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
+from muntin.slicing.key_kernels import fill, find_codes, look_up, look_up_known
+from muntin.timeline.extent_kernels import extent
+
 Codes = npt.NDArray[np.int64]
 
 _SMALLEST = 1024
@@ -44,8 +47,6 @@ class KeyIndex:
 
     def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
         """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
-        from muntin.slicing.key_kernels import find_codes
-
         values = _stored(column)
         codes = np.empty(len(values), dtype=np.int64)
         known, done = _look_up(known, column, values, codes)
@@ -65,8 +66,6 @@ class KeyIndex:
 
     def _build(self, known: pa.Array, smallest: int) -> None:
         """A table with room for twice as many entries, at least."""
-        from muntin.slicing.key_kernels import fill
-
         self._known = None  # until the table is whole
         self._slots = np.full(max(smallest, 1 << (4 * len(known)).bit_length()), -1, dtype=np.int64)
         fill(_stored(known), _null_in(known), self._slots)
@@ -84,8 +83,6 @@ def find_dense(known: pa.Array, column: pa.Array, codes: Codes) -> int:
 
     Returns how many others there are.
     """
-    from muntin.slicing.key_kernels import look_up_known
-
     stored = _stored(known)
     low, high = _range(stored)
     table = np.full(high - low + 1, -1, dtype=np.int64)
@@ -103,8 +100,6 @@ def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> 
     Returns the values that are known now, and how many codes are filled in. The first values tell
     where the others may lie; to look at all of them costs half as much as all the rest.
     """
-    from muntin.slicing.key_kernels import look_up
-
     done = 0
     for sample in (_FIRST, len(values)):
         low, high = _range(values[:sample])
@@ -125,8 +120,6 @@ def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> 
 
 
 def _range(values: Codes) -> tuple[int, int]:
-    from muntin.timeline.extent_kernels import extent
-
     return extent(values)[:2] if len(values) else (0, 0)
 
 

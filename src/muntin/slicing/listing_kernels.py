@@ -60,8 +60,7 @@ def periodic_windows(
         apart, place = grid[6, q], grid[7, q] - low_place + 1
         k_after = (max(after, grid[5, q]) - span - base) // step + 1
         k_upto = (upto - span - base) // step
-        k_since = -((base - since) // step) if since > -(1 << 62) else -(1 << 62)
-        k_low = max(k_after, k_since)
+        k_low = k_after if since < -(1 << 62) else max(k_after, -((base - since) // step))
         if k_upto < k_low:
             continue
         for key in range(offsets.shape[0] - 1):
@@ -130,21 +129,26 @@ def list_periodic(
     most, low, high = reach_of_windows(offsets, first, grid, after, upto)
     if rows.shape[0] < min(most, ROOM):
         return -int(min(most, ROOM))
-    few = float(high) - float(low) < min(16.0 * most + FEW, MANY)
+    # Of few rows that drive, all of them may be far more than the windows: those are counted afterwards.
+    few = not drivers and float(high) - float(low) < min(8.0 * most + FEW, MANY)
     begins = np.zeros(high - low + 2 if few else 1, np.int64)
     count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, rows, begins, low)
     if count > rows.shape[0]:
         return -count
-    starts, ends = edges[:count], edges[count : 2 * count]
-    columns = others[: 4 * count].reshape(4, count)
+    starts, ends, columns = edges[:count], edges[count : 2 * count], others[: 4 * count].reshape(4, count)
+    if not few and float(high) - float(low) < min(4.0 * count + FEW, MANY):
+        few = True
+        begins = np.zeros(high - low + 2, np.int64)
+        for m in range(count):
+            begins[rows[m, 2] * grid[6, rows[m, 0]] + grid[7, rows[m, 0]] - low + 1] += 1
     if few:
         by_end(rows, count, grid, begins, low, starts, ends, columns)
-    else:
-        for m in range(count):
-            ends[m] = rows[m, 2] * grid[2, rows[m, 0]] + grid[3, rows[m, 0]] + grid[1, rows[m, 0]]
-        order = sort_by(ends.copy(), np.arange(count))
-        for m in range(count):
-            put_window(rows[order[m]], grid, m, starts, ends, columns)
+        return count
+    for m in range(count):
+        ends[m] = rows[m, 2] * grid[2, rows[m, 0]] + grid[3, rows[m, 0]] + grid[1, rows[m, 0]]
+    order = sort_by(ends.copy(), np.arange(count))
+    for m in range(count):
+        put_window(rows[order[m]], grid, m, starts, ends, columns)
     return count
 
 
@@ -182,7 +186,7 @@ def by_end(
 
     They are listed so that those with one end stand in that order already. Ends lie a multiple of a unit
     apart: so there are few different ones, and windows go to their places in one pass. A row is read at
-    once, which lies in one line of the cache; columns would lie in six.
+    once, which lies in one line of the cache; columns would lie in five.
     """
     for p in range(begins.shape[0] - 1):
         begins[p + 1] += begins[p]

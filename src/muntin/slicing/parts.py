@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from muntin.query import QuerySpec
 from muntin.slicing.batch import Batch, values_at
 from muntin.slicing.combining.base import Lazy
 from muntin.slicing.emission import Emission
+from muntin.slicing.key_kernels import share
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.pieces import Blocks, Sliced, slice_pieces
@@ -86,20 +88,39 @@ class Threads:
     @classmethod
     @contextmanager
     def borrowed(cls, number: int) -> Iterator[Threads]:
-        """Threads that nobody else has meanwhile."""
-        idle = _IDLE.setdefault(number, [])
+        """Threads that nobody else has meanwhile; after an error they end, since some may still work."""
+        with _LENDING:
+            found = next((threads for threads in _IDLE if threads.number == number), None)
+            if found is not None:
+                _IDLE.remove(found)
+        threads = found or cls(number, ThreadPoolExecutor(number, thread_name_prefix="muntin"))
         try:
-            pool = idle.pop()
-        except IndexError:
-            pool = ThreadPoolExecutor(number, thread_name_prefix="muntin")
-        try:
-            yield cls(number, pool)
-        finally:
-            idle.append(pool)
+            yield threads
+        except BaseException:
+            threads.pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        with _LENDING:
+            _IDLE.append(threads)
+            ending = _IDLE[:-KEPT]
+            del _IDLE[:-KEPT]
+        for others in ending:
+            others.pool.shutdown(wait=False)
 
 
-_IDLE: dict[int, list[ThreadPoolExecutor]] = {}
-os.register_at_fork(after_in_child=_IDLE.clear)  # a process that was forked has none of the threads
+KEPT = 2
+"""So many sets of threads stay, the last that were used."""
+_IDLE: list[Threads] = []
+_LENDING = Lock()
+
+
+def _forget_threads() -> None:
+    """A process that was forked has none of the threads, and the lock may have been taken."""
+    global _LENDING  # it cannot be set free by another process
+    _IDLE.clear()
+    _LENDING = Lock()
+
+
+os.register_at_fork(after_in_child=_forget_threads)
 
 
 class PartedOperator(SlicingOperator):
@@ -123,13 +144,13 @@ class PartedOperator(SlicingOperator):
         self.arrivals.look = self._look
 
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
-        self._without_parts()  # a second batch, if there ever is one
+        assert not self._seq, "there is one batch, and then the end of the stream"
         if len(batch) < FEW:
             super().add(batch, raw)
             return
         self._taken = [(batch, raw)]
         sliced = self._slice(batch)
-        if sliced is not None and len(sliced) < FEW:
+        if sliced is not None and sliced.size < FEW:
             self._taken = []  # there are no parts to give up, and nothing to do again
             self.slices.add_slices(sliced.rows(0, len(self.keys)))
             return
@@ -293,8 +314,6 @@ class PartedOperator(SlicingOperator):
 
 def _add_share(part: SlicingOperator, batch: Batch, begin: int, end: int) -> None:
     """The tuples of the keys from `begin` to `end` go into this part."""
-    from muntin.slicing.key_kernels import share
-
     index = np.empty(len(batch) + 1, dtype=np.int64)
     index = index[: share(batch.key, begin, end, index)]
     ids = batch.key.take(index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,15 +70,18 @@ class Blocks:
         return int(inside[0]) * BLOCK, min(int(inside[-1] + 1) * BLOCK, len(self.times))
 
 
-class Sliced(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sliced:
     """The slices of a batch, which are put together for some of its keys at a time."""
 
     offsets: Column
-    """How many rows stand before those of each key; behind them all."""
+    """How many rows stand before those of each key; at the end how many there are."""
     rows: Callable[[int, int], SliceTable]
     """The rows of the keys from one to another, as keys 0, 1, 2, ..."""
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many rows there are in all."""
         return int(self.offsets[-1])
 
 
@@ -106,7 +109,7 @@ def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: in
         return slice_sorted(batch.take(slice(*bound)), edges, gap, partials)
 
     table = joined([(table, 0, len(table)) for table in each(one, pairwise(bounds))], partials)
-    return Sliced(np.array([0, len(table)]), lambda begin, end: table)
+    return Sliced(np.array([0, len(table)]), lambda begin, end: table)  # there is one key
 
 
 def _scattered(

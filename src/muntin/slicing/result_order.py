@@ -20,10 +20,10 @@ LONG = 64
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Where the rows of the table stand in the parts.
+    """Where the rows of the table stand in the parts; without anything, in the only one, as they are.
 
-    Either by `index`, which counts over all parts, or as ranges of each part: where they begin and end,
-    and where they go.
+    Otherwise by `index`, which counts over all parts, or as ranges of each part: where they begin and
+    end, and where they go.
     """
 
     index: Column | None = None
@@ -53,20 +53,17 @@ class Order:
 
     def of(self, parts: list[Column]) -> Column:
         """A column of the table."""
-        if self is AS_IT_IS:
-            return parts[0]
-        if self.ranges is not None:
-            return self._moved(parts)
-        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return joined if self.index is None else joined[self.index]
+        if self.index is not None:
+            return (parts[0] if len(parts) == 1 else np.concatenate(parts))[self.index]
+        return parts[0] if self.ranges is None else self._moved(parts)
 
     def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
         """As `of`, for arrays of Arrow."""
-        if self is AS_IT_IS:
-            return parts[0]
-        if self.ranges is None:
+        if self.index is not None:
             joined = parts[0] if len(parts) == 1 else pa.chunked_array(parts, type=kind).combine_chunks()
-            return joined if self.index is None else joined.take(pa.array(self.index))
+            return joined.take(pa.array(self.index))
+        if self.ranges is None:
+            return parts[0]
         if all(_is_plain(part) for part in parts):
             words = [np.frombuffer(p.buffers()[1], np.int64, len(p), 8 * p.offset) for p in parts]
             moved = self._moved(words)

@@ -91,6 +91,7 @@ def _never(n: int) -> pa.Array:
 
 def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:
     windows = [e.windows for e in emissions]
+    rows = sum(map(len, windows))
     final = all(e.ordered for e in emissions)  # for the first time, all of them
     order = _order(emissions, final)
     makers: list[Callable[[], Any]] = [
@@ -100,7 +101,6 @@ def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each
         lambda: shape.kinds(None if final else order.of([e.kind for e in emissions]), rows),
         lambda: shape.revisions(None if final else order.of([e.revision for e in emissions]), rows),
     ]
-    rows = sum(map(len, windows))
     if shape.binding.keys:
         makers.append(lambda: keys.values(order.of([w.key for w in windows])))
     columns = list(each(call, makers))

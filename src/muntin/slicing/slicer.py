@@ -84,7 +84,7 @@ def slice_sorted(
 
 def cells_of(batch: Batch, edges: Column, gap: int) -> Column | None:
     """The edges between the cells into which tuples are put as they come; None if they are better sorted."""
-    whole = batch.whole or batch
+    whole = batch if batch.whole is None else batch.whole
     low, high = whole.extent.low, whole.extent.high
     if high - low >= LIMIT:  # differences of times would not fit int64
         return None

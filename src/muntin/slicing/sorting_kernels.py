@@ -76,6 +76,8 @@ def sort_by(column: Ints, order: Ints) -> Ints:
     A column in order already costs a look at it.
     """
     n = order.shape[0]
+    if n == 0:
+        return order
     low = high = column[order[0]]
     ordered = True
     previous = low
@@ -128,8 +130,6 @@ def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
     they are sorted by end alone, and by the rest only if that was not enough.
     """
     order = np.arange(end.shape[0])
-    if order.shape[0] == 0:
-        return order
     by_end = sort_by(end, order)
     if _in_order(by_end, end, start, query, key):
         return by_end

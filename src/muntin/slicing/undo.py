@@ -29,7 +29,8 @@ class whole_or_nothing:  # noqa: N801  # used as a function, in `with`
     """Put the operator back to what it was if the block fails: in the user's code, by an overflow.
 
     Costs no more than a few dozen references, since arrays are replaced, not written to. Lists and
-    dictionaries that a class changes in place are named in its IN_PLACE, and copied. Of arrays only the
+    dictionaries that a class changes in place are named in its IN_PLACE, and copied; classes with slots
+    have none. Of arrays only the
     positions of kept tuples are written to; they are copied where the step goes on to slice tuples
     (`sliced`), which looks at all of them anyway. Inside such a block another one does nothing.
     """
@@ -112,6 +113,7 @@ def _contents(part: Any, copied: frozenset[type]) -> tuple[Any, Iterable[str], I
 def _slots(kind: type) -> tuple[Any, Callable[[Any], tuple[Any, ...]] | None]:
     """The names of the slots of a class, and what reads them all at once; None where it has none."""
     names = getattr(kind, "__slots__", None)
+    assert names is None or len(names) > 1, "of a single name, attrgetter gives no tuple"
     return ((), None) if names is None else (names, attrgetter(*names))
 
 

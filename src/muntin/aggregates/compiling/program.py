@@ -22,10 +22,8 @@ from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
-    from muntin.aggregates.compiling.fold_kernels import Kernels
-
-if TYPE_CHECKING:
     from muntin.aggregates.compiling import fold_kernels
+    from muntin.aggregates.compiling.fold_kernels import Kernels
 else:
     fold_kernels = LazyKernels("muntin.aggregates.compiling.fold_kernels")
 

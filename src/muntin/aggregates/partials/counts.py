@@ -29,7 +29,7 @@ class _Count(NumericPartial):
         return True
 
     def _counted(self, g: Groups, flags: Bools) -> Ints:
-        out = np.zeros(g.n, np.int64)
+        out: Ints = self.zeros(g.n)
         if g.ordered:
             sum_kernels.count_runs(flags, *g.runs(), out)
         else:
@@ -45,7 +45,7 @@ class _Count(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        out = np.zeros(len(lo), np.int64)
+        out: Ints = self.zeros(len(lo))
         sum_kernels.add_rows(state, rows, lo, hi, out)
         return out
 

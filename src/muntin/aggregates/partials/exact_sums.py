@@ -50,7 +50,7 @@ class ExactSum(NumericPartial):
         return True
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        out = np.zeros((g.n, self.width), np.int64)
+        out: Ints = self.zeros(g.n)
         valid = g.valid(self.expr)
         if self.width == _WIDE_LIMBS:
             limb_kernels.wide_scatter(arrays.words(g.array(self.expr)), valid, g.ids(), out)
@@ -70,7 +70,7 @@ class ExactSum(NumericPartial):
         before: tuple[State, ...],
         after: tuple[State, ...],
     ) -> Ints:
-        out = np.zeros((len(lo), self.width), np.int64)
+        out: Ints = self.zeros(len(lo))
         if not limb_kernels.add_limb_rows(state, rows, lo, hi, out):
             raise self._overflow(f"{32 * self.width + 30} bits")
         return out

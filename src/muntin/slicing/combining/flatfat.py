@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.combining.base import Combiner, View
+from muntin.slicing.combining.flatfat_kernels import count_nodes, cover
 from muntin.slicing.partials import PartialSet, States
 
 Column = npt.NDArray[np.int64]
@@ -39,8 +40,6 @@ class FlatFAT(Combiner):
 
 def _cover(n: int, lo: Column, hi: Column) -> tuple[Column, Column, Column, list[int]]:
     """The nodes that cover each range of n rows, where those of each range are, and the levels' sizes."""
-    from muntin.slicing.combining.flatfat_kernels import count_nodes, cover
-
     sizes = [n]
     # A level above the longest range is never looked at.
     longest = int((hi - lo).max())

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from muntin.slicing.combining.ledger_kernels import schedule
 from muntin.slicing.combining.scanning import join, scan
 from muntin.slicing.partials import PartialSet, States
 from muntin.stores import monoid
@@ -99,8 +100,6 @@ class _Execution:
     """Does what was noted, all that can be done at the same time in one step."""
 
     def __init__(self, ledger: Ledger, left: Column, right: Column) -> None:
-        from muntin.slicing.combining.ledger_kernels import schedule
-
         self.partials, self.size = ledger.partials, ledger.size
         both = np.concatenate([left, right])
         known = np.unique(both[both < ledger.size])

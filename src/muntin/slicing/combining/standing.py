@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from muntin.slicing.combining.base import Combiner, View, assemble
 from muntin.slicing.combining.ledger import Ledger, Numbered
+from muntin.slicing.combining.standing_kernels import same_slices
 from muntin.slicing.partials import PartialSet, States
 from muntin.stores import Store
 
@@ -55,8 +56,6 @@ class Contents:
 
     def equals(self, other: Contents) -> bool:
         """Whether all slices of two stretches of the same length are the same."""
-        from muntin.slicing.combining.standing_kernels import same_slices
-
         return bool(same_slices(self.first, self.n, self.mark, other.first, other.n, other.mark))
 
     def same(self, other: Contents) -> Mask:
