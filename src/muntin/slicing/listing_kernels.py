@@ -10,6 +10,7 @@ from muntin.slicing.sorting_kernels import FEW, gallop, seek, sort_by
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int32]
 
 ROOM = 1 << 25
 """More windows than that are counted before they are listed."""
@@ -41,7 +42,7 @@ def periodic_windows(
     after: int,
     upto: int,
     out: Ints,
-    begins: Ints,
+    begins: Places,
     low_place: int,
 ) -> int:
     """List the windows of periodic queries that hold a driving row and end in (after, upto].
@@ -131,14 +132,14 @@ def list_periodic(
         return -int(min(most, ROOM))
     # Of few rows that drive, all of them may be far more than the windows: those are counted afterwards.
     few = not drivers and float(high) - float(low) < min(8.0 * most + FEW, MANY)
-    begins = np.zeros(high - low + 2 if few else 1, np.int64)
+    begins = np.zeros(high - low + 2 if few else 1, np.int32)
     count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, rows, begins, low)
     if count > rows.shape[0]:
         return -count
     starts, ends, columns = edges[:count], edges[count : 2 * count], others[: 4 * count].reshape(4, count)
     if not few and float(high) - float(low) < min(4.0 * count + FEW, MANY):
         few = True
-        begins = np.zeros(high - low + 2, np.int64)
+        begins = np.zeros(high - low + 2, np.int32)
         for m in range(count):
             begins[rows[m, 2] * grid[6, rows[m, 0]] + grid[7, rows[m, 0]] - low + 1] += 1
     if few:
@@ -180,7 +181,7 @@ def reach_of_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: i
 
 @compiled
 def by_end(
-    rows: Ints, count: int, grid: Ints, begins: Ints, low: int, starts: Ints, ends: Ints, columns: Ints
+    rows: Ints, count: int, grid: Ints, begins: Places, low: int, starts: Ints, ends: Ints, columns: Ints
 ) -> None:
     """Windows as columns by end, start, query and key.
 

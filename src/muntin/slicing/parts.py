@@ -43,7 +43,7 @@ __all__ = ["PartedOperator", "Threads", "is_compiled"]
 
 Found = TypeVar("Found")
 
-SHARE = 8
+SHARE = 4
 """With so many tuples per key, or more, the first tuples show most keys of all."""
 SAMPLE = 262_144
 """Of so many tuples the keys tell where parts begin."""

@@ -30,6 +30,8 @@ MANY_ROWS = 65_536
 """So many are worth looking for ranges of rows that stay together."""
 FEW_ROWS = 64
 """So many names are kept as they were made: the same queries come out together again and again."""
+_MOST_BYTES = 2**31 - 1
+"""Of the texts of one column."""
 _KEPT = 256
 """Names that are kept, and numbers of rows whose kinds and revisions are."""
 
@@ -81,7 +83,12 @@ def _kept_if_few(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
 
 @_kept_if_few
 def _final(n: int) -> pa.Array:
-    return pa.repeat(KINDS[FINAL_ROW], n)
+    word = KINDS[FINAL_ROW].as_py().encode()
+    if n * len(word) > _MOST_BYTES:
+        return pa.repeat(KINDS[FINAL_ROW], n)
+    # Some six times as fast, which tells where there are millions of rows.
+    offsets = np.arange(0, n * len(word) + 1, len(word), dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(word * n)])
 
 
 @_kept_if_few
