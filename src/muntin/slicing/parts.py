@@ -90,7 +90,8 @@ class Threads:
     def borrowed(cls, number: int) -> Iterator[Threads]:
         """Threads that nobody else has meanwhile; after an error they end, since some may still work."""
         with _LENDING:
-            found = next((threads for threads in _IDLE if threads.number == number), None)
+            # The last that were used: what they had in memory may still be there.
+            found = next((threads for threads in reversed(_IDLE) if threads.number == number), None)
             if found is not None:
                 _IDLE.remove(found)
         threads = found or cls(number, ThreadPoolExecutor(number, thread_name_prefix="muntin"))
