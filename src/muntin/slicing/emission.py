@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.errors import PlacedError
 from muntin.slicing.batch import Batch
-from muntin.slicing.blaming import blame_row
 from muntin.slicing.closed import Closed, Past
-from muntin.slicing.combining.base import Combiner, View, combine
+from muntin.slicing.combining.base import Combiner
 from muntin.slicing.extents import Extent
+from muntin.slicing.filling import Emission, fill
 from muntin.slicing.listing import (
     ALL_ROWS,
     Listing,
@@ -26,7 +23,6 @@ from muntin.slicing.listing_kernels import sum_ranges
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.registry import (
-    EARLY_ROW,
     FINAL_ROW,
     RETRACT_ROW,
     UPDATE_ROW,
@@ -39,22 +35,6 @@ from muntin.windows import Landmark
 from muntin.windows.base import ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class Emission:
-    """Result rows: the windows, how they are emitted, and the aggregates' values (filled in last).
-
-    `ordered` tells that they are sorted as results are; `entry` is what to remember of them, and in
-    which registry.
-    """
-
-    windows: Listing
-    kind: Column
-    revision: Column
-    values: list[pa.Array] = field(default_factory=list)
-    ordered: bool = False
-    entry: tuple[Registry, Candidates] | None = None
 
 
 class WindowManager:
@@ -107,7 +87,7 @@ class WindowManager:
             listing = self._driven(query, look=closing or self.early)
             result += self._emit_aware(query, listing, before)
         self._expire_sessions()
-        return self._fill(result)
+        return fill(result, self.slices, self.store)
 
     def emit_early(self) -> list[Emission]:
         """Results of windows that have changed since they were last emitted, complete or not."""
@@ -129,7 +109,7 @@ class WindowManager:
         for query in slices.live.driven:
             listing = self._driven(query, look=True)
             result += self._reconcile(query, listing, slices.final, early=True)
-        return self._fill(result)
+        return fill(result, self.slices, self.store)
 
     def _emit_free(self, before: int) -> list[Emission]:
         slices = self.slices
@@ -320,47 +300,6 @@ class WindowManager:
         ordinal = np.zeros(len(listing), dtype=np.int64) if listing.ordinal is None else listing.ordinal
         return Candidates(listing.key, a, b, ordinal, n, mark, listing.due), fresh
 
-    def _fill(self, emissions: list[Emission]) -> list[Emission]:
-        """Combine the slices of all windows at once, lower the results, and remember what must be."""
-        if len(emissions) == 1 and not emissions[0].values:
-            self._fill_view(emissions)
-            open_ones = emissions
-        else:
-            open_ones = [e for e in emissions if not e.values]
-            for view in (
-                [e for e in open_ones if not len(e.windows.rows)],
-                [e for e in open_ones if len(e.windows.rows)],
-            ):
-                if view:
-                    self._fill_view(view)
-        for e in open_ones:
-            if e.entry is not None:
-                registry, new = e.entry
-                # Context-free windows never vanish, so nothing of them is ever repeated.
-                repeatable = _repeatable(e) if len(e.windows.rows) else None
-                registry.record(new, e.revision, self.slices.watermark, repeatable)
-        return [e for e in emissions if len(e.windows.key)]
-
-    def _fill_view(self, view: list[Emission]) -> None:
-        slices = self.slices
-        windows = _over_slices(view, slices)
-        try:
-            states, combines = combine(self.store, slices.partials, windows)
-            values = slices.partials.lower(states)
-        except PlacedError as error:
-            blame_row(error, lambda j: windows.key[j], lambda j: _window_at(view, j))
-            raise
-        slices.metrics.combined(combines)
-        at = 0
-        for e in view:
-            rows = len(e.windows.key)
-            e.values = values if len(view) == 1 else [v.slice(at, rows) for v in values]
-            at += rows
-            if e.ordered:  # for the first time, all of them
-                slices.metrics.emitted(rows, 0)
-            else:
-                slices.metrics.emitted(int((e.kind != EARLY_ROW).sum()), int((e.kind == UPDATE_ROW).sum()))
-
 
 def _first_time(listing: Listing) -> list[Emission]:
     rows = len(listing.key)
@@ -370,35 +309,3 @@ def _first_time(listing: Listing) -> list[Emission]:
         listing = listing.take(sort_windows(listing.end, listing.start, listing.query, listing.key))
     none = np.zeros(rows, dtype=np.int64)
     return [Emission(listing, none, none, ordered=True)]
-
-
-def _over_slices(view: list[Emission], slices: SliceManager) -> View:
-    """All these windows over the slices that there are."""
-    if len(view) == 1:
-        listing = view[0].windows
-        rows = listing.rows if len(listing.rows) else None
-        query, key, lo, hi = listing.query, listing.key, listing.lo, listing.hi
-    else:
-        sizes = np.cumsum([0, *(len(e.windows.rows) for e in view)])
-        rows = np.concatenate([e.windows.rows for e in view]) if sizes[-1] else None
-        query, key = (np.concatenate([getattr(e.windows, c) for e in view]) for c in ("query", "key"))
-        lo, hi = (
-            np.concatenate([getattr(e.windows, c) + size for e, size in zip(view, sizes[:-1], strict=True)])
-            for c in ("lo", "hi")
-        )
-    return View(slices.table, rows, query, key, lo, hi, slices.needed_from, slices.folds)
-
-
-def _window_at(view: list[Emission], row: int) -> tuple[int, int, int]:
-    """The query and the edges of a window, counted over all of these emissions."""
-    for e in view:
-        if row < len(e.windows):
-            return int(e.windows.query[row]), int(e.windows.start[row]), int(e.windows.end[row])
-        row -= len(e.windows)
-    raise AssertionError(f"{row} windows too few")
-
-
-def _repeatable(emission: Emission) -> pa.Table:
-    """What a retraction repeats: the edges in time and the aggregates' values."""
-    edges = {"start": pa.array(emission.windows.start), "end": pa.array(emission.windows.end)}
-    return pa.table(edges | {str(i): v for i, v in enumerate(emission.values)})

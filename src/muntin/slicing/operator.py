@@ -21,7 +21,8 @@ from muntin.slicing.binding import Binding, require, unbound_schema, window_inpu
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
-from muntin.slicing.emission import Emission, WindowManager
+from muntin.slicing.emission import WindowManager
+from muntin.slicing.filling import Emission
 from muntin.slicing.flood import refuse_flood
 from muntin.slicing.judging import Late
 from muntin.slicing.keys import KeyTable

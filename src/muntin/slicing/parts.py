@@ -29,7 +29,7 @@ from muntin.planning.workload import Workload
 from muntin.query import QuerySpec
 from muntin.slicing.batch import Batch, values_at
 from muntin.slicing.combining.base import Lazy
-from muntin.slicing.emission import Emission
+from muntin.slicing.filling import Emission
 from muntin.slicing.key_kernels import share
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator

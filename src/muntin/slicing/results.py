@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.binding import ORDINAL, Binding
-from muntin.slicing.emission import Emission
+from muntin.slicing.filling import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.registry import FINAL_ROW, KINDS, RETRACT_ROW
