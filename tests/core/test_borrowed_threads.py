@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import time
 import warnings
 from typing import Any
 
@@ -16,7 +17,9 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError
 from muntin.slicing import parts as parts_module
-from muntin.slicing.parts import PartedOperator, Threads
+from muntin.slicing import threads as threads_module
+from muntin.slicing.parts import PartedOperator
+from muntin.slicing.threads import Threads
 
 QUERY = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")
 
@@ -79,11 +82,43 @@ def test_the_threads_of_a_run_that_fails_end() -> None:
         mine.pool.submit(int)
 
 
+def test_calls_are_made_by_whoever_is_free() -> None:
+    ready = threading.Event()
+    order: list[int] = []
+
+    def call(number: int) -> int:
+        if number == 0:
+            assert ready.wait(60)
+        order.append(number)
+        if number == 4:
+            ready.set()
+        return number * number
+
+    with Threads.borrowed(2) as threads:
+        assert threads.map(call, range(5)) == [0, 1, 4, 9, 16]
+        assert order == [1, 2, 3, 4, 0]
+        assert threads.map(call, []) == []
+
+
+def test_all_calls_are_over_when_an_error_is_raised() -> None:
+    over: list[int] = []
+
+    def call(number: int) -> None:
+        if number == 0:
+            raise ZeroDivisionError
+        time.sleep(0.01)
+        over.append(number)
+
+    with pytest.raises(ZeroDivisionError), Threads.borrowed(2) as threads:
+        threads.map(call, range(5))
+    assert over == [1, 2, 3, 4]
+
+
 def test_few_threads_stay() -> None:
     for number in range(2, 9):
         with Threads.borrowed(number):
             pass
-    assert [threads.number for threads in parts_module._IDLE] == [7, 8]
+    assert [threads.number for threads in threads_module._IDLE] == [7, 8]
 
 
 def run_in_child(wanted: int) -> None:
@@ -103,6 +138,6 @@ def test_a_process_that_was_forked_starts_its_own() -> None:
 
 def test_a_small_table_stays_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
-    monkeypatch.setattr(PartedOperator, "_slice", lambda self, batch: found.append(batch))
+    monkeypatch.setattr(PartedOperator, "_pieces", lambda self, batch: found.append(batch))
     assert QUERY.run(table(), threads=2) == QUERY.run(table())
     assert found == []

@@ -17,12 +17,20 @@ from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
-from muntin.slicing import results as results_module
+from muntin.slicing import portions as portions_module
+from muntin.slicing import time_parts as time_parts_module
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
-from muntin.slicing.result_order import Order
+from muntin.slicing.result_order import InTurn
+from muntin.slicing.time_parts import TimeParts
 
 WINDOWS = {
+    "edges": {
+        "ten": w.tumbling(10),
+        "sixty": w.sliding(60, 10),
+        "odd": w.sliding(21, 13),
+        "gaps": w.sliding(3, 7),
+    },
     "time": {"ten": w.tumbling(10), "sixty": w.sliding(60, 10), "grown": w.cumulate(50, 10)},
     "sessions": {"visit": w.session(3), "long": w.session(40), "ten": w.tumbling(10)},
     "tuples": {"hundred": w.count(100), "slide": w.slide_by_tuple(7, 3), "ten": w.tumbling(10)},
@@ -67,7 +75,8 @@ def seen(table: pa.Table) -> tuple[pa.Schema, str]:
 @pytest.fixture(autouse=True)
 def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
-    monkeypatch.setattr(parts_module, "FEW", 1)
+    for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
+        monkeypatch.setattr(parts_module, few, 1)
     monkeypatch.setattr(pieces_module, "BLOCK", 16)
 
 
@@ -77,9 +86,9 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     complete, add = PartedOperator.complete, SlicingOperator.add
 
-    def noting_parts(self: Any, watermark: int, closing: bool) -> Any:
+    def noting_parts(self: Any, watermark: int, closing: bool, more: bool = False) -> Any:
         found.append(len(self._parts))
-        return complete(self, watermark, closing)
+        return complete(self, watermark, closing, more)
 
     def noting_none(self: Any, *batch: Any) -> None:
         if isinstance(self, PartedOperator):
@@ -91,51 +100,119 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """For each run what the parts of it were: by time, by key out of pieces of time, or by key."""
+    found: list[str] = []
+    results, slice_pieces, share = TimeParts.results, parts_module.slice_pieces, parts_module._add_share
+
+    def noting_time(self: Any, *arguments: Any) -> Any:
+        found.append("time")
+        return results(self, *arguments)
+
+    def noting_pieces(*arguments: Any) -> Any:
+        sliced = slice_pieces(*arguments)
+        found.extend([] if sliced is None else ["pieces"])
+        return sliced
+
+    def noting_share(part: Any, batch: Any, begin: int, end: int) -> None:
+        found.extend([] if begin else ["keys"])
+        share(part, batch, begin, end)
+
+    monkeypatch.setattr(TimeParts, "results", noting_time)
+    monkeypatch.setattr(parts_module, "slice_pieces", noting_pieces)
+    monkeypatch.setattr(parts_module, "_add_share", noting_share)
+    return found
+
+
 @pytest.mark.parametrize("aggregates", AGGREGATES)
 @pytest.mark.parametrize("windows", WINDOWS)
-def test_results_are_the_same_bit_for_bit(windows: str, aggregates: str, parts: list[int]) -> None:
+def test_results_are_the_same_bit_for_bit(windows: str, aggregates: str, ways: list[str]) -> None:
     query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES[aggregates]).by("k", "j").on("t")
     for ordered, n in ((False, 3_000), (True, 500)):
         table = stream(n, 9, ordered)
         assert seen(query.run(table, threads=3)) == seen(query.run(table))
-    assert parts == [3, 3]
-
-
-@pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether threads sliced pieces of time, each time that this was tried."""
-    found: list[bool] = []
-    slice_pieces = parts_module.slice_pieces
-
-    def noting(*arguments: Any) -> Any:
-        rows = slice_pieces(*arguments)
-        found.append(rows is not None)
-        return rows
-
-    monkeypatch.setattr(parts_module, "slice_pieces", noting)
-    return found
+    assert ways[0] == "keys"
+    assert len(ways) == 2
 
 
 @pytest.mark.parametrize("keys", [(), ("j",), ("k",)])
-@pytest.mark.parametrize("aggregates", ["sums", "moments"])
-@pytest.mark.parametrize("windows", ["time", "sessions"])
-def test_pieces_of_time(windows: str, aggregates: str, keys: tuple[str, ...], pieces: list[bool]) -> None:
+@pytest.mark.parametrize("aggregates", AGGREGATES)
+@pytest.mark.parametrize("windows", ["edges", "time", "sessions"])
+def test_pieces_of_time(windows: str, aggregates: str, keys: tuple[str, ...], ways: list[str]) -> None:
     query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES[aggregates]).by(*keys).on("t")
-    for table in (nearly_in_order(20_000, 9), nearly_in_order(20_000, 9, late=0), stream(20_000, 9)):
+    for table in (nearly_in_order(20_000, 9), nearly_in_order(20_000, 9, late=0)):
         for threads in (2, 5):
-            assert seen(query.run(table, threads=threads)) == seen(query.run(table))
-    assert pieces == [True, True, True, True, False, False]
+            found = query.run(table, threads=threads)
+            assert seen(found) == seen(query.run(table))
+            found.validate(full=True)
+    if windows == "edges":  # among five pieces there are some that windows of 60 are too long for
+        by_key = (
+            [] if not keys and aggregates == "others" else ["keys" if aggregates == "others" else "pieces"]
+        )
+        assert ways == ["time", *by_key] * 2
+    elif aggregates == "others":  # whose partials grow
+        assert ways == (["keys"] * 4 if keys else [])
+    else:
+        assert ways == ["pieces"] * 4
 
 
-def test_few_slices_are_combined_by_one_thread(
-    parts: list[int], pieces: list[bool], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("windows", ["edges", "time", "sessions"])
+def test_times_in_no_order(windows: str, ways: list[str]) -> None:
+    query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by("k").on("t")
+    table = stream(20_000, 9)
+    assert seen(query.run(table, threads=2)) == seen(query.run(table))
+    assert ways == ["keys"]
+
+
+@pytest.mark.parametrize("n", [200, 1_000])
+@pytest.mark.parametrize("shift", [0, -700, 2**61])
+@pytest.mark.parametrize("few", [1, 10**9])
+def test_seams_between_parts_by_time(
+    n: int, shift: int, few: int, ways: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts_module, "FEW", 20_000)
+    """Tuples are few, so that keys and whole stretches of time have none; windows are of any length."""
+    monkeypatch.setattr(parts_module, "FEW_SLICES", few)
+    monkeypatch.setattr(time_parts_module, "LONG", 1)
+    rng = np.random.default_rng(n)
+    for seed in range(12):
+        table = nearly_in_order(n, 5 + seed, late=seed)
+        table = table.set_column(0, "t", pa.array(table["t"].to_numpy() + shift))
+        length, every = rng.integers(1, 300, 2).tolist()
+        windows = {"a": w.sliding(length, every, offset=seed), "b": w.tumbling(7), "c": w.sliding(40, 9)}
+        query = mt.windows(**windows).aggregate(**AGGREGATES["sums"]).by("k").on("t")
+        for threads in (2, 3, 4):
+            assert seen(query.run(table, threads=threads)) == seen(query.run(table))
+    assert ("time" in ways) == (few == 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("keys", [(), ("k",)])
+def test_many_windows_come_in_portions(
+    threads: int, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portions_module, "OF_KEY", 1)
+    query = mt.windows(**WINDOWS["edges"]).aggregate(**AGGREGATES["sums"]).by(*keys).on("t")
+    for table in (nearly_in_order(3_000, 20), stream(3_000, 20)):
+        whole = query.run(table)
+        for portion in (1 << 20, 300, 17, 1):
+            monkeypatch.setattr(portions_module, "PORTION", portion)
+            found = query.run(table, threads=threads)
+            assert seen(found) == seen(whole)
+            assert (found["n"].num_chunks > 5) == (portion < 300 or (portion == 300 and bool(keys)))
+        monkeypatch.setattr(portions_module, "PORTION", 1 << 20)
+
+
+def test_few_slices_are_combined_by_one_thread(ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts_module, "FEW_SLICES", 20_000)
     query = mt.windows(**WINDOWS["time"]).aggregate(**AGGREGATES["sums"]).by("j").on("t")
     table = nearly_in_order(20_000, 9)
+    taken: list[int] = []
+    add = SlicingOperator.add
+    monkeypatch.setattr(SlicingOperator, "add", lambda self, *batch: (taken.append(1), add(self, *batch))[1])
     assert seen(query.run(table, threads=2)) == seen(query.run(table))
-    assert pieces == [True]
-    assert parts == [0]  # and tuples are not sliced again, which would be noted as well
+    assert ways == ["pieces"]
+    assert len(taken) == 1  # of the run on one thread: on two the tuples are not sliced again
 
 
 @pytest.mark.parametrize("keys", [range(7), [5, 5, 9, 2**40, 5], range(20_000), [-(2**63), 2**63 - 1, 0]])
@@ -150,11 +227,12 @@ def test_integer_keys_are_numbered_as_they_come(keys: Any, monkeypatch: pytest.M
             assert seen(query.run(table, threads=threads)) == seen(query.run(table))
 
 
-def test_pieces_are_left_alone_where_slices_have_few_tuples(pieces: list[bool]) -> None:
-    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("f")).by("k").on("t")
+def test_pieces_are_left_alone_where_slices_have_few_tuples(ways: list[str]) -> None:
+    windows = {"ten": w.tumbling(10), "grown": w.cumulate(50, 10)}
+    query = mt.windows(**windows).aggregate(total=a.sum("f")).by("k").on("t")
     table = nearly_in_order(20_000, 2_000)
     assert seen(query.run(table, threads=2)) == seen(query.run(table))
-    assert pieces == [False]
+    assert ways == ["keys"]
 
 
 def test_an_error_in_a_piece_is_that_of_one_thread() -> None:
@@ -167,7 +245,8 @@ def test_an_error_in_a_piece_is_that_of_one_thread() -> None:
 
 
 def test_a_hot_key_and_keys_without_tuples_of_their_own(parts: list[int]) -> None:
-    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("f"), middle=a.median("f")).by("k").on("t")
+    windows = {"ten": w.tumbling(10), "visit": w.session(3)}
+    query = mt.windows(**windows).aggregate(total=a.sum("f"), middle=a.median("f")).by("k").on("t")
     table = nearly_in_order(2_000, 3)
     hot = pa.array(np.where(np.arange(2_000) % 50 < 48, 0, np.arange(2_000) % 7), pa.int64())
     table = table.set_column(1, "k", hot)
@@ -309,19 +388,14 @@ def test_a_number_of_threads_that_makes_no_sense(threads: Any) -> None:
 @pytest.mark.parametrize("keys", [1, 40, 4_000])
 def test_results_of_parts_are_moved_as_ranges_or_by_row(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many keys have their windows of one end in a row; sessions never do."""
-    ranges: list[bool] = []
-    in_turn = Order.in_turn
-
-    def noting(parts: Any) -> Any:
-        found = in_turn(parts)
-        ranges.append(found is not None)
-        return found
-
-    monkeypatch.setattr(Order, "in_turn", noting)
-    monkeypatch.setattr(results_module, "MANY_ROWS", 1)
-    for windows, expected in (("time", keys == 4_000), ("sessions", False)):
-        ranges.clear()
+    moved: list[int] = []
+    of_sorted = InTurn.of_sorted
+    monkeypatch.setattr(InTurn, "of_sorted", lambda parts: (moved.append(len(parts)), of_sorted(parts))[1])
+    for windows, expected in (("time", [6] if keys == 4_000 else []), ("sessions", [])):
         query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by("k").on("t")
         table = stream(40_000, keys)
-        assert seen(query.run(table, threads=3)) == seen(query.run(table))
-        assert any(ranges) == expected
+        found = query.run(table, threads=3)
+        assert seen(found) == seen(query.run(table))
+        found.validate(full=True)
+        assert moved == expected
+        moved.clear()

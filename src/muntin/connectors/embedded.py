@@ -21,8 +21,9 @@ from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.changing import Added, change_queries
 from muntin.slicing.due import latest_due
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.parts import PartedOperator, Threads, is_compiled
+from muntin.slicing.parts import PartedOperator, is_compiled
 from muntin.slicing.stats import Stats
+from muntin.slicing.threads import Threads
 from muntin.slicing.undo import whole_or_nothing
 from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window

@@ -14,6 +14,7 @@ from muntin.slicing.combining.base import Combiner, View, combine
 from muntin.slicing.listing import Listing
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.registry import EARLY_ROW, UPDATE_ROW, Candidates, Registry
+from muntin.slicing.result_order import Runs
 
 Column = npt.NDArray[np.int64]
 
@@ -22,8 +23,8 @@ Column = npt.NDArray[np.int64]
 class Emission:
     """Result rows: the windows, how they are emitted, and the aggregates' values (filled in last).
 
-    `ordered` tells that they are sorted as results are; `entry` is what to remember of them, and in
-    which registry.
+    `ordered` tells that they are sorted as results are, `runs` which of them stand together, where that
+    was looked for; `entry` is what to remember of them, and in which registry.
     """
 
     windows: Listing
@@ -31,6 +32,7 @@ class Emission:
     revision: Column
     values: list[pa.Array] = field(default_factory=list)
     ordered: bool = False
+    runs: Runs | None = None
     entry: tuple[Registry, Candidates] | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,7 @@ def _joined(known: pa.Array, added: pa.Array) -> pa.Array:
     return pa.concat_arrays([known, added]) if len(added) else known
 
 
+@cache
 def _storage(kind: pa.DataType) -> pa.DataType | None:
     """The type that values are hashed as; None where Arrow has no kernels for it."""
     if t.is_float16(kind):

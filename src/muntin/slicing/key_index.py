@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
+from muntin.memory import fresh
 from muntin.slicing.key_kernels import fill, find_codes, look_up, look_up_known
 from muntin.timeline.extent_kernels import extent
 
@@ -48,7 +49,7 @@ class KeyIndex:
     def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
         """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
         values = _stored(column)
-        codes = np.empty(len(values), dtype=np.int64)
+        codes = fresh(len(values))
         known, done = _look_up(known, column, values, codes)
         if done == len(values):
             return known, codes

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from muntin.memory import fresh
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.listing_kernels import WIDTH, explicit_windows, list_periodic, rank_ranges, sessions
 from muntin.slicing.live import LiveQuery, LiveSet
@@ -60,6 +61,11 @@ class Listing:
             cut[name] = None if column is None else column[index]
         return Listing(rows=self.rows, **cut)
 
+    def behind(self, keys: int) -> Listing:
+        """The same windows, whose keys stand behind so many others."""
+        key = fresh(len(self.key))
+        return replace(self, key=np.add(self.key, keys, out=key))
+
     def by_query(self) -> list[tuple[int, Listing]]:
         """The windows of each query by themselves."""
         ordered = self.take(np.argsort(self.query, kind="stable"))
@@ -101,8 +107,7 @@ def _periodic(
     grid = live.grid
     count, room = -1, SOME
     while count < 0:
-        rows = np.empty((room, WIDTH), dtype=np.int64)
-        edges, others = np.empty(2 * room, dtype=np.int64), np.empty(4 * room, dtype=np.int64)
+        rows, edges, others = fresh((room, WIDTH)), fresh(2 * room), fresh(4 * room)
         count = list_periodic(
             offsets, table.first, ALL_DRIVE if driver is None else driver, driver is not None,
             grid.columns, max(after, -LIMIT), min(upto, FAR), rows, edges, others,

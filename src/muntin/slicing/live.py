@@ -126,6 +126,16 @@ class LiveSet:
         """Whether results come out at fixed edges of arithmetic series only, and never without a tuple."""
         return len(self.periodic) == len(self.queries) and not self.spanned
 
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest periodic windows."""
+        return int(self.grid.length.max())
+
+    @cached_property
+    def overlap(self) -> int:
+        """In how many periodic windows a slice lies, at most."""
+        return int((self.grid.length // self.grid.slide + 1).sum()) if self.periodic else 0
+
     def first_start(self, after: int) -> int:
         """The smallest start of any context-free window that ends after `after`."""
         starts = [window.first_start(after) for _, window in self.uneven]

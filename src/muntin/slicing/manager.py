@@ -146,6 +146,9 @@ class SliceManager:
 
     def insert(self, rows: SliceTable, edges: Column) -> None:
         """Merge rows into the table; `edges` separate them from each other and from its rows."""
+        if not len(self.table.fresh) and self.live.gap < 0 and self.kept is None:
+            self.table = rows  # each of them lies between two edges, and no gap could close
+            return
         self.table, combines = merge(self.table, rows, edges, self.live.gap, self.partials)
         self.metrics.combined(combines * len(self.partials.partials))
 
@@ -237,6 +240,10 @@ class SliceManager:
         Not at every watermark, but when there are enough of them: looking costs, too.
         """
         if not len(self.table):
+            return
+        if self.final == INF and self.live.only_edges:
+            self.retained_from = max(self.retained_from, self.newest + 1)
+            self.table = SliceTable.empty(self.partials)
             return
         if self.kept is not None:
             self.kept.commit()

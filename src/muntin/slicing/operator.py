@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.metrics import Metrics
-from muntin.planning.plan import make_plan
+from muntin.planning.plan import Plan, make_plan
 from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit
 from muntin.slicing.batch import Batch, numbers
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
-from muntin.slicing.combining.base import Combiner
 from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import WindowManager
@@ -28,6 +27,7 @@ from muntin.slicing.judging import Late
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
+from muntin.slicing.portions import Held, may_be_many, stops
 from muntin.slicing.results import Results
 from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
@@ -87,21 +87,23 @@ class SlicingOperator:
         from muntin.compiling_kernels import announce_compiling
 
         announce_compiling()
-        lateness = int(self.spec.allowed_lateness)
         self._read_inputs(self.live, binding)
-        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
-        store = self._store(self.live, binding)
-        self.windows = WindowManager(self.slices, self.spec.early is not None, store)
-        self.slices.watermark = self.watermark
+        self.begin(binding, self._plan(self.live, binding))
         self.keys = KeyTable(binding.keys)
         self.results = Results(binding, self.live.queries)
-        self.binding = binding
 
-    def _store(self, live: LiveSet, binding: Binding) -> Combiner:
-        """How slices are combined, as the plan for these queries says."""
+    def begin(self, binding: Binding, plan: Plan) -> None:
+        """Begin without any slices, to be combined as the plan says."""
+        lateness = int(self.spec.allowed_lateness)
+        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
+        self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
+        self.slices.watermark = self.watermark
+        self.binding, self.plan = binding, plan
+
+    def _plan(self, live: LiveSet, binding: Binding) -> Plan:
         windows = tuple((q.name, q.window) for q in live.queries)
         spec = self.spec if windows == self.spec.windows else replace(self.spec, windows=windows)
-        return combiner(make_plan(spec, self.in_order, self.forced_store, binding.partials.bound))
+        return make_plan(spec, self.in_order, self.forced_store, binding.partials.bound)
 
     def _read_inputs(self, live: LiveSet, binding: Binding) -> None:
         for query in live.queries:
@@ -252,13 +254,29 @@ class SlicingOperator:
             return self._advance(INF, closing=True)
 
     def _advance(self, watermark: int, closing: bool) -> pa.Table:
-        table = self.table(self.complete(watermark, closing))
+        table = self.emitted(watermark, closing)
         compact(self)
         self._due = self._next_due()
         return table
 
-    def complete(self, watermark: int, closing: bool) -> list[Emission]:
-        """Move the watermark on; the windows that this completes, with their results."""
+    def emitted(self, watermark: int, closing: bool = False, more: bool = False) -> pa.Table:
+        """The results of moving the watermark on; `more` as in `complete`."""
+        portions = [self.table(self.complete(stop, False, True)) for stop in self._stops(watermark)]
+        table = self.table(self.complete(watermark, closing, more))
+        return pa.concat_tables([*portions, table]) if portions else table
+
+    def _stops(self, watermark: int) -> list[int]:
+        """Where to stop on the way to a watermark that completes very many windows."""
+        slices = self.slices
+        if self.windows.early or not may_be_many(slices.live, len(slices.table)):
+            return []
+        return stops(slices.live, Held.of(slices), slices.watermark, watermark)
+
+    def complete(self, watermark: int, closing: bool, more: bool = False) -> list[Emission]:
+        """Move the watermark on; the windows that this completes, with their results.
+
+        `more`: it moves on again before anything else happens, so that nothing has to be tidied up.
+        """
         slices, windows = self.slices, self.windows
         self.late += slices.judge()
         before = slices.watermark
@@ -273,6 +291,8 @@ class SlicingOperator:
         emissions = windows.emit(before, closing)
         if slices.kept is not None:
             slices.kept.emitted()
+        if more:
+            return emissions
         looked = self._crossed_period(before, watermark)
         if looked:
             emissions += windows.emit_early()
@@ -378,6 +398,6 @@ class SlicingOperator:
         """Go on with other queries, or with types that are known by now."""
         self._read_inputs(live, binding)
         self.slices.adapt(live, binding.partials, binding.types)
-        self.windows.store = self._store(live, binding)
+        self.binding, self.plan = binding, self._plan(live, binding)
+        self.windows.store = combiner(self.plan)
         self.results = Results(binding, live.queries)
-        self.binding = binding

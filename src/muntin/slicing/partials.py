@@ -40,6 +40,7 @@ class PartialSet:
     _reduces: tuple[Step, ...] = field(init=False, repr=False, compare=False)
     _windows: tuple[Step, ...] = field(init=False, repr=False, compare=False)
     _lowers: tuple[Step, ...] = field(init=False, repr=False, compare=False)
+    _nothing: list[States] = field(init=False, repr=False, compare=False, default_factory=list)
 
     def __post_init__(self) -> None:
         def steps(functions: Iterable[Function], places: tuple[tuple[int, ...], ...]) -> tuple[Step, ...]:
@@ -117,11 +118,20 @@ class PartialSet:
         columns = zip(*parts, strict=True)
         return tuple([p.concat(list(column)) for p, column in zip(self.partials, columns, strict=True)])
 
+    def beside(self, parts: list[States], groups: int) -> States:
+        """The rows of several states, of which each has as many for each group, one group after the other."""
+        columns = zip(*parts, strict=True)
+        return tuple(
+            [p.beside(list(column), groups) for p, column in zip(self.partials, columns, strict=True)]
+        )
+
     def empty(self) -> States:
-        """No rows."""
-        nothing = np.zeros(0, dtype=np.int64)
-        values = {e: pa.array([], type=t) for e, t in self.inputs}
-        return self.lift(Groups(0, nothing, True, nothing, nothing, values))
+        """No rows; the same states each time, since nobody writes into states."""
+        if not self._nothing:
+            none = np.zeros(0, dtype=np.int64)
+            values = {e: pa.array([], type=t) for e, t in self.inputs}
+            self._nothing.append(self.lift(Groups(0, none, True, none, none, values)))
+        return self._nothing[0]
 
     def lower(self, states: States) -> list[pa.Array]:
         """The value of each aggregate, row by row."""

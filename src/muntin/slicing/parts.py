@@ -9,13 +9,9 @@ slices are combined one by one, in order of time.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
-from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +21,7 @@ import pyarrow as pa
 from muntin.aggregates.sketches.base import SketchAggregate
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import MuntinError
+from muntin.memory import fresh, rows_at
 from muntin.planning.workload import Workload
 from muntin.query import QuerySpec
 from muntin.slicing.batch import Batch, values_at
@@ -33,13 +30,18 @@ from muntin.slicing.filling import Emission
 from muntin.slicing.key_kernels import share
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.pieces import Blocks, Sliced, slice_pieces
-from muntin.timeline import TimeExtent
+from muntin.slicing.pieces import Blocks, Piece, Sliced, pieces_of, slice_pieces
+from muntin.slicing.portions import Held, stops
+from muntin.slicing.result_order import Runs
+from muntin.slicing.table import SliceTable
+from muntin.slicing.threads import Threads
+from muntin.slicing.time_parts import TimeParts
+from muntin.timeline import NEG_INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
 from muntin.windows import ContextFree, Until
 from muntin.windows.base import Window
 
-__all__ = ["PartedOperator", "Threads", "is_compiled"]
+__all__ = ["PartedOperator", "is_compiled"]
 
 Found = TypeVar("Found")
 
@@ -49,7 +51,11 @@ SAMPLE = 262_144
 """Of so many tuples the keys tell where parts begin."""
 NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 FEW = 65_536
-"""So few tuples are sliced and numbered, and so few slices are combined, by one thread."""
+"""So few tuples are sliced and numbered by one thread."""
+FEW_SLICES = 32_768
+"""So few slices are combined by one thread."""
+FEW_ROWS = 32_768
+"""So few rows of results are put together by one thread."""
 
 
 def is_compiled(spec: QuerySpec) -> bool:
@@ -71,59 +77,6 @@ def _is_interpreted(window: Window) -> bool:
     return isinstance(window, ContextFree) or window.wants_records
 
 
-@dataclass(frozen=True, slots=True)
-class Threads:
-    """So many threads, which stay for the next one who needs as many.
-
-    To start threads takes longer than many a table does, and the memory that they have used is theirs.
-
-    >>> with Threads.borrowed(2) as threads:
-    ...     sum(threads.pool.map(len, ["a", "bc"]))
-    3
-    """
-
-    number: int
-    pool: ThreadPoolExecutor
-
-    @classmethod
-    @contextmanager
-    def borrowed(cls, number: int) -> Iterator[Threads]:
-        """Threads that nobody else has meanwhile; after an error they end, since some may still work."""
-        with _LENDING:
-            # The last that were used: what they had in memory may still be there.
-            found = next((threads for threads in reversed(_IDLE) if threads.number == number), None)
-            if found is not None:
-                _IDLE.remove(found)
-        threads = found or cls(number, ThreadPoolExecutor(number, thread_name_prefix="muntin"))
-        try:
-            yield threads
-        except BaseException:
-            threads.pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        with _LENDING:
-            _IDLE.append(threads)
-            ending = _IDLE[:-KEPT]
-            del _IDLE[:-KEPT]
-        for others in ending:
-            others.pool.shutdown(wait=False)
-
-
-KEPT = 2
-"""So many sets of threads stay, the last that were used."""
-_IDLE: list[Threads] = []
-_LENDING = Lock()
-
-
-def _forget_threads() -> None:
-    """A process that was forked has none of the threads, and the lock may have been taken."""
-    global _LENDING  # it cannot be set free by another process
-    _IDLE.clear()
-    _LENDING = Lock()
-
-
-os.register_at_fork(after_in_child=_forget_threads)
-
-
 class PartedOperator(SlicingOperator):
     """Serves one batch and the end of the stream, as `run` does, on so many threads.
 
@@ -135,12 +88,15 @@ class PartedOperator(SlicingOperator):
 
     def __init__(self, spec: QuerySpec, threads: Threads) -> None:
         super().__init__(spec)
-        self._threads = threads.number
-        self._pool = threads.pool
+        self._threads = threads
         self._parts: list[SlicingOperator] = []
         self._begins: list[int] = []
         self._taken: list[tuple[Batch, pa.RecordBatch | None]] = []
+        self._time_parts: TimeParts | None = None
+        self._held = Held(0, 0, 0, 0)
+        self._filling: Callable[[int, SlicingOperator], None] | None = None
         self._looked = False
+        self._reached = NEG_INF
         self._blocks: Blocks | None = None
         self.arrivals.look = self._look
 
@@ -150,14 +106,17 @@ class PartedOperator(SlicingOperator):
             super().add(batch, raw)
             return
         self._taken = [(batch, raw)]
-        sliced = self._slice(batch)
-        if sliced is not None and sliced.size < FEW:
-            self._taken = []  # there are no parts to give up, and nothing to do again
-            self.slices.add_slices(sliced.rows(0, len(self.keys)))
+        self._held = Held(0, len(self.keys), batch.extent.low, batch.extent.high)
+        pieces = self._pieces(batch)
+        if pieces is not None and self._by_time(batch, pieces):
+            return
+        sliced = self._slice(batch, pieces)
+        if sliced is not None and sliced.size < FEW_SLICES:
+            self._add_all([sliced.rows(0, len(self.keys))])
             return
         bounds = self._bounds(batch, sliced)
         if sliced is not None or len(bounds) > 2:
-            self._parts = [self._part(len(bounds) - 1, batch.extent.high) for _ in pairwise(bounds)]
+            self._parts = [self._part(len(bounds) - 1) for _ in pairwise(bounds)]
         self._begins = bounds[:-1]
 
         def fill(p: int, part: SlicingOperator) -> None:
@@ -168,29 +127,64 @@ class PartedOperator(SlicingOperator):
             else:
                 part.slices.add_slices(sliced.rows(begin, end))
 
-        if self._on_parts(fill) is None:
-            self._without_parts()
+        self._filling = fill
+        if sliced is not None:  # each part is filled right before it completes its windows
+            self._held = self._held._replace(slices=sliced.size)
+        else:
+            sizes = self._on_parts(lambda _, part: len(part.slices.table))
+            if sizes is None:
+                self._without_parts()
+                return
+            self._held = self._held._replace(slices=sum(sizes))
 
     def _look(self, times: npt.NDArray[np.int64]) -> TimeExtent:
         """The extent of all times, found by all threads."""
         if len(times) < FEW:
             return extent(times)
-        self._blocks = Blocks.of(times, self._threads, self._pool.map)
+        self._blocks = Blocks.of(times, self._threads)
         return self._blocks.extent
 
-    def _slice(self, batch: Batch) -> Sliced | None:
-        """The slices of a batch; None where parts need the tuples, or must sort them anyway."""
-        assert self.binding is not None
-        slices, partials = self.slices, self.binding.partials
-        if slices.kept is not None or slices.live.spanned or any(partials.growing(partials.empty())):
+    def _pieces(self, batch: Batch) -> list[Piece] | None:
+        """Pieces of the batch, as many as there are threads; None where it has none, or tuples are kept."""
+        if self.slices.kept is not None or self.slices.live.spanned:
             return None
-        edges = slices.edges_around(batch.extent.low, batch.extent.high, batch.time)
         if self._blocks is None or self._blocks.times is not batch.time:  # bad tuples, or another unit
             self._look(batch.time)
-        blocks, gap, each = self._blocks, slices.live.gap, self._pool.map
-        assert blocks is not None
+        assert self._blocks is not None
+        return pieces_of(batch, self._edges(batch), self.slices.live.gap, self._blocks, self._threads.number)
+
+    def _edges(self, batch: Batch) -> npt.NDArray[np.int64]:
+        return self.slices.edges_around(batch.extent.low, batch.extent.high, batch.time)
+
+    def _by_time(self, batch: Batch, pieces: list[Piece]) -> bool:
+        """Whether the pieces are sliced, and can be served each by itself."""
+        slices = self.slices
+        if self.windows.early or not TimeParts.serve(slices.live, pieces) or not self._splits():
+            return False
         try:
-            return slice_pieces(batch, edges, gap, blocks, partials, self._threads, each)
+            parts = TimeParts.of(batch, pieces, self._edges(batch), slices, self._threads)
+        except MuntinError:
+            return False  # other parts will fail as well
+        if parts.size < FEW_SLICES:
+            self._add_all(parts.tables)
+        else:
+            self._time_parts = parts
+        return True
+
+    def _add_all(self, tables: list[SliceTable]) -> None:
+        """Go on without parts: there are few slices."""
+        self._taken = []  # there is nothing to do again
+        for table in tables:
+            self.slices.add_slices(table)
+
+    def _slice(self, batch: Batch, pieces: list[Piece] | None) -> Sliced | None:
+        """The slices of a batch; None where parts need the tuples, or must sort them anyway."""
+        slices, partials = self.slices, self.slices.partials
+        if pieces is None or any(partials.growing(partials.empty())):
+            return None
+        try:
+            edges, gap = self._edges(batch), slices.live.gap
+            return slice_pieces(batch, pieces, edges, gap, partials, self._threads)
         except MuntinError:
             return None  # parts will fail as well
 
@@ -203,19 +197,20 @@ class PartedOperator(SlicingOperator):
             before = np.append(0, np.cumsum(np.bincount(some, minlength=len(self.keys))))
         else:
             before = sliced.offsets
-        shares = [before[-1] * i // self._threads for i in range(1, self._threads)]
+        n = self._threads.number
+        shares = [before[-1] * i // n for i in range(1, n)]
         found: list[int] = np.unique([0, *np.searchsorted(before, shares), len(self.keys)]).tolist()
         return found
 
     def _encode(self, data: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
         """Each thread numbers the keys of a piece of the batch, and the pieces' keys are numbered in turn."""
-        size = -(-len(data) // self._threads)
+        size = -(-len(data) // self._threads.number)
         columns = [data.column(k) for k in self.spec.keys]
         if size < FEW or not columns:
             return super()._encode(data)
         if self.keys.is_quick(columns):
             return self._find(columns[0])
-        kinds, all_ids = self.keys.types, np.empty(len(data), dtype=np.int64)
+        kinds, all_ids = self.keys.types, fresh(len(data))
 
         def number(begin: int) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
             keys = KeyTable(kinds)
@@ -226,47 +221,64 @@ class PartedOperator(SlicingOperator):
             np.take(ids, codes, out=all_ids[begin : begin + size], mode="clip")  # as "raise" takes a copy
 
         begins = range(0, len(data), size)
-        found = list(self._pool.map(number, begins))
+        found = self._threads.map(number, begins)
         ids = [self.keys.encode(values) for _, values in found]
-        list(self._pool.map(renumber, begins, (codes for codes, _ in found), ids))
+        self._threads.map(renumber, begins, (codes for codes, _ in found), ids)
         return all_ids
 
     def _find(self, column: pa.Array) -> npt.NDArray[np.int64]:
         """Number the first keys, most likely all, and look up those of the other tuples on all threads."""
-        ids = np.empty(len(column), dtype=np.int64)
+        ids = fresh(len(column))
         ids[:FEW] = self.keys.encode([column.slice(0, FEW)])
         if SHARE * len(self.keys) > FEW:  # so many that there are likely more
             ids[FEW:] = self.keys.encode([column.slice(FEW)])
             return ids
-        size = -(-(len(column) - FEW) // self._threads)
+        size = -(-(len(column) - FEW) // self._threads.number)
 
         def find(begin: int) -> npt.NDArray[np.int64]:
             own = ids[begin : begin + size]
             return begin + np.flatnonzero(own < 0) if self.keys.find(column.slice(begin, size), own) else NONE
 
-        new = np.concatenate(list(self._pool.map(find, range(FEW, len(column), size))))
+        new = np.concatenate(self._threads.map(find, range(FEW, len(column), size)))
         if len(new):  # in the order in which they come, as if all had been numbered in turn
             ids[new] = self.keys.encode([column.take(pa.array(new))])
         return ids
 
+    def emitted(self, watermark: int, closing: bool = False, more: bool = False) -> pa.Table:
+        if self._time_parts is None:
+            return super().emitted(watermark, closing, more)
+        try:
+            live, keys = self.live, len(self.keys)
+            tables = self._time_parts.results(live, keys, lambda: self._part(1), self._threads)
+            return pa.concat_tables(tables)
+        except Exception:  # noqa: BLE001  # whatever it is: what one thread does alone will tell
+            self._without_parts()
+            return super().emitted(watermark, closing, more)
+
     def look_early(self) -> list[Emission]:
-        found = self._on_parts(lambda _, part: part.look_early())
+        found = self._emissions(lambda part: part.look_early())
         if found is None:
             self._without_parts()
             return super().look_early()
         self._looked = True
-        return self._together(found)
+        return found
 
-    def complete(self, watermark: int, closing: bool) -> list[Emission]:
-        found = self._on_parts(lambda _, part: part.complete(watermark, closing))
+    def _stops(self, watermark: int) -> list[int]:
+        if not self._parts:
+            return super()._stops(watermark)
+        return [] if self.windows.early else stops(self.live, self._held, NEG_INF, watermark)
+
+    def complete(self, watermark: int, closing: bool, more: bool = False) -> list[Emission]:
+        found = self._emissions(lambda part: part.complete(watermark, closing, more))
         if found is None:
             self._without_parts()
-            return super().complete(watermark, closing)
-        return self._together(found)
+            return super().complete(watermark, closing, more)
+        self._reached = watermark
+        return found
 
     def table(self, emissions: list[Emission]) -> pa.Table:
-        many = sum(len(e.windows) for e in emissions) >= FEW
-        return self.results.table(emissions, self.keys, self._pool.map if many else map)
+        many = sum(len(e.windows) for e in emissions) >= FEW_ROWS
+        return self.results.table(emissions, self.keys, self._threads if many else None)
 
     def _splits(self) -> bool:
         """Whether results do not depend on how the slices of other keys lie beside those of a key.
@@ -277,49 +289,67 @@ class PartedOperator(SlicingOperator):
         exact = Workload.of(self.spec, False, self.binding.partials.bound).exact
         return exact or isinstance(self.windows.store, Lazy)
 
-    def _part(self, n: int, newest: int) -> SlicingOperator:
-        """An operator for one of n parts of a stream that has come to `newest`."""
+    def _part(self, n: int) -> SlicingOperator:
+        """An operator for one of n parts that share the keys, without slices."""
         assert self.binding is not None
         part = SlicingOperator(self.spec)
-        part.live = self.live
+        part.live, part.keys, part.results = self.live, self.keys, self.results
         part.shares = n
-        part.open_with(self.binding)
-        part.slices.newest = newest
+        part.begin(self.binding, self.plan)
+        part.slices.keys = len(self.keys)
+        part.slices.newest = self._held.high
         return part
 
+    def _emissions(self, work: Callable[[SlicingOperator], list[Emission]]) -> list[Emission] | None:
+        """The windows that come out of all parts, with the keys of the whole; None as in `_on_parts`."""
+
+        def renumbered(p: int, part: SlicingOperator) -> list[Emission]:
+            return [_among_others(e, self._begins[p]) for e in work(part)]
+
+        found = self._on_parts(renumbered)
+        return None if found is None else [e for emissions in found for e in emissions]
+
     def _on_parts(self, work: Callable[[int, SlicingOperator], Found]) -> list[Found] | None:
-        """What the work gives for each part; None if there are no parts, or one of them failed."""
-        futures = [self._pool.submit(work, p, part) for p, part in enumerate(self._parts)]
-        wait(futures)
-        if not futures or any(future.exception() is not None for future in futures):
+        """What the work gives for each part, filled if it is not; None where there are none, or one fails."""
+        filling, self._filling = self._filling, None
+
+        def one(p: int, part: SlicingOperator) -> Found:
+            if filling is not None:
+                filling(p, part)
+            return work(p, part)
+
+        if not self._parts:
             return None
-        return [future.result() for future in futures]
+        try:
+            return self._threads.map(one, range(len(self._parts)), self._parts)
+        except Exception:  # noqa: BLE001  # whatever it is: what one thread does alone will tell
+            return None
 
     def _without_parts(self) -> None:
         """Give up the parts, and do here what they did."""
-        self._parts = []
+        self._parts, self._time_parts = [], None
         taken, self._taken = self._taken, []
         for batch, raw in taken:
             super().add(batch, raw)
             if self._looked:
                 super().look_early()
+            self.slices.watermark = self._reached
 
-    def _together(self, found: list[list[Emission]]) -> list[Emission]:
-        """The windows of all parts, with the keys of the whole."""
-        return [
-            replace(e, windows=replace(e.windows, key=e.windows.key + begin))
-            for begin, emissions in zip(self._begins, found, strict=True)
-            for e in emissions
-        ]
+
+def _among_others(emission: Emission, before: int) -> Emission:
+    """The windows of a part that has so many keys before its own, ready to be put among those of others."""
+    windows = emission.windows
+    runs = Runs.of(windows.end, windows.start, windows.query) if emission.ordered else None
+    return replace(emission, windows=windows.behind(before) if before else windows, runs=runs)
 
 
 def _add_share(part: SlicingOperator, batch: Batch, begin: int, end: int) -> None:
     """The tuples of the keys from `begin` to `end` go into this part."""
-    index = np.empty(len(batch) + 1, dtype=np.int64)
+    index = fresh(len(batch) + 1)
     index = index[: share(batch.key, begin, end, index)]
-    ids = batch.key.take(index)
+    ids = rows_at(batch.key, index)
     ids -= begin
     values = {e: values_at(v, index) for e, v in batch.values.items()}
     # Where tuples come one by one, they do so in a part as well; only their order counts.
     arrival = 0 if isinstance(batch.arrival, int) else batch.arrival[index]
-    part.add(Batch(ids, batch.time[index], arrival, values, batch, among=end - begin))
+    part.add(Batch(ids, rows_at(batch.time, index), arrival, values, batch, among=end - begin))

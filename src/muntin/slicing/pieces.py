@@ -1,4 +1,4 @@
-"""A batch on several threads: each slices a piece of time, from one edge to another.
+"""Pieces of a batch, from one edge of time to another, which threads slice side by side.
 
 Most tuples come near the order of their times, so a piece is a range of the batch, and those of other
 pieces among them are left out: no tuple is moved. No slice lies in two pieces, and each is made of the
@@ -7,10 +7,9 @@ same tuples in the same order. So the slices are those of `slice_batch`, bit for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +18,13 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.slicer import Lifted, cells_of, lift_cells, rows_of_cells, slice_sorted
 from muntin.slicing.table import SliceTable, joined
+from muntin.slicing.threads import Threads
 from muntin.timeline import TimeExtent
 from muntin.timeline.extent_kernels import block_extents
 
 __all__ = ["Blocks", "Sliced", "slice_pieces"]
 
 Column = npt.NDArray[np.int64]
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 _AT_MOST = 1.25
 """Where pieces have more rows per tuple, too much of each is left out."""
@@ -46,28 +45,73 @@ class Blocks:
     """Whether no time goes back behind the one before."""
 
     @classmethod
-    def of(cls, times: Column, n: int, each: Each) -> Blocks:
-        """Look at the times in n pieces."""
+    def of(cls, times: Column, threads: Threads) -> Blocks:
+        """Look at the times, each thread at a piece."""
         number = -(-len(times) // BLOCK)
         low, high = np.empty((2, number), dtype=np.int64)
-        size = -(-number // n) * BLOCK
+        size = -(-number // threads.number) * BLOCK
 
         def look(begin: int) -> bool:
             return block_extents(times, begin, min(begin + size, len(times)), BLOCK, low, high)
 
-        return cls(times, low, high, all(list(each(look, range(0, len(times), size)))))
+        return cls(times, low, high, all(threads.map(look, range(0, len(times), size))))
 
     @property
     def extent(self) -> TimeExtent:
         """Of all times; there is at least one."""
         return int(self.low.min()), int(self.high.max()), self.ordered
 
-    def rows_within(self, low: int, high: int) -> tuple[int, int]:
+    def rows_within(self, low: int, high: int) -> slice:
         """A range of rows that has all times from `low` to `high`, up to whole blocks."""
         inside = np.flatnonzero((self.high >= low) & (self.low <= high))
         if not len(inside):
-            return 0, 0
-        return int(inside[0]) * BLOCK, min(int(inside[-1] + 1) * BLOCK, len(self.times))
+            return slice(0, 0)
+        return slice(int(inside[0]) * BLOCK, min(int(inside[-1] + 1) * BLOCK, len(self.times)))
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The tuples of a batch from one time to another, both included, which lie in a range of its rows."""
+
+    low: int
+    high: int
+    rows: slice
+    cells: Column | None
+    """The edges inside; None where the tuples are in order, and so none of another piece is among them."""
+
+
+def pieces_of(batch: Batch, edges: Column, gap: int, blocks: Blocks, number: int) -> list[Piece] | None:
+    """About so many pieces of a batch; None where tuples must be sorted, or come in no order at all."""
+    low, high = batch.extent.low, batch.extent.high
+    if batch.extent.ordered and batch.extent.one_key:
+        beyond = np.searchsorted(edges, _times_between(batch, number), side="right")
+        begins = np.unique(edges[beyond[beyond < len(edges)]])
+        bounds = [low, *begins[(begins > low) & (begins <= high)].tolist(), high + 1]
+        rows = np.searchsorted(batch.time, bounds).tolist()
+        return [
+            Piece(begin, end - 1, slice(*found), None)
+            for (begin, end), found in zip(pairwise(bounds), pairwise(rows), strict=True)
+        ]
+    cells = cells_of(batch, edges, gap)
+    if cells is None:
+        return None
+    # Piece i has the cells from bounds[i] to bounds[i + 1]; cell c lies before the edge number c.
+    between = np.searchsorted(cells, _times_between(batch, number), side="right")
+    bounds = np.unique([0, *between, len(cells) + 1]).tolist()
+    pieces = []
+    for begin, end in pairwise(bounds):
+        first = int(cells[begin - 1]) if begin else low
+        last = int(cells[end - 1]) - 1 if end <= len(cells) else high
+        pieces.append(Piece(first, last, blocks.rows_within(first, last), cells[begin : end - 1]))
+    rows_read = sum(piece.rows.stop - piece.rows.start for piece in pieces)
+    return None if rows_read > _AT_MOST * len(batch) else pieces
+
+
+def slice_piece(batch: Batch, piece: Piece, edges: Column, gap: int, partials: PartialSet) -> SliceTable:
+    """The slices of one piece."""
+    if piece.cells is None:
+        return slice_sorted(batch.take(piece.rows), edges, gap, partials)
+    return rows_of_cells([_lift(batch, piece, partials)], 0, _keys(batch), partials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,59 +130,32 @@ class Sliced:
 
 
 def slice_pieces(
-    batch: Batch, edges: Column, gap: int, blocks: Blocks, partials: PartialSet, n: int, each: Each
+    batch: Batch, pieces: list[Piece], edges: Column, gap: int, partials: PartialSet, threads: Threads
 ) -> Sliced | None:
-    """As `slice_batch`, in n pieces; None where the keys of a part are better sliced by themselves.
+    """As `slice_batch`, each thread a piece; None where tuples are few for each slice.
 
-    That is so where tuples must be sorted, come in no order at all, or are few for each slice.
-
-    `each` calls a function for each piece, on a thread of its own.
+    Then the keys of a part are better sliced by themselves.
     """
-    if batch.extent.ordered and batch.extent.one_key:
-        return _in_order(batch, edges, gap, partials, n, each)
-    cells = cells_of(batch, edges, gap)
-    return None if cells is None else _scattered(batch, cells, blocks, partials, n, each)
-
-
-def _in_order(batch: Batch, edges: Column, gap: int, partials: PartialSet, n: int, each: Each) -> Sliced:
-    beyond = np.searchsorted(edges, _times_between(batch, n), side="right")
-    cuts = np.searchsorted(batch.time, edges[beyond[beyond < len(edges)]])
-    bounds = np.unique([0, *cuts, len(batch)]).tolist()
-
-    def one(bound: tuple[int, int]) -> SliceTable:
-        return slice_sorted(batch.take(slice(*bound)), edges, gap, partials)
-
-    table = joined([(table, 0, len(table)) for table in each(one, pairwise(bounds))], partials)
-    return Sliced(np.array([0, len(table)]), lambda begin, end: table)  # there is one key
-
-
-def _scattered(
-    batch: Batch, cells: Column, blocks: Blocks, partials: PartialSet, n: int, each: Each
-) -> Sliced | None:
-    low, high = batch.extent.low, batch.extent.high
-    keys = 1 if batch.extent.one_key else batch.keys
-    if keys * (len(cells) + 1) * _PLENTY > len(batch) + 65_536:
+    if pieces[0].cells is None:  # and there is one key
+        tables = threads.map(lambda piece: slice_piece(batch, piece, edges, gap, partials), pieces)
+        table = joined([(table, 0, len(table)) for table in tables], partials)
+        return Sliced(np.array([0, len(table)]), lambda begin, end: table)
+    cells = sum(len(piece.cells) + 1 for piece in pieces if piece.cells is not None)
+    if _keys(batch) * cells * _PLENTY > len(batch) + 65_536:
         return None
-    # Piece i has the cells from bounds[i] to bounds[i + 1]; cell c lies before the edge number c.
-    between = np.searchsorted(cells, _times_between(batch, n), side="right")
-    bounds = np.unique([0, *between, len(cells) + 1]).tolist()
+    lifted = threads.map(lambda piece: _lift(batch, piece, partials), pieces)
+    offsets = np.append(0, np.cumsum(np.sum([piece.filled for piece in lifted], axis=0)))
+    return Sliced(offsets, lambda begin, end: rows_of_cells(lifted, begin, end, partials))
 
-    def times(bound: tuple[int, int]) -> tuple[int, int]:
-        begin, end = bound
-        return int(cells[begin - 1]) if begin else low, int(cells[end - 1]) - 1 if end <= len(cells) else high
 
-    ranges = [blocks.rows_within(*times(bound)) for bound in pairwise(bounds)]
-    if sum(end - begin for begin, end in ranges) > _AT_MOST * len(batch):
-        return None
+def _lift(batch: Batch, piece: Piece, partials: PartialSet) -> Lifted:
+    part, others = batch.take(piece.rows), len(batch) > piece.rows.stop - piece.rows.start
+    assert piece.cells is not None
+    return lift_cells(part, piece.cells, piece.low, piece.high, _keys(batch), partials, others)
 
-    def one(piece: tuple[tuple[int, int], tuple[int, int]]) -> Lifted:
-        (begin, end), found = piece
-        part, inside = batch.take(slice(*found)), cells[begin : end - 1]
-        return lift_cells(part, inside, *times((begin, end)), keys, partials, others=len(bounds) > 2)
 
-    pieces = list(each(one, zip(pairwise(bounds), ranges, strict=True)))
-    offsets = np.append(0, np.cumsum(np.sum([piece.filled for piece in pieces], axis=0)))
-    return Sliced(offsets, lambda begin, end: rows_of_cells(pieces, begin, end, partials))
+def _keys(batch: Batch) -> int:
+    return 1 if batch.extent.one_key else batch.keys
 
 
 def _times_between(batch: Batch, n: int) -> Column:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
-from operator import call
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.memory import fresh
 from muntin.slicing.binding import ORDINAL, Binding
 from muntin.slicing.filling import Emission
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery
+from muntin.slicing.naming_kernels import runs_of, spell
 from muntin.slicing.registry import FINAL_ROW, KINDS, RETRACT_ROW
-from muntin.slicing.result_order import AS_IT_IS, Order
-from muntin.slicing.sorting_kernels import merge_windows, sort_windows
+from muntin.slicing.result_order import AS_IT_IS, ByIndex, InTurn, Order
+from muntin.slicing.sorting_kernels import merge_windows, repeat_each, sort_windows
+from muntin.slicing.threads import Threads
 from muntin.windows.base import Window
 
 Column = npt.NDArray[np.int64]
-
-Each = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 
 FEW = 8
 """So many sorted runs are quicker merged than sorted again."""
@@ -32,6 +33,8 @@ FEW_ROWS = 64
 """So many names are kept as they were made: the same queries come out together again and again."""
 _MOST_BYTES = 2**31 - 1
 """Of the texts of one column."""
+_RUN = 8
+"""So many rows of one query in a row, on average, are worth a copy of what stands there."""
 _KEPT = 256
 """Names that are kept, and numbers of rows whose kinds and revisions are."""
 
@@ -47,24 +50,33 @@ class Results:
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
         self._made: dict[bytes, pa.Array] = {}
+        self._texts = _Texts.of([q.name for q in queries])
 
-    def table(self, emissions: list[Emission], keys: KeyTable, each: Each = map) -> pa.Table:
+    def table(self, emissions: list[Emission], keys: KeyTable, threads: Threads | None = None) -> pa.Table:
         """One row per emitted window: retractions first, then by end, start, query and key.
 
-        `each` makes the columns; they do not depend on each other.
+        Each of several threads makes a chunk.
         """
-        return _table(self, emissions, keys, each) if emissions else self.empty
+        return _table(self, emissions, keys, threads) if emissions else self.empty
 
-    def names(self, number: Column) -> pa.Array:
-        """The names of these queries."""
+    def names(self, number: Column, sizes: Column | None = None) -> pa.Array:
+        """The names of these queries, each so many times."""
+        if sizes is not None:
+            return _repeated(self._texts, number, sizes)
+        if len(number) >= MANY_ROWS:
+            values, times = np.empty((2, len(number) // _RUN), dtype=np.int64)
+            runs = runs_of(number, values, times)
+            if runs >= 0:
+                return _repeated(self._texts, values[:runs], times[:runs])
         if len(number) > FEW_ROWS:
             return self._names.take(pa.array(number))
         alike = number.tobytes()
-        if alike not in self._made:
+        made = self._made.get(alike)
+        if made is None:
             if len(self._made) >= _KEPT:
                 self._made.clear()
-            self._made[alike] = self._names.take(pa.array(number))
-        return self._made[alike]
+            made = self._made[alike] = self._names.take(pa.array(number))
+        return made
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
         """The kinds of n rows in words; most often all of them are final."""
@@ -75,20 +87,43 @@ class Results:
         return _never(n) if revision is None else pa.array(revision)
 
 
+class _Texts(NamedTuple):
+    """Texts one after the other: where each begins, with the end of the last, and their bytes."""
+
+    begins: Column
+    bytes: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, texts: list[str]) -> _Texts:
+        words = [text.encode() for text in texts]
+        return cls(np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), dtype=np.uint8))
+
+
+def _repeated(texts: _Texts, number: Column, sizes: Column) -> pa.Array:
+    """Each text so many times, in a fraction of the time that Arrow takes."""
+    rows, size = int(sizes.sum()), int((np.diff(texts.begins)[number] * sizes).sum())
+    if size > _MOST_BYTES:
+        repeated = fresh(rows)
+        repeat_each(number, sizes, repeated)
+        words = np.split(texts.bytes, texts.begins[1:-1])
+        return pa.array([word.tobytes().decode() for word in words]).take(pa.array(repeated))
+    offsets, out = fresh(rows + 1, np.int32), fresh(size, np.uint8)
+    spell(number, sizes, *texts, offsets, out)
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(out)])
+
+
 def _kept_if_few(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
     """The same array again for as many rows, if these are few."""
     again = lru_cache(_KEPT)(make)
     return lambda n: again(n) if n <= _KEPT else make(n)
 
 
+_FINAL = _Texts.of([KINDS[FINAL_ROW].as_py()])
+
+
 @_kept_if_few
 def _final(n: int) -> pa.Array:
-    word = KINDS[FINAL_ROW].as_py().encode()
-    if n * len(word) > _MOST_BYTES:
-        return pa.repeat(KINDS[FINAL_ROW], n)
-    # Some six times as fast, which tells where there are millions of rows.
-    offsets = np.arange(0, n * len(word) + 1, len(word), dtype=np.int32)
-    return pa.Array.from_buffers(pa.string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(word * n)])
+    return _repeated(_FINAL, np.zeros(1, dtype=np.int64), np.array([n]))
 
 
 @_kept_if_few
@@ -96,61 +131,78 @@ def _never(n: int) -> pa.Array:
     return pa.array(np.zeros(n, dtype=np.int64))
 
 
-def _table(shape: Results, emissions: list[Emission], keys: KeyTable, each: Each) -> pa.Table:
-    windows = [e.windows for e in emissions]
-    rows = sum(map(len, windows))
+def _table(shape: Results, emissions: list[Emission], keys: KeyTable, threads: Threads | None) -> pa.Table:
     final = all(e.ordered for e in emissions)  # for the first time, all of them
     order = _order(emissions, final)
-    makers: list[Callable[[], Any]] = [
-        lambda: shape.names(order.of([w.query for w in windows])),
-        lambda: _edges(shape, emissions, order),
-        *[partial(_values, emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)],
-        lambda: shape.kinds(None if final else order.of([e.kind for e in emissions]), rows),
-        lambda: shape.revisions(None if final else order.of([e.revision for e in emissions]), rows),
+    rows = sum(len(e.windows) for e in emissions)
+    beside_time = [
+        [_beside_time(e, shape.windows, field) for e in emissions] for field in shape.edge_fields[2:]
     ]
-    if shape.binding.keys:
-        makers.append(lambda: keys.values(order.of([w.key for w in windows])))
-    columns = list(each(call, makers))
-    if shape.binding.keys:
-        columns[:0] = columns.pop()
-    return pa.Table.from_arrays(columns, schema=shape.schema)
+
+    def chunk(order: Order, rows: int) -> pa.Table:
+        columns = [
+            shape.names(*order.of_alike([e.windows.query for e in emissions])),
+            _edges(shape, emissions, beside_time, order),
+            *(_values(emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)),
+            shape.kinds(None if final else order.of([e.kind for e in emissions]), rows),
+            shape.revisions(None if final else order.of([e.revision for e in emissions]), rows),
+        ]
+        if shape.binding.keys:
+            columns[:0] = keys.values(order.of([e.windows.key for e in emissions]))
+        return pa.Table.from_arrays(columns, schema=shape.schema)
+
+    if threads is None:
+        return chunk(order, rows)
+    bounds = [rows * i // threads.number for i in range(threads.number + 1)]
+    return pa.concat_tables(threads.map(lambda b: chunk(order.cut(*b), b[1] - b[0]), pairwise(bounds)))
 
 
 def _order(emissions: list[Emission], final: bool) -> Order:
     """How the rows of all become one table: retractions first, then by end, start, query and key."""
     if len(emissions) == 1 and final:
         return AS_IT_IS
-    if final and sum(len(e.windows) for e in emissions) >= MANY_ROWS:
-        found = Order.in_turn([(e.windows.end, e.windows.start, e.windows.query) for e in emissions])
-        if found is not None:
-            return found
+    runs = [e.runs for e in emissions if e.runs is not None] if final else []
+    if len(runs) == len(emissions):
+        return InTurn.of_sorted(runs)
     columns = [(e.windows.end, e.windows.start, e.windows.query, e.windows.key) for e in emissions]
     end, start, query, key = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     if final and len(emissions) <= FEW:
         order = np.empty(len(end), dtype=np.int64)
         merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), end, start, query, key, order)
-        return Order(order)
+        return ByIndex(order)
     order = sort_windows(end, start, query, key)
     if not final:
         retracted = np.concatenate([e.kind for e in emissions])[order] == RETRACT_ROW
         if retracted.any():
             order = np.concatenate([order[retracted], order[~retracted]])
-    return Order(order)
+    return ByIndex(order)
 
 
 def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) -> pa.Array:
     return order.of_arrays([e.values[i] for e in emissions], kind)
 
 
-def _edges(shape: Results, emissions: list[Emission], order: Order) -> pa.StructArray:
+def _edges(
+    shape: Results, emissions: list[Emission], beside_time: list[list[pa.Array]], order: Order
+) -> pa.StructArray:
     time = shape.binding.time
-    start = order.of([e.windows.start for e in emissions])
-    end = order.of([e.windows.end for e in emissions])
-    children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
-    for field in shape.edge_fields[2:]:
-        parts = [_beside_time(e, shape.windows, field) for e in emissions]
-        children.append(order.of_arrays(parts, field.type))
+    children = [
+        time.to_edges(_repeat(*order.of_alike([e.windows.start for e in emissions])), ceil=False),
+        time.to_edges(_repeat(*order.of_alike([e.windows.end for e in emissions])), ceil=True),
+        *(
+            order.of_arrays(parts, field.type)
+            for parts, field in zip(beside_time, shape.edge_fields[2:], strict=True)
+        ),
+    ]
     return pa.StructArray.from_arrays(children, fields=shape.edge_fields)
+
+
+def _repeat(number: Column, sizes: Column | None) -> Column:
+    if sizes is None:
+        return number
+    repeated = fresh(int(sizes.sum()))
+    repeat_each(number, sizes, repeated)
+    return repeated
 
 
 def _beside_time(emission: Emission, windows: tuple[Window, ...], field: pa.Field) -> pa.Array:

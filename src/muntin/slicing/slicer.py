@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from muntin.aggregates.base import Groups
 from muntin.errors import UserCodeError
+from muntin.memory import fresh
 from muntin.slicing.batch import Batch
 from muntin.slicing.blaming import blame_tuple
 from muntin.slicing.cutting_kernels import (
@@ -63,7 +64,7 @@ def slice_sorted(
     rank of their first tuple and what they hold.
     """
     size = len(batch.time)
-    begins = np.empty(size + 1, dtype=np.int64)
+    begins = fresh(size + 1)
     if forced is None and gap < 0 and batch.one_key:
         count = cut_sorted_time(batch.time, edges, begins)
     else:
@@ -73,7 +74,7 @@ def slice_sorted(
     begins[count] = size
     groups = Groups(count, None, True, batch.time, batch.arrival, batch.values, begins)
     states = _lifted(groups, batch, partials)
-    rows = np.empty((len(FIXED), count), dtype=np.int64)
+    rows = fresh((len(FIXED), count))
     rows_of_runs(batch.ids, batch.time, begins, rows)
     table = _as_slices(rows, states)
     if rank is not None:
@@ -129,8 +130,8 @@ def lift_cells(
     size = keys * (len(cells) + 1)
     shift = max(0, (high - low).bit_length() - (4 * len(cells) + 4).bit_length())
     table = lookup_table(cells, low, shift, ((high - low) >> shift) + 1)
-    group = np.empty(len(batch), dtype=np.int64)
-    first, last, n = np.empty((3, size), dtype=np.int64)
+    group = fresh(len(batch))
+    first, last, n = fresh((3, size))
     ids = None if keys == 1 else batch.ids
     assign(batch.time, ids, cells, table, low, high if others else None, shift, group, first, last, n)
     groups = Groups(size, group, False, batch.time, batch.arrival, batch.values, counts=n)
@@ -148,15 +149,15 @@ def rows_of_cells(pieces: list[Lifted], begin: int, end: int, partials: PartialS
     filled = np.array([piece.filled[begin:end] for piece in pieces])
     each_key = filled.sum(axis=0)
     size = int(each_key.sum())
-    rows, place = np.empty((len(FIXED), size), dtype=np.int64), np.empty(size, dtype=np.int64)
+    rows, place = fresh((len(FIXED), size)), fresh(size)
     at = np.cumsum(each_key) - each_key
     states, before = [], 0
     for piece, own in zip(pieces, filled, strict=True):
         gather_cells(piece.first, piece.last, piece.n, begin, piece.width, before, at, rows, place)
         states.append(partials.cut(piece.states, begin * piece.width, end * piece.width))
         at, before = at + own, before + (end - begin) * piece.width
-    if len(pieces) == 1 and size == before:
-        return _as_slices(rows, states[0])
+    if size == before:  # in all cells there are tuples
+        return _as_slices(rows, states[0] if len(pieces) == 1 else partials.beside(states, end - begin))
     joined = states[0] if len(pieces) == 1 else partials.concat(states)
     return _as_slices(rows, partials.take(joined, place))
 

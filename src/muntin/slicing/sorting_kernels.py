@@ -176,11 +176,20 @@ def _same_group(p: int, q: int, end: Ints, start: Ints, query: Ints) -> bool:
 
 
 @compiled
-def move_ranges(source: Ints, begins: Ints, ends: Ints, places: Ints, out: Ints) -> None:
+def move_ranges(source: Ints, begins: Ints, sizes: Ints, places: Ints, out: Ints) -> None:
     """Copy ranges of a column, each to its place in another."""
     for r in range(begins.shape[0]):
-        begin, size = begins[r], ends[r] - begins[r]
+        begin, size = begins[r], sizes[r]
         out[places[r] : places[r] + size] = source[begin : begin + size]
+
+
+@compiled
+def repeat_each(values: Ints, sizes: Ints, out: Ints) -> None:
+    """Each value so many times."""
+    at = 0
+    for r in range(values.shape[0]):
+        out[at : at + sizes[r]] = values[r]
+        at += sizes[r]
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.errors import PlacedError
+from muntin.memory import rows_at
 from muntin.slicing.blaming import blame_row
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.table_kernels import (
@@ -96,8 +97,8 @@ class SliceTable:
         """The rows at these positions."""
         return SliceTable(
             self.fixed.take(index, axis=1),
-            self.fresh[index],
-            self.level[index],
+            rows_at(self.fresh, index),
+            rows_at(self.level, index),
             partials.take(self.states, index),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -88,6 +89,12 @@ class Partial(ABC):
     @abstractmethod
     def concat(self, states: list[State]) -> State:
         """The rows of at least one state, one after the other."""
+
+    def beside(self, states: list[State], groups: int) -> State:
+        """As `concat`, group by group: each state has as many rows for each of so many groups."""
+        begins = np.cumsum([0, *map(self.size, states)])
+        places = [np.arange(a, b).reshape(groups, -1) for a, b in pairwise(begins.tolist())]
+        return self.take(self.concat(states), np.concatenate(places, axis=1).reshape(-1))
 
     @abstractmethod
     def take(self, state: State, index: Ints) -> State:

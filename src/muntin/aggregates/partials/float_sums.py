@@ -13,6 +13,7 @@ from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
+from muntin.memory import fresh
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import sum_kernels
@@ -61,12 +62,15 @@ class _Compensated(NumericPartial):
 
     def floats(self, state: Floats) -> Floats:
         """The sums; beside an infinity or NaN the errors are NaN and say nothing."""
-        total, lost = state[:, 0], state[:, 1]
-        return total + np.where(np.isfinite(lost), lost, 0.0)
+        found = fresh(len(state), np.float64)
+        sum_kernels.float_totals(state, found)
+        return found
 
     def means(self, state: Floats, count: Ints) -> Floats:
         """The means; 0 where there is no value."""
-        return self.floats(state) / np.maximum(count, 1)
+        found = fresh(len(state), np.float64)
+        sum_kernels.float_means(state, count, found)
+        return found
 
     def split_means(self, state: Floats, count: Ints) -> tuple[Floats, Floats]:
         """The means as floats, and what rounding took from them."""

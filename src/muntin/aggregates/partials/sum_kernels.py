@@ -131,6 +131,21 @@ def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Fl
 
 
 @compiled
+def float_totals(state: Floats, out: Floats) -> None:
+    """The sums; beside an infinity or NaN what rounding lost is NaN and says nothing."""
+    for j in range(out.size):
+        out[j] = state[j, 0] + (state[j, 1] if np.isfinite(state[j, 1]) else 0.0)
+
+
+@compiled
+def float_means(state: Floats, count: Ints, out: Floats) -> None:
+    """The sums by the number of values; 0 where there is none."""
+    for j in range(out.size):
+        total = state[j, 0] + (state[j, 1] if np.isfinite(state[j, 1]) else 0.0)
+        out[j] = total / max(count[j], 1)
+
+
+@compiled
 def _product_error(a: float, b: float, product: float) -> float:
     """What rounding added to a * b, exactly (Dekker)."""
     a_high = a * _SPLIT - (a * _SPLIT - a)

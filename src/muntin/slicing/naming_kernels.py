@@ -1,0 +1,55 @@
+"""Compiled: a column of texts, of which the same stand in a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.compiled_kernels import compiled
+
+Ints = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
+
+
+@compiled
+def runs_of(numbers: Ints, values: Ints, sizes: Ints) -> int:
+    """Each number that follows another one, and how often it stands there; -1 if there is no room for all."""
+    count = -1
+    previous = np.int64(-1)
+    for number in numbers:
+        if number != previous:
+            count += 1
+            if count == values.shape[0]:
+                return -1
+            values[count], sizes[count] = number, 0
+            previous = number
+        sizes[count] += 1
+    return count + 1
+
+
+@compiled
+def spell(values: Ints, sizes: Ints, begins: Ints, texts: Bytes, offsets: Offsets, out: Bytes) -> None:
+    """The bytes of texts, each so many times, and where they begin. Text k is `begins[k]:begins[k + 1]`.
+
+    What stands there already is copied behind itself, until there is enough of it.
+    """
+    at = row = 0
+    for r in range(values.shape[0]):
+        if not sizes[r]:
+            continue
+        text = texts[begins[values[r]] : begins[values[r] + 1]]
+        run = out[at : at + text.shape[0] * sizes[r]]
+        for i in range(sizes[r]):
+            offsets[row + i] = at + i * text.shape[0]
+        run[: text.shape[0]] = text
+        written = text.shape[0]
+        while written < run.shape[0]:
+            more = min(written, run.shape[0] - written)
+            source, target = run[:more], run[written : written + more]
+            for i in range(more):
+                target[i] = source[i]
+            written += more
+        at += run.shape[0]
+        row += sizes[r]
+    offsets[row] = at
