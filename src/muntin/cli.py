@@ -180,8 +180,8 @@ def bench_spark(
 @bench.command("threads")
 def bench_threads(
     tuples: Annotated[
-        int, typer.Option(help="How many tuples a query reads; a quarter for two of them.", min=100_000)
-    ] = 4_000_000,
+        int, typer.Option(help="How many tuples a query reads at the most.", min=100_000)
+    ] = 16_000_000,
     threads: Annotated[int, typer.Option(help="So many threads, beside one.", min=2)] = 2,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,

@@ -28,7 +28,7 @@ def fresh(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.int64) -> npt.
     >>> fresh((2, 3)).shape, fresh(10**6, np.float64).dtype
     ((2, 3), dtype('float64'))
     """
-    rows = shape if isinstance(shape, int) else prod(shape)
+    rows = shape if type(shape) is int else prod(shape)  # type: ignore[arg-type]  # it is a tuple then
     if rows < FEW:
         return np.empty(shape, dtype)
     size = np.dtype(dtype).itemsize * rows

@@ -1,4 +1,4 @@
-"""`muntin bench threads`: six rows, and no result that differs passes."""
+"""`muntin bench threads`: eight rows, and no result that differs passes."""
 
 from __future__ import annotations
 
@@ -37,33 +37,30 @@ MUTATIONS: dict[str, Callable[[pa.Table], pa.Table]] = {
 
 def mutate(patch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table], after: int = 0) -> None:
     """What several threads give is changed, after so many tables that are left as they are."""
-    table, seen = PartedOperator.table, 0
+    emitted, seen = PartedOperator.emitted, 0
 
-    def changed(self: PartedOperator, emissions: Any) -> pa.Table:
+    def changed(self: PartedOperator, *arguments: Any) -> pa.Table:
         nonlocal seen
-        found = table(self, emissions)
+        found = emitted(self, *arguments)
         if not len(found):
             return found
         seen += 1
         return found if seen <= after else change(found)
 
-    patch.setattr(PartedOperator, "table", changed)
+    patch.setattr(PartedOperator, "emitted", changed)
 
 
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "ENOUGH", 0.0)
-
-
-def test_there_are_six_rows() -> None:
+def test_there_are_eight_rows() -> None:
     found = measure_threads(TUPLES, threads=3, rounds=1)
     assert [(m.tuples, m.keys, m.told) for m in found] == [
         (TUPLES, 100, ""),
         (TUPLES, 1_000, ""),
-        (TUPLES, 10_000, ""),
-        (TUPLES, 100_000, ""),
+        (TUPLES // 2, 10_000, ""),
+        (TUPLES // 4, 100_000, ""),
         (TUPLES // 4, 1_000, "median"),
         (TUPLES // 4, 1_000, "with count windows of 100"),
+        (TUPLES // 4, 1_000, ""),
+        (TUPLES // 16, 1_000, ""),
     ]
     assert all(m.one > 0 and m.several > 0 and m.windows > 0 and m.threads == 3 for m in found)
 
@@ -75,7 +72,7 @@ def test_results_that_differ_end_the_benchmark(told: str, monkeypatch: pytest.Mo
         measure_threads(TUPLES, rounds=1)
 
 
-@pytest.mark.parametrize("case", range(6))
+@pytest.mark.parametrize("case", range(8))
 def test_every_case_is_checked_in_every_round(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     one = threads.cases()[case]
     monkeypatch.setattr(threads, "cases", lambda: [one])
@@ -98,15 +95,20 @@ def test_the_command_prints_json_markdown_and_a_table(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(threads, "measure_threads", few)
     found = json.loads(CliRunner().invoke(app, ["bench", "threads", "--json"]).output)
-    assert len(found) == 6
+    assert len(found) == 8
     assert all(m["ratio"] == pytest.approx(m["one"] / m["several"]) for m in found)
     lines = CliRunner().invoke(app, ["bench", "threads", "--markdown", "--threads", "3"]).output.splitlines()
     assert lines[0] == "| tuples, keys | windows out | 1 thread, s | 3 threads, s | ratio |"
     assert [line.split(" | ")[0] for line in lines[2:]] == [
-        *(f"| 20,000, {keys}" for keys in ("100", "1,000", "10,000", "100,000")),
+        "| 20,000, 100",
+        "| 20,000, 1,000",
+        "| 10,000, 10,000",
+        "| 5,000, 100,000",
         "| 5,000, 1,000, median",
         "| 5,000, 1,000, with count windows of 100",
+        "| 5,000, 1,000",
+        "| 1,250, 1,000",
     ]
     shown = CliRunner().invoke(app, ["bench", "threads", "--tuples", "200000"], env={"COLUMNS": "120"}).output
     assert "5,000, 1,000, median" in shown
-    assert asked == [(4_000_000, 2), (4_000_000, 3), (200_000, 2)]
+    assert asked == [(16_000_000, 2), (16_000_000, 3), (200_000, 2)]

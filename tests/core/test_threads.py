@@ -15,6 +15,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
+from muntin.slicing import operator as operator_module
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
 from muntin.slicing import portions as portions_module
@@ -186,21 +187,24 @@ def test_seams_between_parts_by_time(
     assert ("time" in ways) == (few == 1)
 
 
+@pytest.mark.parametrize("portion", [300, 17, 1])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("keys", [(), ("k",)])
 def test_many_windows_come_in_portions(
-    threads: int, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    portion: int, threads: int, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portions_module, "OF_KEY", 1)
     query = mt.windows(**WINDOWS["edges"]).aggregate(**AGGREGATES["sums"]).by(*keys).on("t")
-    for table in (nearly_in_order(3_000, 20), stream(3_000, 20)):
-        whole = query.run(table)
-        for portion in (1 << 20, 300, 17, 1):
-            monkeypatch.setattr(portions_module, "PORTION", portion)
-            found = query.run(table, threads=threads)
-            assert seen(found) == seen(whole)
-            assert (found["n"].num_chunks > 5) == (portion < 300 or (portion == 300 and bool(keys)))
-        monkeypatch.setattr(portions_module, "PORTION", 1 << 20)
+    tables = [nearly_in_order(3_000, 20), stream(3_000, 20)]
+    whole = [seen(query.run(table)) for table in tables]
+    for module, name, value in (
+        (portions_module, "PORTION", portion),
+        (portions_module, "OF_KEY", 1),
+        (operator_module, "LEAST", 1),
+    ):
+        monkeypatch.setattr(module, name, value)
+    found = [query.run(table, threads=threads) for table in tables]
+    assert list(map(seen, found)) == whole
+    assert all(table["n"].num_chunks > 5 for table in found) == (portion < 300 or bool(keys))
 
 
 def test_few_slices_are_combined_by_one_thread(ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

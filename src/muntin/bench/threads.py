@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import count as count_up
 from typing import Any
 
 import pyarrow as pa
@@ -25,10 +24,8 @@ from muntin.windows.base import Window
 
 __all__ = ["Case", "ThreadsMeasurement", "as_markdown", "cases", "check", "measure_threads", "run_threads"]
 
-TUPLES = 4_000_000
-ROUNDS = 5
-ENOUGH = 1.5
-"""So many seconds of runs; short ones, which vary most, take more than their rounds."""
+TUPLES = 16_000_000
+ROUNDS = 7
 _TIME: dict[str, Window] = {"ten": tumbling("10 s"), "sixty": sliding("60 s", "10 s")}
 _COUNTS: dict[str, Window] = {"ten": tumbling("10 s"), "hundred": count(100)}
 _SUMS: dict[str, Any] = {"total": a.sum("value"), "mean": a.mean("value")}
@@ -84,15 +81,17 @@ class ThreadsMeasurement:
 
 
 def cases() -> list[Case]:
-    """In the order of the table.
+    """In the order of the table: as large as threads are for, and smaller ones of a thousand keys.
 
-    >>> [case.keys for case in cases()]
-    [100, 1000, 10000, 100000, 1000, 1000]
+    >>> [(case.keys, TUPLES // case.part) for case in cases()[:4]]
+    [(100, 16000000), (1000, 16000000), (10000, 8000000), (100000, 4000000)]
     """
-    sums = [Case(keys, _query(_TIME, _SUMS)) for keys in (100, 1_000, 10_000, 100_000)]
+    many = ((100, 1), (1_000, 1), (10_000, 2), (100_000, 4))
+    sums = [Case(keys, _query(_TIME, _SUMS), part=part) for keys, part in many]
     median = Case(1_000, _query(_TIME, {"middle": a.median("value")}), "median", part=4)
     counts = Case(1_000, _query(_COUNTS, _SUMS), "with count windows of 100", part=4)
-    return [*sums, median, counts]
+    smaller = [Case(1_000, _query(_TIME, _SUMS), part=part) for part in (4, 16)]
+    return [*sums, median, counts, *smaller]
 
 
 def _query(named: dict[str, Window], results: dict[str, Any]) -> Query:
@@ -100,30 +99,31 @@ def _query(named: dict[str, Window], results: dict[str, Any]) -> Query:
 
 
 def measure_threads(tuples: int = TUPLES, threads: int = 2, rounds: int = ROUNDS) -> list[ThreadsMeasurement]:
-    """All cases; every result of every run must be the same table."""
-    return [_measure(case, tuples, threads, rounds) for case in cases()]
+    """All cases; every result of every run must be the same table.
 
-
-def _measure(case: Case, tuples: int, threads: int, rounds: int) -> ThreadsMeasurement:
-    table = case.table(tuples)
-    # It stays in memory while both are timed, so that both find the same.
-    wanted = case.query.run(table, threads=1)
-    best = {1: float("inf"), threads: float("inf")}
-    spent = 0.0
-    for number in count_up():
-        if number > rounds and spent > ENOUGH:
-            break
-        for n in best:
-            started = time.perf_counter()
-            found = case.query.run(table, threads=n)
-            seconds = time.perf_counter() - started
-            spent += seconds
-            check(f"{case.keys:,} keys, {n} threads", wanted, found)
-            del found  # before the next run needs its memory
-            if number:  # the first round compiles
-                best[n] = min(best[n], seconds)
-    one, several = best[1], best[threads]
-    return ThreadsMeasurement(case.told, len(table), case.keys, len(wanted), threads, one, several)
+    Each round has all of them, so that a moment in which the machine has other work meets none alone.
+    """
+    chosen = cases()
+    tables = [case.table(tuples) for case in chosen]
+    # They stay in memory while the others are timed, so that all find the same.
+    wanted = [case.query.run(table) for case, table in zip(chosen, tables, strict=True)]
+    best = [{1: float("inf"), threads: float("inf")} for _ in chosen]
+    for number in range(rounds + 1):
+        for case, table, expected, seconds in zip(chosen, tables, wanted, best, strict=True):
+            for n in seconds:
+                started = time.perf_counter()
+                found = case.query.run(table, threads=n)
+                passed = time.perf_counter() - started
+                check(f"{case.keys:,} keys, {n} threads", expected, found)
+                del found  # before the next run needs its memory
+                if number:  # the first round compiles
+                    seconds[n] = min(seconds[n], passed)
+    return [
+        ThreadsMeasurement(
+            case.told, len(table), case.keys, len(results), threads, seconds[1], seconds[threads]
+        )
+        for case, table, results, seconds in zip(chosen, tables, wanted, best, strict=True)
+    ]
 
 
 def check(name: str, wanted: pa.Table, found: pa.Table) -> None:
@@ -152,9 +152,8 @@ def run_threads(tuples: int, threads: int, form: str, console: Console) -> None:
     else:
         console.print(_table(found))
         console.print(
-            f"Time that passed, the best of {ROUNDS} runs in turn after a first one, more where they are "
-            f"short. {PER_SECOND:,} tuples per second of event time, 20% late. The results of all runs were "
-            "the same."
+            f"Time that passed, the best of {ROUNDS} rounds after a first one. {PER_SECOND:,} tuples per "
+            "second of event time, 20% late. The results of all runs were the same."
         )
 
 

@@ -27,7 +27,7 @@ from muntin.slicing.judging import Late
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
-from muntin.slicing.portions import Held, may_be_many, stops
+from muntin.slicing.portions import LEAST, Held, stops
 from muntin.slicing.results import Results
 from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
@@ -261,14 +261,16 @@ class SlicingOperator:
 
     def emitted(self, watermark: int, closing: bool = False, more: bool = False) -> pa.Table:
         """The results of moving the watermark on; `more` as in `complete`."""
-        portions = [self.table(self.complete(stop, False, True)) for stop in self._stops(watermark)]
-        table = self.table(self.complete(watermark, closing, more))
-        return pa.concat_tables([*portions, table]) if portions else table
+        on_the_way = self.stops(watermark)
+        if not on_the_way:
+            return self.table(self.complete(watermark, closing, more))
+        portions = [self.table(self.complete(stop, False, True)) for stop in on_the_way]
+        return pa.concat_tables([*portions, self.table(self.complete(watermark, closing, more))])
 
-    def _stops(self, watermark: int) -> list[int]:
+    def stops(self, watermark: int) -> list[int]:
         """Where to stop on the way to a watermark that completes very many windows."""
         slices = self.slices
-        if self.windows.early or not may_be_many(slices.live, len(slices.table)):
+        if len(slices.table.fresh) < LEAST or self.windows.early:
             return []
         return stops(slices.live, Held.of(slices), slices.watermark, watermark)
 

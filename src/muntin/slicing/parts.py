@@ -263,9 +263,9 @@ class PartedOperator(SlicingOperator):
         self._looked = True
         return found
 
-    def _stops(self, watermark: int) -> list[int]:
+    def stops(self, watermark: int) -> list[int]:
         if not self._parts:
-            return super()._stops(watermark)
+            return super().stops(watermark)
         return [] if self.windows.early else stops(self.live, self._held, NEG_INF, watermark)
 
     def complete(self, watermark: int, closing: bool, more: bool = False) -> list[Emission]:

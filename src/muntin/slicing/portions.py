@@ -14,10 +14,12 @@ from muntin.slicing.live import LiveSet
 from muntin.slicing.manager import SliceManager
 from muntin.timeline import LIMIT
 
-__all__ = ["Held", "may_be_many", "stops"]
+__all__ = ["LEAST", "Held", "stops"]
 
 PORTION = 1 << 20
 """So many windows, about, come out at once."""
+LEAST = 4096
+"""Over fewer slices there are seldom so many windows, and to look for them would take its time."""
 OF_KEY = 32
 """So many of each key, or more: where they begin is looked for in each portion."""
 
@@ -43,7 +45,7 @@ def stops(live: LiveSet, held: Held, before: int, watermark: int) -> list[int]:
     For queries that only edges end: sessions, and windows that tuples cut, come out later than they end,
     so that their order would depend on the portions.
     """
-    if not live.only_edges or not may_be_many(live, held.slices):
+    if not live.only_edges or held.slices * live.overlap < 2 * PORTION:
         return []
     grid = live.grid
     low = max(held.low, before, -LIMIT)
@@ -52,8 +54,3 @@ def stops(live: LiveSet, held: Held, before: int, watermark: int) -> list[int]:
     most = float(np.minimum(held.keys * each_key, held.slices * each_slice).sum())
     number = int(min(most / PORTION, most / (OF_KEY * held.keys)))
     return [low + (high - low) * i // number for i in range(1, number)]
-
-
-def may_be_many(live: LiveSet, slices: int) -> bool:
-    """Whether so many slices may lie in more windows than one portion has."""
-    return slices * live.overlap >= 2 * PORTION

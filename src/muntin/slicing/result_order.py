@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.memory import end_to_end, fresh, rows_at
-from muntin.slicing.sorting_kernels import group_begins, move_ranges
+from muntin.slicing.sorting_kernels import group_begins, move_ranges, repeat_each
 
 Column = npt.NDArray[np.int64]
 
@@ -35,12 +35,13 @@ class Order(ABC):
     def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
         """As `of`, for arrays of Arrow."""
 
-    def of_alike(self, parts: list[Column]) -> tuple[Column, Column | None]:
-        """As `of`, for numbers that do not differ among windows of one query with the same edges.
+    def of_alike(self, parts: list[Column]) -> Column:
+        """As `of`, for numbers that do not differ among windows of one query with the same edges."""
+        return self.of(parts)
 
-        And how often each is repeated, if it is.
-        """
-        return self.of(parts), None
+    def runs_of(self, parts: list[Column]) -> tuple[Column, Column] | None:
+        """As `of_alike`, but each number once, and how often it is repeated; None where that is not known."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,13 @@ class InTurn(Order):
         pieces = [parts[number].slice(begin, size) for number, begin, size in ranges]
         return pa.chunked_array(pieces, type=kind).combine_chunks()
 
-    def of_alike(self, parts: list[Column]) -> tuple[Column, Column | None]:
+    def of_alike(self, parts: list[Column]) -> Column:
+        alike, sizes = self.runs_of(parts)
+        out = fresh(int(sizes.sum()))
+        repeat_each(alike, sizes, out)
+        return out
+
+    def runs_of(self, parts: list[Column]) -> tuple[Column, Column]:
         alike = np.empty(len(self.part), dtype=np.int64)
         for number, part in enumerate(parts):
             own = self.part == number

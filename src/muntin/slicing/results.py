@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,10 +58,12 @@ class Results:
         """
         return _table(self, emissions, keys, threads) if emissions else self.empty
 
-    def names(self, number: Column, sizes: Column | None = None) -> pa.Array:
-        """The names of these queries, each so many times."""
-        if sizes is not None:
-            return _repeated(self._texts, number, sizes)
+    def names(self, parts: list[Column], order: Order) -> pa.Array:
+        """The names of the queries with these numbers, in this order."""
+        known = order.runs_of(parts)
+        if known is not None:
+            return _repeated(self._texts, *known)
+        number = order.of(parts)
         if len(number) >= MANY_ROWS:
             values, times = np.empty((2, len(number) // _RUN), dtype=np.int64)
             runs = runs_of(number, values, times)
@@ -134,27 +135,38 @@ def _never(n: int) -> pa.Array:
 def _table(shape: Results, emissions: list[Emission], keys: KeyTable, threads: Threads | None) -> pa.Table:
     final = all(e.ordered for e in emissions)  # for the first time, all of them
     order = _order(emissions, final)
-    rows = sum(len(e.windows) for e in emissions)
-    beside_time = [
-        [_beside_time(e, shape.windows, field) for e in emissions] for field in shape.edge_fields[2:]
-    ]
-
-    def chunk(order: Order, rows: int) -> pa.Table:
-        columns = [
-            shape.names(*order.of_alike([e.windows.query for e in emissions])),
-            _edges(shape, emissions, beside_time, order),
-            *(_values(emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)),
-            shape.kinds(None if final else order.of([e.kind for e in emissions]), rows),
-            shape.revisions(None if final else order.of([e.revision for e in emissions]), rows),
-        ]
-        if shape.binding.keys:
-            columns[:0] = keys.values(order.of([e.windows.key for e in emissions]))
-        return pa.Table.from_arrays(columns, schema=shape.schema)
-
+    rows = sum(len(e.windows.key) for e in emissions)
+    beside_time = [_beside_time(emissions, shape.windows, field) for field in shape.edge_fields[2:]]
     if threads is None:
-        return chunk(order, rows)
+        return _chunk(shape, emissions, beside_time, keys, order, final, rows)
+
+    def chunk(begin: int, end: int) -> pa.Table:
+        return _chunk(shape, emissions, beside_time, keys, order.cut(begin, end), final, end - begin)
+
     bounds = [rows * i // threads.number for i in range(threads.number + 1)]
-    return pa.concat_tables(threads.map(lambda b: chunk(order.cut(*b), b[1] - b[0]), pairwise(bounds)))
+    return pa.concat_tables(threads.map(chunk, bounds[:-1], bounds[1:]))
+
+
+def _chunk(
+    shape: Results,
+    emissions: list[Emission],
+    beside_time: list[list[pa.Array]],
+    keys: KeyTable,
+    order: Order,
+    final: bool,
+    rows: int,
+) -> pa.Table:
+    """Some rows of the table, or all."""
+    columns = [
+        shape.names([e.windows.query for e in emissions], order),
+        _edges(shape, emissions, beside_time, order),
+        *[_values(emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)],
+        shape.kinds(None if final else order.of([e.kind for e in emissions]), rows),
+        shape.revisions(None if final else order.of([e.revision for e in emissions]), rows),
+    ]
+    if shape.binding.keys:
+        columns[:0] = keys.values(order.of([e.windows.key for e in emissions]))
+    return pa.Table.from_arrays(columns, schema=shape.schema)
 
 
 def _order(emissions: list[Emission], final: bool) -> Order:
@@ -185,36 +197,27 @@ def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) 
 def _edges(
     shape: Results, emissions: list[Emission], beside_time: list[list[pa.Array]], order: Order
 ) -> pa.StructArray:
-    time = shape.binding.time
-    children = [
-        time.to_edges(_repeat(*order.of_alike([e.windows.start for e in emissions])), ceil=False),
-        time.to_edges(_repeat(*order.of_alike([e.windows.end for e in emissions])), ceil=True),
-        *(
-            order.of_arrays(parts, field.type)
-            for parts, field in zip(beside_time, shape.edge_fields[2:], strict=True)
-        ),
-    ]
-    return pa.StructArray.from_arrays(children, fields=shape.edge_fields)
+    time, fields = shape.binding.time, shape.edge_fields
+    start = order.of_alike([e.windows.start for e in emissions])
+    end = order.of_alike([e.windows.end for e in emissions])
+    children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
+    for parts, field in zip(beside_time, fields[2:], strict=True):
+        children.append(order.of_arrays(parts, field.type))
+    return pa.StructArray.from_arrays(children, fields=fields)
 
 
-def _repeat(number: Column, sizes: Column | None) -> Column:
-    if sizes is None:
-        return number
-    repeated = fresh(int(sizes.sum()))
-    repeat_each(number, sizes, repeated)
-    return repeated
-
-
-def _beside_time(emission: Emission, windows: tuple[Window, ...], field: pa.Field) -> pa.Array:
+def _beside_time(emissions: list[Emission], windows: tuple[Window, ...], field: pa.Field) -> list[pa.Array]:
     """An edge on a measure, or the number among windows with the same edges; null where there is none."""
-    listing = emission.windows
-    # Windows with edges on a measure, or with numbers, come from a single query.
-    window = windows[listing.query[0]]
-    values: Any = None
-    if field.name == ORDINAL:
-        values = listing.ordinal if window.repeats else None
-    else:
-        side, _, measure = field.name.partition("_")
-        if (window.measure or "rank") == measure:
+    side, _, measure = field.name.partition("_")
+    found = []
+    for listing in [e.windows for e in emissions]:
+        # Windows with edges on a measure, or with numbers, come from a single query.
+        window = windows[listing.query[0]]
+        values: Any = None
+        if field.name == ORDINAL:
+            values = listing.ordinal if window.repeats else None
+        elif (window.measure or "rank") == measure:
             values = listing.low if side == "start" else listing.high
-    return pa.nulls(len(listing), field.type) if values is None else pa.array(values).cast(field.type)
+        absent = values is None
+        found.append(pa.nulls(len(listing), field.type) if absent else pa.array(values).cast(field.type))
+    return found

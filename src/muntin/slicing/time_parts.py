@@ -37,7 +37,7 @@ __all__ = ["TimeParts"]
 
 Column = npt.NDArray[np.int64]
 
-LONG = 8
+LONG = 4
 """A piece is at least so many times as long as the longest window: otherwise too much of it is seam."""
 
 
