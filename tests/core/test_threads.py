@@ -15,6 +15,8 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
+from muntin.slicing import key_parts as key_parts_module
+from muntin.slicing import numbering as numbering_module
 from muntin.slicing import operator as operator_module
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
@@ -78,6 +80,7 @@ def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
     for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
         monkeypatch.setattr(parts_module, few, 1)
+    monkeypatch.setattr(numbering_module, "FIRST", 1)
     monkeypatch.setattr(pieces_module, "BLOCK", 16)
 
 
@@ -88,7 +91,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     complete, add = PartedOperator.complete, SlicingOperator.add
 
     def noting_parts(self: Any, watermark: int, closing: bool, more: bool = False) -> Any:
-        found.append(len(self._parts))
+        found.append(0 if self._by_key is None else len(self._by_key.parts))
         return complete(self, watermark, closing, more)
 
     def noting_none(self: Any, *batch: Any) -> None:
@@ -105,7 +108,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """For each run what the parts of it were: by time, by key out of pieces of time, or by key."""
     found: list[str] = []
-    results, slice_pieces, share = TimeParts.results, parts_module.slice_pieces, parts_module._add_share
+    results, slice_pieces, share = TimeParts.results, parts_module.slice_pieces, key_parts_module._add_share
 
     def noting_time(self: Any, *arguments: Any) -> Any:
         found.append("time")
@@ -116,13 +119,13 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.extend([] if sliced is None else ["pieces"])
         return sliced
 
-    def noting_share(part: Any, batch: Any, begin: int, end: int) -> None:
+    def noting_share(batch: Any, part: Any, begin: int, end: int) -> None:
         found.extend([] if begin else ["keys"])
-        share(part, batch, begin, end)
+        share(batch, part, begin, end)
 
     monkeypatch.setattr(TimeParts, "results", noting_time)
     monkeypatch.setattr(parts_module, "slice_pieces", noting_pieces)
-    monkeypatch.setattr(parts_module, "_add_share", noting_share)
+    monkeypatch.setattr(key_parts_module, "_add_share", noting_share)
     return found
 
 
@@ -226,7 +229,7 @@ def test_integer_keys_are_numbered_as_they_come(keys: Any, monkeypatch: pytest.M
     table = pa.table({"t": np.arange(20_000), "k": np.concatenate([given[:50].repeat(20), given])[:20_000]})
     query = mt.windows(all=w.tumbling(30_000)).aggregate(n=a.count()).by("k").on("t")
     for few in (1, 100, 1500):
-        monkeypatch.setattr(parts_module, "FEW", few)
+        monkeypatch.setattr(numbering_module, "FIRST", few)
         for threads in (2, 3):
             assert seen(query.run(table, threads=threads)) == seen(query.run(table))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import MuntinError
-from muntin.slicing import operator, parts, pieces, portions, result_order, results, time_parts
+from muntin.slicing import numbering, operator, parts, pieces, portions, result_order, results, time_parts
 from muntin.slicing.parts import is_compiled
 from muntin.testing.scenarios import Scenario
 from muntin.testing.strategies import scenarios
@@ -51,7 +51,7 @@ def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
     small: list[tuple[Any, str, int]] = [(parts, name, few) for name in ("FEW", "FEW_SLICES", "FEW_ROWS")]
     small += [(pieces, "BLOCK", 4), (result_order, "LONG", 1), (results, "MANY_ROWS", few)]
     small += [(time_parts, "LONG", 1), (portions, "PORTION", 10 * few), (portions, "OF_KEY", 1)]
-    small += [(operator, "LEAST", few)]
+    small += [(operator, "LEAST", few), (numbering, "FIRST", few)]
     with ExitStack() as stack:
         for module, name, value in small:
             stack.enter_context(patch.object(module, name, value))

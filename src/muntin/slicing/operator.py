@@ -363,28 +363,7 @@ class SlicingOperator:
         if self.binding is not None:
             with whole_or_nothing(self, sliced=True):
                 self.slices.evict(force=True)
-        m = self.metrics
-        done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
-        late = {q.name: q.late for q in self.live.queries}
-        if self.binding is None:
-            return Stats(0, late, 0, m.bad, 0, 0, 0, *done, 0, self.watermark, {})
-        slices = self.slices
-        aggregates, binding = self.spec.aggregates, self.binding.partials
-        kept = 0 if slices.kept is None else len(slices.kept.tuples)
-        size = slices.nbytes + self.windows.nbytes + self.keys.nbytes
-        return Stats(
-            m.tuples,
-            late,
-            slices.pending,
-            m.bad,
-            len(self.keys),
-            len(slices.table),
-            kept,
-            *done,
-            size,
-            self.watermark,
-            {name: b.runs(False) for (name, _), b in zip(aggregates, binding.bound, strict=True)},
-        )
+        return Stats.of(self)
 
     # Queries that come and go. ----------------------------------------------------------------------
 

@@ -45,6 +45,8 @@ LONG = 4
 class TimeParts:
     """The slices of each piece, in the order of time."""
 
+    live: LiveSet
+    keys: int
     pieces: list[Piece]
     tables: list[SliceTable]
 
@@ -64,33 +66,31 @@ class TimeParts:
         def one(piece: Piece) -> SliceTable:
             return slice_piece(batch, piece, edges, slices.live.gap, slices.partials)
 
-        return cls(pieces, threads.map(one, pieces))
+        return cls(slices.live, slices.keys, pieces, threads.map(one, pieces))
 
     @property
     def size(self) -> int:
         """How many slices there are."""
         return sum(map(len, self.tables))
 
-    def results(
-        self, live: LiveSet, keys: int, begin: Callable[[], SlicingOperator], threads: Threads
-    ) -> list[pa.Table]:
+    def results(self, begin: Callable[[], SlicingOperator], threads: Threads) -> list[pa.Table]:
         """The results of all windows, in order. `begin` makes an operator for a part, without slices."""
-        seams = [piece.low for piece in self.pieces[1:]]
+        longest, seams = self.live.longest, [piece.low for piece in self.pieces[1:]]
         tasks: list[tuple[bool, int, int, int]] = []
         before = NEG_INF
-        for number, until in enumerate([*seams, INF]):
-            held = Held(len(self.tables[number]), keys, self.pieces[number].low, self.pieces[number].high)
-            bounds = [before, *stops(live, held, before, until), until]
+        for number, (piece, until) in enumerate(zip(self.pieces, [*seams, INF], strict=True)):
+            held = Held(len(self.tables[number]), self.keys, piece.low, piece.high)
+            bounds = [before, *stops(self.live, held, before, until), until]
             tasks += [(False, number, *bound) for bound in pairwise(bounds)]
             if until < INF:
-                before = until + live.longest
+                before = until + longest
                 tasks.append((True, number, until, before))
 
         def emitted(seam: bool, number: int, before: int, until: int) -> pa.Table:
             part = begin()
             if seam:
                 partials = part.slices.partials
-                part.slices.add_slices(_from(self.tables[number], until - 2 * live.longest, partials))
+                part.slices.add_slices(_from(self.tables[number], until - 2 * longest, partials))
                 part.slices.add_slices(_upto(self.tables[number + 1], until, partials))
             else:
                 part.slices.table = self.tables[number]  # as they are: each lies between two edges
