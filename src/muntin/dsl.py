@@ -50,9 +50,9 @@ class Query(QuerySpec):
                 columns or a list of dicts.
             schema: The types of columns, as in `operator`.
             threads: Use so many threads. The results are the same, bit for bit and in the
-                same order. Threads share the time that tuples are sliced in, and the keys
-                that windows are combined for. One of them does it all with Python code of
-                your own and with sketches, which run in the interpreter.
+                same order, in several chunks. Threads share the time of the tuples, or
+                their keys. One of them does it all with Python code of your own and with
+                sketches, which run in the interpreter.
         """
         from muntin.connectors import embedded
 

@@ -197,7 +197,7 @@ def _many_keys() -> None:
 
 
 def _threads() -> None:
-    """Sums of pieces of time, of so many tuples and slices that they are shared; and medians."""
+    """Sums of pieces of time, of so many tuples and slices that they are shared; medians; parts by key."""
     n = 600_000
     numbers = np.arange(n)
     tuples = {"t": numbers // 100, "i": numbers % 10, "f": numbers * 0.5}
@@ -209,6 +209,9 @@ def _threads() -> None:
         query = windows(ten=w.tumbling(8), slid=w.sliding(16, 8)).aggregate(**values)
         for keys in (("j",), ("k",)):
             query.by(*keys).on("t").run(late, threads=2)
+    mixed = tuples | {"t": numbers * 7919 % n // 100, "j": numbers % 1000}
+    for named in (_ON_TIME, {"ten": w.tumbling(8)}):
+        windows(**named).aggregate(**sums).by("j").on("t").run(mixed, threads=2)
 
 
 def _late() -> None:

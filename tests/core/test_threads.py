@@ -323,6 +323,19 @@ def test_an_error_in_a_part_is_that_of_one_thread(parts: list[int]) -> None:
     assert parts == [2, 0]
 
 
+def test_an_error_in_a_part_by_time_is_that_of_one_thread(ways: list[str]) -> None:
+    """Slices fit, and so do the windows of one piece; those of another do not."""
+    query = mt.windows(long=w.sliding(20, 10)).aggregate(total=a.sum("v")).by("k").on("t")
+    times = np.arange(4_000) // 2
+    values = np.where((times >= 1_500) & (times < 1_520), 2**62 // 20 + 1, 1)
+    table = pa.table({"t": times, "k": times * 0, "v": values})
+    with pytest.raises(DataError) as alone:
+        query.run(table)
+    with pytest.raises(DataError, match=f"^{re.escape(str(alone.value))}$"):
+        query.run(table, threads=2)
+    assert ways == ["time"]
+
+
 @pytest.mark.parametrize("most", [10_000, 16_000, 20_000])
 def test_a_flood_is_judged_as_a_whole(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flood, "MOST", most)
