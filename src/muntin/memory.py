@@ -28,7 +28,7 @@ def fresh(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.int64) -> npt.
     >>> fresh((2, 3)).shape, fresh(10**6, np.float64).dtype
     ((2, 3), dtype('float64'))
     """
-    rows = shape if type(shape) is int else prod(shape)  # type: ignore[arg-type]  # it is a tuple then
+    rows = prod(shape) if isinstance(shape, tuple) else shape
     if rows < FEW:
         return np.empty(shape, dtype)
     size = np.dtype(dtype).itemsize * rows
@@ -41,7 +41,7 @@ def zeroed(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.int64) -> npt
     >>> int(zeroed(10**6).sum())
     0
     """
-    if (shape if isinstance(shape, int) else prod(shape)) < FEW:
+    if (prod(shape) if isinstance(shape, tuple) else shape) < FEW:
         return np.zeros(shape, dtype)
     found = fresh(shape, dtype)
     found.fill(0)

@@ -1,4 +1,4 @@
-"""`run(table, threads=n)`: what one operator gives, from several that share the keys."""
+"""`run(table, threads=n)`: what one operator gives, from several that share the time or the keys."""
 
 from __future__ import annotations
 
@@ -190,6 +190,24 @@ def test_seams_between_parts_by_time(
     assert ("time" in ways) == (few == 1)
 
 
+@pytest.mark.parametrize("windows", ["edges", "sessions"])
+def test_a_piece_may_have_rows_anywhere(
+    windows: str, ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also among all others, or all rows with those of another piece among them."""
+    monkeypatch.setattr(time_parts_module, "LONG", 1)
+    query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by("j").on("t")
+    table = nearly_in_order(20_000, 9, late=0)
+    for late, first in ((0.15, 0.99), (0.85, 0.9), (0.5, 0.51), (0.15, 0.0)):
+        times = table["t"].to_numpy().copy()
+        # The one in the middle tells where the pieces meet.
+        times[10_000], times[0] = times[int(late * 20_000)], times[int(first * 20_000)]
+        given = table.set_column(0, "t", pa.array(times))
+        assert seen(query.run(given, threads=2)) == seen(query.run(given))
+    assert "keys" in ways
+    assert {"edges": "time", "sessions": "pieces"}[windows] in ways
+
+
 @pytest.mark.parametrize("portion", [300, 17, 1])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("keys", [(), ("k",)])
@@ -208,6 +226,45 @@ def test_many_windows_come_in_portions(
     found = [query.run(table, threads=threads) for table in tables]
     assert list(map(seen, found)) == whole
     assert all(table["n"].num_chunks > 5 for table in found) == (portion < 300 or bool(keys))
+
+
+@pytest.fixture
+def tiny_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions_module, "PORTION", 5)
+    monkeypatch.setattr(portions_module, "OF_KEY", 1)
+    monkeypatch.setattr(operator_module, "LEAST", 1)
+
+
+def late_stream(query: Any) -> list[Any]:
+    """What each step brings, where late tuples change windows and many others come out."""
+    operator = query.operator()
+    operator.process({"t": [0, 5], "f": [1.0, 2.0]})
+    found = [operator.advance(10)]
+    operator.process({"t": [0, *range(10, 200)], "f": [0.5] * 191})
+    found.append(operator.advance(300))
+    operator.process({"t": [3, *range(300, 500)], "f": [0.5] * 201})
+    found += [operator.finish(), operator.stats()]
+    return [seen(table) if isinstance(table, pa.Table) else str(table) for table in found]
+
+
+def test_late_tuples_change_windows_once_whatever_the_portions(request: pytest.FixtureRequest) -> None:
+    windows = {"one": w.tumbling(1), "ten": w.sliding(10, 3)}
+    query = mt.windows(**windows).aggregate(n=a.count(), s=a.sum("f")).on("t", allowed_lateness=10**9)
+    whole = late_stream(query)
+    request.getfixturevalue("tiny_portions")
+    assert late_stream(query) == whole
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_trees_have_no_portions(threads: int, request: pytest.FixtureRequest) -> None:
+    """They would be others, and round otherwise."""
+    query = mt.windows(long=w.sliding(1000, 1), ten=w.tumbling(10)).aggregate(x=a.stddev("f")).on("t")
+    table = nearly_in_order(3_000, 5)
+    whole = seen(query.run(table))
+    request.getfixturevalue("tiny_portions")
+    found = query.run(table, threads=threads)
+    assert seen(found) == whole
+    assert found["x"].num_chunks <= threads
 
 
 def test_few_slices_are_combined_by_one_thread(ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from muntin.windows.base import Window
 
 
 def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> pa.Table:
-    """All windows of a table; its end closes every window. With `threads`, keys are served side by side.
+    """All windows of a table, whose end closes every window; several threads serve parts of it.
 
     >>> import muntin as mt
     >>> from muntin import windows as w, aggregates as a

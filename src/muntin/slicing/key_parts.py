@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from muntin.slicing.result_order import Runs
 from muntin.slicing.threads import Threads
 
 __all__ = ["KeyParts", "key_bounds"]
-
-Found = TypeVar("Found")
 
 SAMPLE = 262_144
 """Of so many tuples the keys tell where parts begin."""

@@ -18,6 +18,7 @@ from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit
 from muntin.slicing.batch import Batch, numbers
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
+from muntin.slicing.combining.base import Lazy
 from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import WindowManager
@@ -268,16 +269,33 @@ class SlicingOperator:
         return pa.concat_tables([*portions, self.table(self.complete(watermark, closing, more))])
 
     def stops(self, watermark: int) -> list[int]:
-        """Where to stop on the way to a watermark that completes very many windows."""
+        """Where to stop on the way to a watermark that completes very many windows.
+
+        Nowhere if it may change windows that have come out, or if their values would depend on it.
+        """
         slices = self.slices
-        if len(slices.table.fresh) < LEAST or self.windows.early:
+        if len(slices.table.fresh) < LEAST or slices.touched or slices.waiting or not self.divides:
             return []
         return stops(slices.live, Held.of(slices), slices.watermark, watermark)
+
+    @property
+    def divides(self) -> bool:
+        """Whether windows may come out apart from others: for the first time, and with the same values."""
+        return self.alike and not self.windows.early
+
+    @property
+    def alike(self) -> bool:
+        """Whether a window has the same value, bit for bit, whatever other slices there are beside its own.
+
+        A tree over all slices combines those of a window in an order that depends on where they lie.
+        """
+        return self.plan.workload.exact or isinstance(self.windows.store, Lazy)
 
     def complete(self, watermark: int, closing: bool, more: bool = False) -> list[Emission]:
         """Move the watermark on; the windows that this completes, with their results.
 
-        `more`: it moves on again before anything else happens, so that nothing has to be tidied up.
+        `more`: nothing is tidied up, since it moves on again at once, or nothing else comes. For windows
+        that come out for the first time.
         """
         slices, windows = self.slices, self.windows
         self.late += slices.judge()

@@ -17,10 +17,8 @@ import pyarrow as pa
 from muntin.aggregates.sketches.base import SketchAggregate
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import MuntinError
-from muntin.planning.workload import Workload
 from muntin.query import QuerySpec
 from muntin.slicing.batch import Batch
-from muntin.slicing.combining.base import Lazy
 from muntin.slicing.filling import Emission
 from muntin.slicing.key_parts import KeyParts, key_bounds
 from muntin.slicing.numbering import number_keys
@@ -115,8 +113,7 @@ class PartedOperator(SlicingOperator):
         slices = self.slices
         edges = slices.edges_around(batch.extent.low, batch.extent.high, batch.time)
         pieces = self._pieces(batch, edges)
-        splits = self._splits()
-        if pieces is not None and splits and not self.windows.early and TimeParts.serve(slices.live, pieces):
+        if pieces is not None and self.divides and TimeParts.serve(slices.live, pieces):
             by_time = TimeParts.of(batch, pieces, edges, slices, self._threads)
             if by_time.size < FEW_SLICES:
                 self._add_all(by_time.tables)
@@ -127,7 +124,7 @@ class PartedOperator(SlicingOperator):
         if sliced is not None and sliced.size < FEW_SLICES:
             self._add_all([sliced.rows(0, len(self.keys))])
             return
-        number = self._threads.number if splits and len(self.keys) > 1 else 1
+        number = self._threads.number if self.alike and len(self.keys) > 1 else 1
         bounds = key_bounds(batch, sliced, len(self.keys), number)
         if sliced is None and len(bounds) == 2:
             self._without_parts()
@@ -150,15 +147,6 @@ class PartedOperator(SlicingOperator):
         if pieces is None or any(partials.growing(partials.empty())):
             return None
         return slice_pieces(batch, pieces, edges, slices.live.gap, partials, self._threads)
-
-    def _splits(self) -> bool:
-        """Whether results do not depend on how the slices of other keys and times lie beside each other.
-
-        A tree over all slices would combine them in another order, where another one has its place.
-        """
-        assert self.binding is not None
-        exact = Workload.of(self.spec, False, self.binding.partials.bound).exact
-        return exact or isinstance(self.windows.store, Lazy)
 
     def _add_all(self, tables: list[SliceTable]) -> None:
         """Go on without parts: there are few slices."""
@@ -192,7 +180,7 @@ class PartedOperator(SlicingOperator):
             return super().stops(watermark)
         extent = self._taken[0][0].extent
         held = Held(self._by_key.size, len(self.keys), extent.low, extent.high)
-        return [] if self.windows.early else stops(self.live, held, NEG_INF, watermark)
+        return stops(self.live, held, NEG_INF, watermark) if self.divides else []
 
     def complete(self, watermark: int, closing: bool, more: bool = False) -> list[Emission]:
         if self._by_key is not None:

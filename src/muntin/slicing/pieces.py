@@ -22,7 +22,7 @@ from muntin.slicing.threads import Threads
 from muntin.timeline import TimeExtent
 from muntin.timeline.extent_kernels import block_extents
 
-__all__ = ["Blocks", "Sliced", "slice_pieces"]
+__all__ = ["Blocks", "Piece", "Sliced", "pieces_of", "slice_piece", "slice_pieces"]
 
 Column = npt.NDArray[np.int64]
 
@@ -149,8 +149,10 @@ def slice_pieces(
 
 
 def _lift(batch: Batch, piece: Piece, partials: PartialSet) -> Lifted:
-    part, others = batch.take(piece.rows), len(batch) > piece.rows.stop - piece.rows.start
     assert piece.cells is not None
+    # Also where the rows of a piece are all rows, those of others may be among them.
+    others = piece.low > batch.extent.low or piece.high < batch.extent.high
+    part = batch.take(piece.rows)
     return lift_cells(part, piece.cells, piece.low, piece.high, _keys(batch), partials, others)
 
 

@@ -34,7 +34,7 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     """The slices of a batch, sorted by (key, first), ready to be merged into the table.
 
     `gap` is the smallest session gap, -1 without sessions: slicing by it alone serves the sessions
-    of all gaps [scotty §7.3.1]. Rows may still be finer than slices; merging them fuses the rest.
+    of all gaps [scotty §7.3.1]. With a gap rows may still be finer than slices; merging them fuses the rest.
     """
     extent = (batch if batch.whole is None else batch.whole).extent
     if extent.ordered and extent.one_key:

@@ -56,26 +56,34 @@ class Threads:
             others.pool.shutdown(wait=False)
 
     def map(self, function: Callable[..., Found], *columns: Iterable[Any]) -> list[Found]:
-        """What the function gives for each call; then all calls are over, and the first error is raised.
+        """What the function gives for each call. All of them are over then; the first one's error is raised.
 
         Each thread makes the next call that none has made. The caller's thread is one of them: to wake
         another one up takes its time.
         """
-        calls = list(enumerate(zip(*columns, strict=True)))
-        left, found = iter(calls), dict[int, Found]()
+        calls = list(zip(*columns, strict=True))
+        found, errors = dict[int, Found](), dict[int, Exception]()
+        left, taking = iter(range(len(calls))), Lock()
 
         def work() -> None:
-            for number, call in left:  # which one thread at a time moves on, since the interpreter does
-                found[number] = function(*call)
+            while True:
+                with taking:
+                    number = next(left, None)
+                if number is None:
+                    return
+                try:
+                    found[number] = function(*calls[number])
+                except Exception as error:  # noqa: BLE001  # raised below
+                    errors[number] = error
 
         futures = [self.pool.submit(work) for _ in range(min(self.number, len(calls)) - 1)]
         try:
             work()
         finally:
             wait(futures)
-        for future in futures:
-            future.result()
-        return [found[number] for number, _ in calls]
+        if errors:
+            raise errors[min(errors)]
+        return [found[number] for number in range(len(calls))]
 
 
 _IDLE: list[Threads] = []
