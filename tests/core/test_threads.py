@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,62 +19,16 @@ from muntin.errors import DataError, QueryError
 from muntin.slicing import flood
 from muntin.slicing import key_parts as key_parts_module
 from muntin.slicing import numbering as numbering_module
-from muntin.slicing import operator as operator_module
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
-from muntin.slicing import portions as portions_module
 from muntin.slicing import time_parts as time_parts_module
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
 from muntin.slicing.result_order import InTurn
 from muntin.slicing.time_parts import TimeParts
 
-WINDOWS = {
-    "edges": {
-        "ten": w.tumbling(10),
-        "sixty": w.sliding(60, 10),
-        "odd": w.sliding(21, 13),
-        "gaps": w.sliding(3, 7),
-    },
-    "time": {"ten": w.tumbling(10), "sixty": w.sliding(60, 10), "grown": w.cumulate(50, 10)},
-    "sessions": {"visit": w.session(3), "long": w.session(40), "ten": w.tumbling(10)},
-    "tuples": {"hundred": w.count(100), "slide": w.slide_by_tuple(7, 3), "ten": w.tumbling(10)},
-    "empty": {"ten": w.tumbling(10, emit_empty=True), "mark": w.landmark(0, 500)},
-    "frames": {"high": w.threshold("f > 0"), "full": w.until(a.sum("f"), 5.0), "last": w.last(5, 50)},
-}
-AGGREGATES = {
-    "sums": {"total": a.sum("f"), "mean": a.mean("f"), "whole": a.sum("i"), "n": a.count("i")},
-    "moments": {"spread": a.stddev("f"), "bend": a.kurtosis("f"), "together": a.correlation("f", "i")},
-    "others": {"median": a.median("f"), "first": a.first("i"), "top": a.top_k("i", 3), "all": a.collect("i")},
-}
-
-
-def stream(n: int, keys: int, ordered: bool = False) -> pa.Table:
-    """Floats whose sums depend on the order of additions, ties, nulls, and a key of two columns."""
-    rng = np.random.default_rng(keys)
-    time = np.sort(rng.integers(0, 1000, n)) if ordered else rng.integers(0, 1000, n)
-    floats = rng.normal(size=n) * 10.0 ** rng.integers(-20, 20, n)
-    return pa.table(
-        {
-            "t": time,
-            "k": pa.array(rng.integers(0, keys, n), mask=rng.random(n) < 0.01),
-            "j": pa.array(rng.choice(["a", "b", "c"], n)),
-            "f": pa.array(floats, mask=rng.random(n) < 0.1),
-            "i": rng.integers(-1000, 1000, n),
-        }
-    )
-
-
-def nearly_in_order(n: int, keys: int, late: int = 40) -> pa.Table:
-    """As `stream`, but times advance: most tuples lie within `late` of the newest one."""
-    table = stream(n, keys, ordered=True)
-    rng = np.random.default_rng(n)
-    behind = np.where(rng.random(n) < 0.2, rng.integers(0, late + 1, n), 0)
-    return table.set_column(0, "t", pa.array(table["t"].to_numpy() - behind))
-
-
-def seen(table: pa.Table) -> tuple[pa.Schema, str]:
-    return table.schema, repr(table.to_pylist())
+sys.path.insert(0, str(Path(__file__).parent))
+from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside this file, not installed
 
 
 @pytest.fixture(autouse=True)
@@ -206,65 +162,6 @@ def test_a_piece_may_have_rows_anywhere(
         assert seen(query.run(given, threads=2)) == seen(query.run(given))
     assert "keys" in ways
     assert {"edges": "time", "sessions": "pieces"}[windows] in ways
-
-
-@pytest.mark.parametrize("portion", [300, 17, 1])
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("keys", [(), ("k",)])
-def test_many_windows_come_in_portions(
-    portion: int, threads: int, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query = mt.windows(**WINDOWS["edges"]).aggregate(**AGGREGATES["sums"]).by(*keys).on("t")
-    tables = [nearly_in_order(3_000, 20), stream(3_000, 20)]
-    whole = [seen(query.run(table)) for table in tables]
-    for module, name, value in (
-        (portions_module, "PORTION", portion),
-        (portions_module, "OF_KEY", 1),
-        (operator_module, "LEAST", 1),
-    ):
-        monkeypatch.setattr(module, name, value)
-    found = [query.run(table, threads=threads) for table in tables]
-    assert list(map(seen, found)) == whole
-    assert all(table["n"].num_chunks > 5 for table in found) == (portion < 300 or bool(keys))
-
-
-@pytest.fixture
-def tiny_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions_module, "PORTION", 5)
-    monkeypatch.setattr(portions_module, "OF_KEY", 1)
-    monkeypatch.setattr(operator_module, "LEAST", 1)
-
-
-def late_stream(query: Any) -> list[Any]:
-    """What each step brings, where late tuples change windows and many others come out."""
-    operator = query.operator()
-    operator.process({"t": [0, 5], "f": [1.0, 2.0]})
-    found = [operator.advance(10)]
-    operator.process({"t": [0, *range(10, 200)], "f": [0.5] * 191})
-    found.append(operator.advance(300))
-    operator.process({"t": [3, *range(300, 500)], "f": [0.5] * 201})
-    found += [operator.finish(), operator.stats()]
-    return [seen(table) if isinstance(table, pa.Table) else str(table) for table in found]
-
-
-def test_late_tuples_change_windows_once_whatever_the_portions(request: pytest.FixtureRequest) -> None:
-    windows = {"one": w.tumbling(1), "ten": w.sliding(10, 3)}
-    query = mt.windows(**windows).aggregate(n=a.count(), s=a.sum("f")).on("t", allowed_lateness=10**9)
-    whole = late_stream(query)
-    request.getfixturevalue("tiny_portions")
-    assert late_stream(query) == whole
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_trees_have_no_portions(threads: int, request: pytest.FixtureRequest) -> None:
-    """They would be others, and round otherwise."""
-    query = mt.windows(long=w.sliding(1000, 1), ten=w.tumbling(10)).aggregate(x=a.stddev("f")).on("t")
-    table = nearly_in_order(3_000, 5)
-    whole = seen(query.run(table))
-    request.getfixturevalue("tiny_portions")
-    found = query.run(table, threads=threads)
-    assert seen(found) == whole
-    assert found["x"].num_chunks <= threads
 
 
 def test_few_slices_are_combined_by_one_thread(ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,17 @@ class Arrivals:
         return rows
 
 
+def out_of_order(time: Rows, newest: int) -> DataError:
+    """The error for times that go back behind others, or behind the newest so far."""
+    previous = np.concatenate([[newest], time[:-1]])
+    wrong = int(np.flatnonzero(time < previous)[0])
+    return DataError(
+        "the stream was declared in order, but a tuple comes after a newer one: "
+        f"time {time[wrong]} after {previous[wrong]} (row {wrong} of the batch); "
+        "sort the input, or leave in_order=True out and use watermarks"
+    )
+
+
 def _shown(tuples: pa.Table) -> list[dict[str, object]]:
     """The tuples as Python values; times that Python cannot hold as the integers that they are."""
     try:

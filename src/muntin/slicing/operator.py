@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.errors import DataError
 from muntin.metrics import Metrics
 from muntin.planning.plan import Plan, make_plan
 from muntin.query import EachBatch, Every, QuerySpec
-from muntin.slicing.arrivals import Arrivals, Misfit
+from muntin.slicing.arrivals import Arrivals, Misfit, out_of_order
 from muntin.slicing.batch import Batch, numbers
 from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
 from muntin.slicing.combining.base import Lazy
@@ -169,7 +168,7 @@ class SlicingOperator:
         keys = len(self.keys)
         batch = Batch(ids, time, self._arrival(data), values, None, extent, keys)
         if self.in_order and (not batch.extent.ordered or batch.extent.low < self.slices.newest):
-            raise self._out_of_order(time)
+            raise out_of_order(time, self.slices.newest)
         self.slices.keys = keys
         self.add(batch, data if self.spec.late == "route" else None)
         self._seq += rows
@@ -211,15 +210,6 @@ class SlicingOperator:
         if not self.spec.keys:
             return None
         return self.keys.encode([data.column(k) for k in self.spec.keys])
-
-    def _out_of_order(self, time: npt.NDArray[np.int64]) -> DataError:
-        previous = np.concatenate([[self.slices.newest], time[:-1]])
-        wrong = int(np.flatnonzero(time < previous)[0])
-        return DataError(
-            "the stream was declared in order, but a tuple comes after a newer one: "
-            f"time {time[wrong]} after {previous[wrong]} (row {wrong} of the batch); "
-            "sort the input, or leave in_order=True out and use watermarks"
-        )
 
     # Watermarks. ------------------------------------------------------------------------------------
 
