@@ -22,6 +22,7 @@ from muntin.slicing import numbering as numbering_module
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
 from muntin.slicing import time_parts as time_parts_module
+from muntin.slicing.manager import SliceManager
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.parts import PartedOperator
 from muntin.slicing.result_order import InTurn
@@ -265,6 +266,25 @@ def test_bad_tuples(bad: str, caplog: pytest.LogCaptureFixture) -> None:
         assert seen(query.run(rows, threads=2)) == seen(query.run(rows))
     assert len({record.getMessage() for record in caplog.records}) == 1
     assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("windows", ["edges", "sessions", "tuples"])
+@pytest.mark.parametrize("keys", [(), ("k",)])
+def test_an_error_without_parts_is_raised(
+    windows: str, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are none, or they are given up, or slices are so few that nobody shares them."""
+    query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by(*keys).on("t")
+
+    def refuse(*_: Any) -> None:
+        raise DataError("no")
+
+    monkeypatch.setattr(SlicingOperator, "add", refuse)
+    monkeypatch.setattr(SliceManager, "add_slices", refuse)
+    for few, table in ((1, stream(500, 9)), (10**6, nearly_in_order(500, 9))):
+        monkeypatch.setattr(parts_module, "FEW_SLICES", few)
+        with pytest.raises(DataError, match=r"^no$"):
+            query.run(table, threads=2)
 
 
 def test_an_error_in_a_part_is_that_of_one_thread(parts: list[int]) -> None:

@@ -104,33 +104,40 @@ class PartedOperator(SlicingOperator):
             return
         self._taken = [(batch, raw)]
         try:
-            self._share(batch)
+            tables = self._share(batch)
         except MuntinError:
+            tables = None
+        if tables is None:
             self._without_parts()
+        elif tables:
+            self._taken = []  # there are no parts, and nothing to do again
+            for table in tables:
+                self.slices.add_slices(table)
 
-    def _share(self, batch: Batch) -> None:
-        """Slice the batch in parts, or give each part its tuples."""
+    def _share(self, batch: Batch) -> list[SliceTable] | None:
+        """Slice the batch in parts, or give each part its tuples; None where there is one part.
+
+        Returns slices that parts have not got, since they are few.
+        """
         slices = self.slices
         edges = slices.edges_around(batch.extent.low, batch.extent.high, batch.time)
         pieces = self._pieces(batch, edges)
         if pieces is not None and self.divides and TimeParts.serve(slices.live, pieces):
             by_time = TimeParts.of(batch, pieces, edges, slices, self._threads)
             if by_time.size < FEW_SLICES:
-                self._add_all(by_time.tables)
-            else:
-                self._by_time = by_time
-            return
+                return by_time.tables
+            self._by_time = by_time
+            return []
         sliced = self._slice(batch, pieces, edges)
         if sliced is not None and sliced.size < FEW_SLICES:
-            self._add_all([sliced.rows(0, len(self.keys))])
-            return
+            return [sliced.rows(0, len(self.keys))]
         number = self._threads.number if self.alike and len(self.keys) > 1 else 1
         bounds = key_bounds(batch, sliced, len(self.keys), number)
         if sliced is None and len(bounds) == 2:
-            self._without_parts()
-        else:
-            parts = [self._part(len(bounds) - 1) for _ in bounds[1:]]
-            self._by_key = KeyParts.of(batch, sliced, bounds, parts, self._threads)
+            return None
+        parts = [self._part(len(bounds) - 1) for _ in bounds[1:]]
+        self._by_key = KeyParts.of(batch, sliced, bounds, parts, self._threads)
+        return []
 
     def _pieces(self, batch: Batch, edges: Column) -> list[Piece] | None:
         """Pieces of the batch, as many as there are threads; None where it has none, or tuples are kept."""
@@ -147,12 +154,6 @@ class PartedOperator(SlicingOperator):
         if pieces is None or any(partials.growing(partials.empty())):
             return None
         return slice_pieces(batch, pieces, edges, slices.live.gap, partials, self._threads)
-
-    def _add_all(self, tables: list[SliceTable]) -> None:
-        """Go on without parts: there are few slices."""
-        self._taken = []  # there is nothing to do again
-        for table in tables:
-            self.slices.add_slices(table)
 
     def _part(self, shares: int) -> SlicingOperator:
         """An operator without slices; so many of them share the keys."""

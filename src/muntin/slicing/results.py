@@ -18,7 +18,7 @@ from muntin.slicing.live import LiveQuery
 from muntin.slicing.naming_kernels import runs_of, spell
 from muntin.slicing.registry import FINAL_ROW, KINDS, RETRACT_ROW
 from muntin.slicing.result_order import AS_IT_IS, ByIndex, InTurn, Order
-from muntin.slicing.sorting_kernels import merge_windows, repeat_each, sort_windows
+from muntin.slicing.sorting_kernels import merge_windows, sort_windows
 from muntin.slicing.threads import Threads
 from muntin.windows.base import Window
 
@@ -44,7 +44,6 @@ class Results:
     def __init__(self, binding: Binding, queries: tuple[LiveQuery, ...]) -> None:
         self.binding = binding
         self.windows = tuple(q.window for q in queries)
-        self._names = pa.array([q.name for q in queries], pa.string())
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
         self.empty = self.schema.empty_table()
@@ -70,13 +69,13 @@ class Results:
             if runs >= 0:
                 return _repeated(self._texts, values[:runs], times[:runs])
         if len(number) > FEW_ROWS:
-            return self._names.take(pa.array(number))
+            return self._texts.words.take(pa.array(number))
         alike = number.tobytes()
         made = self._made.get(alike)
         if made is None:
             if len(self._made) >= _KEPT:
                 self._made.clear()
-            made = self._made[alike] = self._names.take(pa.array(number))
+            made = self._made[alike] = self._texts.words.take(pa.array(number))
         return made
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
@@ -91,25 +90,24 @@ class Results:
 class _Texts(NamedTuple):
     """Texts one after the other: where each begins, with the end of the last, and their bytes."""
 
+    words: pa.Array
     begins: Column
     bytes: npt.NDArray[np.uint8]
 
     @classmethod
     def of(cls, texts: list[str]) -> _Texts:
         words = [text.encode() for text in texts]
-        return cls(np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), dtype=np.uint8))
+        begins, joined = np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), dtype=np.uint8)
+        return cls(pa.array(texts, pa.string()), begins, joined)
 
 
 def _repeated(texts: _Texts, number: Column, sizes: Column) -> pa.Array:
     """Each text so many times, in a fraction of the time that Arrow takes."""
     rows, size = int(sizes.sum()), int((np.diff(texts.begins)[number] * sizes).sum())
     if size > _MOST_BYTES:
-        repeated = fresh(rows)
-        repeat_each(number, sizes, repeated)
-        words = np.split(texts.bytes, texts.begins[1:-1])
-        return pa.array([word.tobytes().decode() for word in words]).take(pa.array(repeated))
+        return texts.words.take(pa.array(np.repeat(number, sizes)))  # which may refuse it
     offsets, out = fresh(rows + 1, np.int32), fresh(size, np.uint8)
-    spell(number, sizes, *texts, offsets, out)
+    spell(number, sizes, texts.begins, texts.bytes, offsets, out)
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(out)])
 
 

@@ -131,18 +131,23 @@ def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Fl
 
 
 @compiled
+def _lost(error: float) -> float:
+    """What rounding lost; beside an infinity or NaN that is NaN and says nothing."""
+    return error if np.isfinite(error) else 0.0
+
+
+@compiled
 def float_totals(state: Floats, out: Floats) -> None:
-    """The sums; beside an infinity or NaN what rounding lost is NaN and says nothing."""
+    """The sums."""
     for j in range(out.size):
-        out[j] = state[j, 0] + (state[j, 1] if np.isfinite(state[j, 1]) else 0.0)
+        out[j] = state[j, 0] + _lost(state[j, 1])
 
 
 @compiled
 def float_means(state: Floats, count: Ints, out: Floats) -> None:
     """The sums by the number of values; 0 where there is none."""
     for j in range(out.size):
-        total = state[j, 0] + (state[j, 1] if np.isfinite(state[j, 1]) else 0.0)
-        out[j] = total / max(count[j], 1)
+        out[j] = (state[j, 0] + _lost(state[j, 1])) / max(count[j], 1)
 
 
 @compiled
@@ -161,7 +166,7 @@ def split_float_means(state: Floats, count: Ints, base: Floats, rest: Floats) ->
     for j in range(count.size):
         n = float(max(count[j], 1))
         total = state[j, 0]
-        lost = state[j, 1] if np.isfinite(state[j, 1]) else 0.0
+        lost = _lost(state[j, 1])
         mean = (total + lost) / n
         product = mean * n
         left = ((total - product) + _product_error(mean, n, product) + lost) / n
