@@ -49,7 +49,7 @@ def test_late_tuples_come_out_whole() -> None:
     op.process({"t": [50], "k": ["a"], "other": ["kept"], "v": [1.5]})
     op.advance(40)
     op.process({"t": [3], "k": ["b"], "other": ["also kept"], "v": [None]})
-    op.advance(40)
+    op.advance(41)
     assert op.take_late().to_pylist() == [{"t": 3, "k": "b", "other": "also kept", "v": None, "query": "x"}]
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.batch import Batch
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.extents import Extent
@@ -62,10 +61,10 @@ class WindowManager:
         registries = sum(registry.nbytes for registry in self.registries.values())
         return registries + sum(extent.nbytes for extent in self.extents.values()) + self.store.nbytes
 
-    def observe(self, batch: Batch) -> None:
-        """Note the extent of each key's tuples, where a query emits empty windows."""
+    def observe(self, key: Column, first: Column, last: Column) -> None:
+        """Note the extent of tuples or slices of these keys, where a query emits empty windows."""
         for query in self.slices.live.spanned:
-            self._extent(query).note(query, batch, self.slices.final)
+            self._extent(query).note(query, key, first, last, self.slices.final)
 
     def silent_time(self, query: LiveQuery, before: int, upto: int) -> int:
         """Over all keys, the time whose windows, empty or not, come out when the watermark gets to `upto`."""

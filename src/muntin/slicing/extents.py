@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.batch import Batch
 from muntin.slicing.listing_kernels import spanned_windows
 from muntin.slicing.live import LiveQuery
 from muntin.timeline import INF, NEG_INF
@@ -56,18 +55,17 @@ class Extent:
         """Forget all other keys."""
         self.first, self.last, self.shown = self.first[keys], self.last[keys], self.shown[keys]
 
-    def note(self, query: LiveQuery, batch: Batch, final: int) -> None:
-        """Take tuples in, but for those that are too late."""
+    def note(self, query: LiveQuery, key: Column, first: Column, last: Column, final: int) -> None:
+        """Take in the first and last times of tuples or slices, but for those that are too late."""
         window = query.window
         assert isinstance(window, ContextFreeWindow)
-        key, time = batch.key, batch.time
-        counts = time >= max(query.since, final)
-        old = np.flatnonzero((time < final) & (time >= query.since))
-        counts[old] = window.last_end(time[old]) > final
-        key, time = key[counts], time[counts]
+        counts = first >= max(query.since, final)
+        old = np.flatnonzero((first < final) & (first >= query.since))
+        counts[old] = window.last_end(first[old]) > final
+        key, first, last = key[counts], first[counts], last[counts]
         self.first, self.last = self.first.copy(), self.last.copy()
-        np.minimum.at(self.first, key, np.maximum(time, final))
-        np.maximum.at(self.last, key, time)
+        np.minimum.at(self.first, key, np.maximum(first, final))
+        np.maximum.at(self.last, key, last)
 
     def windows(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column, Column]:
         """(key, start, end) of the windows that overlap an extent and end in (expired, upto].

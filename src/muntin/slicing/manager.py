@@ -154,10 +154,11 @@ class SliceManager:
 
     # Tuples before `final`: judged per query when the watermark moves. ------------------------------
 
-    def judge(self) -> list[Late]:
-        """Decide for the waiting tuples which queries they still count for; returns what came too late."""
-        if not self.waiting:
-            return []
+    def judge(self) -> tuple[list[Late], SliceTable]:
+        """Decide for the waiting tuples which queries they still count for.
+
+        Returns what came too late, and the slices of all that waited.
+        """
         rows = self._all_waiting()
         waiting, self.waiting = self.waiting, []
         accepted, late = verdicts(rows, self.live.queries, self.live, self.final)
@@ -170,7 +171,7 @@ class SliceManager:
             self.touched = True
             accepted_rows = rows.take(np.flatnonzero(accepted), self.partials)
             self.insert(accepted_rows, self._edges_of_rows(accepted_rows))
-        return result
+        return result, rows
 
     def late_for(self, query: LiveQuery) -> list[Late]:
         """What has come too late for a query that ends now; for the others the tuples go on waiting."""

@@ -178,7 +178,10 @@ class SlicingOperator:
     def add(self, batch: Batch, raw: pa.RecordBatch | None = None) -> None:
         """Slice or keep these tuples; `raw` are the same as they came, for the late output."""
         self.slices.add(batch, raw)
-        self.windows.observe(batch)
+        if self.slices.live.spanned:
+            final = self.slices.final
+            on_time = batch if batch.extent.low >= final else batch.take(np.flatnonzero(batch.time >= final))
+            self.windows.observe(on_time.key, on_time.time, on_time.time)
 
     def notice(self, data: pa.RecordBatch) -> None:
         """Note how far the stream has come, without taking the tuples in."""
@@ -288,8 +291,9 @@ class SlicingOperator:
         that come out for the first time.
         """
         slices, windows = self.slices, self.windows
-        self.late += slices.judge()
         before = slices.watermark
+        if watermark > before:
+            self._judge()
         refuse_flood(self, before, watermark)
         if slices.kept is not None and closing:
             slices.kept.slice(before)
@@ -312,6 +316,13 @@ class SlicingOperator:
         windows.forget()
         return emissions
 
+    def _judge(self) -> None:
+        """Decide about the tuples that came late since the watermark last moved, all of them together."""
+        if self.slices.waiting:
+            late, rows = self.slices.judge()
+            self.late += late
+            self.windows.observe(rows.key, rows.first, rows.last)
+
     def _crossed_period(self, before: int, watermark: int) -> bool:
         early = self.spec.early
         if not isinstance(early, Every) or watermark in (before, INF):
@@ -320,7 +331,6 @@ class SlicingOperator:
 
     def look_early(self) -> list[Emission]:
         """The windows that have changed since they were last emitted, complete or not."""
-        self.late += self.slices.judge()
         refuse_flood(self, self.slices.watermark, self.slices.watermark)
         if self.slices.kept is not None:
             self.slices.kept.slice(self.slices.watermark)

@@ -104,21 +104,22 @@ class Registry:
         `scope` marks the entries that `new` speaks of: those in it and not in `new` are gone.
         Windows that are not complete are emitted only when `early`. A late tuple may close an
         emitted window earlier without changing what it holds: entries take over when it is due now.
-        What was complete and is due by `frozen` stays as it was emitted.
+        What was complete and due by `frozen` when it was last looked at has expired: it stays as it was
+        emitted, wherever its end lies now.
         """
         found = self.find(new)
         known = found >= 0
-        self.due = self.due.copy()
-        self.due[found[known]] = new.due[known]
         at = np.maximum(found, 0)
+        was_due, self.due = self.due, self.due.copy()
+        self.due[found[known]] = new.due[known]
         complete = new.due <= watermark
         stage = np.where(known, self.stage[at], -1) if len(self) else np.full(len(found), -1)
         changed = ~known
         if len(self):
             other = (self.n[at] != new.n) | (self.mark[at] != new.mark)
             changed |= other | (stage == RETRACTED) | ((stage == EARLY) & complete)
-        if frozen is not None:
-            changed &= (stage != COMPLETE) | (new.due > frozen)
+        if frozen is not None and len(self):
+            changed &= (stage != COMPLETE) | (was_due[at] > frozen)
         if not early:
             changed &= complete
         kind = np.where(complete, FINAL_ROW, EARLY_ROW)

@@ -58,11 +58,13 @@ _TYPES = [
 _ROWS = [{name: values[number % len(values)] for name, values in _VALUES.items()} for number in range(126)]
 _STEPS = (0, 0, 1, 1, 2, 3, 5, 9, -1, -1, -2, -3, -5, -9, -20)
 _AHEAD = (0, 1, 2, 5, 12, 40, -1, -2, -3, -4, -6, -8, -11, -15)
+_FURTHEST = 200
+"""How far a tuple comes behind the newest at most: with a greater lateness none is late."""
 # Hypothesis draws integers up to 24 bits evenly, and larger ones mostly small.
 _CODES = st.integers(0, 2**24 - 1)
 _WINDOWS = st.lists(_CODES, min_size=1, max_size=4)
 _CHOSEN = st.lists(st.integers(0, len(AGGREGATES) - 1), min_size=1, max_size=4, unique=True)
-_KINDS = ("nothing", *["row"] * 8, "batch", "advance", "advance", "again")
+_KINDS = ("nothing", *["row"] * 7, "row at the final time", "batch", "advance", "advance", "again")
 
 
 class _Breadth(NamedTuple):
@@ -187,17 +189,25 @@ class _Stream:
         self._rows: list[dict[str, Any]] = []
         self._newest = 0
         self._watermark = -50
+        self._highest = -50
+        self._lateness = clock.units(query.allowed_lateness)
         self._arrived = 0
 
     def item(self, pick: Picks, kinds: Sequence[str]) -> None:
         """Do what a drawn item says."""
         kind = pick(kinds)
         if kind == "row":
-            self._row(pick(self._breadth.steps), pick(_ROWS), pick((None, *self._breadth.keys)))
+            time = self._newest + pick(self._breadth.steps)
+            self._row(time, pick(_ROWS), pick((None, *self._breadth.keys)))
+        elif kind == "row at the final time":  # exactly there it is in time, before it is late
+            final = self._highest - self._lateness
+            time = max(final + pick((0, 0, 1, -1)), self._newest - _FURTHEST)
+            self._row(time, pick(_ROWS), pick((None, *self._breadth.keys)))
         elif kind == "batch":
             self._batch()  # two in a row make an empty one
         elif kind == "advance":
             self._watermark = self._newest + pick(self._breadth.ahead)
+            self._highest = max(self._highest, self._watermark)
             self._act("advance", self._clock.inside(self._watermark))
         elif kind == "again":  # the same watermark once more, or a lower one
             self._act("advance", self._clock.inside(self._watermark + pick((0, -3))))
@@ -219,8 +229,7 @@ class _Stream:
         schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *_TYPES])
         return Scenario(self._query, schema, tuple(self._actions))
 
-    def _row(self, ahead: int, values: dict[str, Any], key: str | None) -> None:
-        time = self._newest + ahead
+    def _row(self, time: int, values: dict[str, Any], key: str | None) -> None:
         row = {"t": self._clock.value(time), "id": self._arrived, **values}
         row["m"] = time + row.pop("lead")
         row["d"] = row["m"] + row.pop("part")

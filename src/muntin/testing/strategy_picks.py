@@ -23,6 +23,10 @@ class Clock(NamedTuple):
         units *= self.stretch
         return units if self.origin is None else dt.timedelta(hours=units)
 
+    def units(self, span: int) -> int:
+        """A length of time, as a query holds it, in units."""
+        return span if self.origin is None else span // 3_600_000_000
+
     def inside(self, units: int) -> int:
         """A point in time as it is inside."""
         return units if self.origin is None else (self.origin + units) * 3_600_000_000

@@ -175,7 +175,7 @@ class NamedWindow:
     def _kind(self, window: Found, known: Emitted | None, before: int, now: int, early: bool) -> str | None:
         """The kind of row that this window gives now; None: it gives none."""
         due = INF if window.open else window.due
-        if due + self.lateness <= before and self._frozen(window, known):
+        if self._frozen(window, known, before):
             return None
         changed = known is None or not known.live or known.content != numbers(window)
         # Known by its edges on a measure, a window also changes when it moves in time.
@@ -187,16 +187,18 @@ class NamedWindow:
             return "update" if changed else None  # also one that was retracted and is back
         return "early" if early and changed and window.content else None
 
-    def _frozen(self, window: Found, known: Emitted | None) -> bool:
-        """Whether a window that expired stays as it is.
+    def _frozen(self, window: Found, known: Emitted | None, before: int) -> bool:
+        """Whether a window has expired, as it was emitted, and so stays as it is.
 
         One that was never complete before is new, however early its end lies: a
         tuple at the watermark may close a frame at the watermark, and the next
         tuple after a silence makes its empty windows. Only a context free window
         that expired cannot be entered any more.
         """
-        was_complete = known is not None and known.finalized
-        return was_complete or (is_context_free(self.window) and bool(window.content))
+        if known is not None and known.finalized:
+            return known.due + self.lateness <= before
+        expired = not window.open and window.due + self.lateness <= before
+        return expired and is_context_free(self.window) and bool(window.content)
 
     def _came_too_late(self, window: Found, before: int) -> bool:
         """Whether an empty window had expired when the tuples in it came: it comes out empty."""

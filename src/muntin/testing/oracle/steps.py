@@ -55,15 +55,20 @@ class Oracle:
     def process(self, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
         """Take rows that arrived; returns early results if the query wants them after each batch."""
         times = [(row, self._time(row)) for row in rows]
+        arrived: list[tuple[Key, Arrival]] = []
         for row, time in times:
             if time is None:  # a bad tuple that the user chose to skip
                 continue
             key = tuple(row[column] for column in self._settings.keys)
-            self._pending.append((key, Arrival(time, self._arrived, row)))
+            arrived.append((key, Arrival(time, self._arrived, row)))
             self._newest = max(self._newest, time)
             self._arrived += 1
+        # Older tuples wait until the watermark moves: it depends on the others what they belong to.
+        final = self._watermark - self._settings.lateness
+        self._judge([(key, item) for key, item in arrived if item.time >= final])
+        self._pending += [(key, item) for key, item in arrived if item.time < final]
         if self._settings.early_each_batch:
-            return self._step(self._watermark, early=True)
+            return self._emit(self._watermark, self._watermark, early=True)
         return []
 
     def advance(self, watermark: object) -> list[Row]:
@@ -96,13 +101,20 @@ class Oracle:
 
     def _step(self, now: int, early: bool) -> list[Row]:
         before = self._watermark
-        for query in self._queries.values():
-            # Judged with the watermark under which the tuples arrived, all together.
-            self.late += [(query.name, item.row) for item in query.judge(self._pending, before)]
-        self._judged.append((before, self._pending))
-        self._pending = []
+        if now > before:
+            self._judge(self._pending)
+            self._pending = []
         self._watermark = now
         self._upto = now if now < INF else self._upto
+        return self._emit(before, now, early)
+
+    def _judge(self, tuples: list[tuple[Key, Arrival]]) -> None:
+        """Decide about these tuples, all together, by the watermark under which they arrived."""
+        for query in self._queries.values():
+            self.late += [(query.name, item.row) for item in query.judge(tuples, self._watermark)]
+        self._judged.append((self._watermark, tuples))
+
+    def _emit(self, before: int, now: int, early: bool) -> list[Row]:
         view = self._view(closing=now == INF)
         return [row for query in self._queries.values() for row in query.emit(before, now, view, early)]
 
