@@ -56,11 +56,11 @@ check-layers: setup
 # when the parallel workers of the tests start, so that none compiles what another does.
 doctest: setup
 	@echo '==> Doctests of the sources and the examples of the documentation'
-	@$(PYTEST) -q --doctest-modules src tests/project
+	@$(PYTEST) -q --doctest-modules src benchmarks tests/project
 
 bench: setup  ## Measure the core beside limits of the machine, the techniques of the papers, polars and DuckDB
 	@echo '==> Benchmark of the core'
-	@$(BIN)/muntin bench core
+	@$(BIN)/python -m benchmarks core
 
 docs: setup  ## Build the documentation into build/docs
 	@echo '==> Documentation'
@@ -74,7 +74,7 @@ lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock fi
 clean:  ## Remove the environment, caches and what was built
 	@echo '==> Removing .venv, build and caches'
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup:
 	@tools/setup

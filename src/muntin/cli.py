@@ -1,4 +1,4 @@
-"""The command line: `muntin demo`, `bench`, `run`, `explain`, `warmup`."""
+"""The command line: `muntin demo`, `run`, `explain`, `warmup`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-bench = typer.Typer(help="Measure Muntin on this machine.", no_args_is_help=True)
-app.add_typer(bench, name="bench")
 
 QueryFile = Annotated[Path, typer.Argument(help="The query as a TOML file.", exists=True, dir_okay=False)]
 
@@ -90,140 +88,6 @@ def warmup() -> None:
     from muntin.warming import warm_up
 
     warm_up(Console())
-
-
-@bench.command("core")
-def bench_core(
-    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 4_194_304,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Workloads by name, or how names begin, as W2; repeat for several."),
-    ] = None,
-    batch: Annotated[int, typer.Option(help="Tuples in a batch; M1 and M2 have 65,536.", min=1)] = 1_048_576,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables in Markdown.")] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the rates into this file (.svg, .png, .pdf).")
-    ] = None,
-    read: Annotated[
-        Path | None, typer.Option(help="Show what --json wrote instead of measuring.", exists=True)
-    ] = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Muntin only, beside the limits.")] = False,
-) -> None:
-    """Throughput of the core beside limits of the machine, polars, DuckDB and older techniques."""
-    from muntin.bench.core_plot import check_place, draw
-    from muntin.bench.core_report import read_report, run_core, show
-
-    console = Console()
-    quiet = Console(stderr=True)  # what is being measured goes there: the output may be a file
-    try:
-        if plot is not None:
-            check_place(plot)
-        report = read_report(read) if read else run_core(tuples, tuple(only or ()), batch, quiet, alone)
-    except MuntinError as error:
-        _fail(error)
-    else:
-        show(report, console, "json" if json else "markdown" if markdown else "table")
-        if plot is not None:
-            draw(report.muntin, report.others, plot)
-
-
-@bench.command("profile")
-def bench_profile(
-    workload: Annotated[
-        list[str] | None, typer.Argument(help="Workloads by their names, or how these begin.")
-    ] = None,
-    tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 4_194_304,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
-) -> None:
-    """Where the time of a workload of `bench core` goes, step by step; W2 N=20 unless told."""
-    from muntin.bench.profile import run_profile
-
-    form = "json" if json else "markdown" if markdown else "table"
-    try:
-        run_profile(tuples, workload or ["W2 N=20"], form, Console())
-    except MuntinError as error:
-        _fail(error)
-
-
-@bench.command("latency")
-def bench_latency(
-    slices: Annotated[
-        list[int] | None, typer.Option(help="Slices in a window; repeat for several.", min=1)
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """From a watermark to its results, for each store, and what steps of few tuples cost."""
-    from muntin.bench.latency import run_latency
-
-    run_latency(tuple(slices or ()), json, Console())
-
-
-@bench.command("spark")
-def bench_spark(
-    rows: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 2_000_000,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Workloads whose names begin so, as B or S2; repeat for several.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Muntin on local Spark, beside Spark's own windows."""
-    from muntin.bench.spark import run_spark
-
-    try:
-        run_spark(rows, tuple(only or ()), json, Console())
-    except MuntinError as error:
-        _fail(error)
-
-
-@bench.command("threads")
-def bench_threads(
-    tuples: Annotated[
-        int, typer.Option(help="How many tuples a query reads at the most.", min=100_000)
-    ] = 16_000_000,
-    threads: Annotated[int, typer.Option(help="So many threads, beside one.", min=2)] = 2,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
-) -> None:
-    """One table on one thread and on several, which must give the same."""
-    from muntin.bench.threads import run_threads
-
-    run_threads(tuples, threads, "json" if json else "markdown" if markdown else "table", Console())
-
-
-@bench.command("aggregates")
-def bench_aggregates(
-    tuples: Annotated[int, typer.Option(help="How many tuples each query reads.", min=100_000)] = 1_000_000,
-    in_order: Annotated[bool, typer.Option(help="No tuple is late.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Throughput of every aggregate, beside sum in the same run."""
-    from muntin.bench.aggregates import run_aggregates
-
-    run_aggregates(tuples, in_order, json, Console())
-
-
-@bench.command("stores")
-def bench_stores(
-    size: Annotated[
-        list[int] | None, typer.Option(help="Window sizes in entries; repeat for several.", min=2)
-    ] = None,
-    baselines: Annotated[
-        bool, typer.Option(help="Measure what the stores are compared with as well.")
-    ] = True,
-    operator: Annotated[bool, typer.Option(help="In the operator, instead of each by itself.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Throughput of each store over the size of its window."""
-    if operator:
-        from muntin.bench.stores_in_operator import run_in_operator
-
-        run_in_operator(tuple(size or ()), json, Console())
-        return
-    from muntin.bench.stores import run_stores
-
-    run_stores(tuple(size or ()), json, Console(), baselines=baselines)
 
 
 def _fail(error: MuntinError) -> None:

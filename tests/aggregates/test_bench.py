@@ -1,11 +1,11 @@
-"""`muntin bench aggregates` measures all that there is, and does not let a wrong result pass."""
+"""`python -m benchmarks aggregates` measures all that there is, and does not let a wrong result pass."""
 
 import pyarrow as pa
 import pytest
 
+from benchmarks.aggregate_results import EXPECTED, check, count_ranges
+from benchmarks.aggregates import OWN, TEN, TEN_NAME, _stream, catalogue, measure
 from muntin import aggregates as a
-from muntin.bench.aggregate_results import EXPECTED, check, count_ranges
-from muntin.bench.aggregates import OWN, TEN, TEN_NAME, _stream, catalogue, measure
 from muntin.dsl import windows
 from muntin.windows import count
 

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from benchmarks import comparison
+from benchmarks.baselines.tuple_techniques import AggregateBuckets
+from benchmarks.case import Ask, Case
+from benchmarks.comparison import ENGINES, PEERS, answering, compare, missing, tuples_for
+from benchmarks.core_report import run_core
+from benchmarks.duckdb_engine import ask_duckdb
+from benchmarks.expected import expected
+from benchmarks.polars_engine import ask_polars
+from benchmarks.streams import Arrivals, Shape
+from benchmarks.technique_engine import TECHNIQUES, ask_technique
+from benchmarks.workloads import Workload, chosen, workloads
 from muntin import aggregates as a
-from muntin.baselines.tuple_techniques import AggregateBuckets
-from muntin.bench import comparison
-from muntin.bench.case import Ask, Case
-from muntin.bench.comparison import ENGINES, PEERS, answering, compare, missing, tuples_for
-from muntin.bench.core_report import run_core
-from muntin.bench.duckdb_engine import ask_duckdb
-from muntin.bench.expected import expected
-from muntin.bench.polars_engine import ask_polars
-from muntin.bench.streams import Arrivals, Shape
-from muntin.bench.technique_engine import TECHNIQUES, ask_technique
-from muntin.bench.workloads import Workload, chosen, workloads
 from muntin.dsl import Query, windows
 from muntin.windows import count, session, sliding, threshold, tumbling
 
@@ -186,4 +186,4 @@ def test_a_peer_that_is_not_installed_is_told_with_the_cure(
         name for name in ("polars", "duckdb") if name not in absent
     ]
     assert len(report.notes) == len(missing()) == len(absent)
-    assert all(note.endswith(': pip install "muntin[bench]"') for note in report.notes)
+    assert all(note.endswith(': pip install ".[bench]"') for note in report.notes)

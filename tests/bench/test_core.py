@@ -1,4 +1,4 @@
-"""`muntin bench core` runs every workload, and lets no wrong result pass."""
+"""`python -m benchmarks core` runs every workload, and lets no wrong result pass."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from benchmarks.case import Case
+from benchmarks.core import measure
+from benchmarks.core_report import Report, run_core, show
+from benchmarks.expected import expected, recomputed
+from benchmarks.streams import Arrivals, Shape
+from benchmarks.workloads import Workload, workloads
 from muntin import aggregates as a
-from muntin.bench.case import Case
-from muntin.bench.core import measure
-from muntin.bench.core_report import Report, run_core, show
-from muntin.bench.expected import expected, recomputed
-from muntin.bench.streams import Arrivals, Shape
-from muntin.bench.workloads import Workload, workloads
 from muntin.dsl import windows
 from muntin.errors import QueryError
 from muntin.windows import count, session, sliding, tumbling

@@ -1,4 +1,4 @@
-"""The table, JSON, Markdown and the plot of `muntin bench core` show the same measurements."""
+"""The table, JSON, Markdown and the plot of `python -m benchmarks core` show the same measurements."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from muntin.bench.comparison import ENGINES, PEERS
-from muntin.bench.core_report import as_markdown, read_report
-from muntin.bench.core_tables import fewer_tuples
-from muntin.cli import app
+from benchmarks.__main__ import app
+from benchmarks.comparison import ENGINES, PEERS
+from benchmarks.core_report import as_markdown, read_report
+from benchmarks.core_tables import fewer_tuples
 
 pytest.importorskip("polars")
 pytest.importorskip("duckdb")
 
 
 def bench(*arguments: str, width: int = 80) -> str:
-    done = CliRunner().invoke(app, ["bench", *arguments], env={"COLUMNS": str(width)})
+    done = CliRunner().invoke(app, [*arguments], env={"COLUMNS": str(width)})
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -97,14 +97,14 @@ def test_alone_measures_nothing_else() -> None:
 
 def test_a_file_that_is_no_report_is_told(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text("[]")
-    done = CliRunner().invoke(app, ["bench", "core", "--read", str(tmp_path / "old.json")])
+    done = CliRunner().invoke(app, ["core", "--read", str(tmp_path / "old.json")])
     assert done.exit_code == 2
-    assert "must hold what `muntin bench core --json` wrote" in done.stderr.replace("\n", " ")
+    assert "must hold what `python -m benchmarks core --json` wrote" in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("gone", ["peers", "techniques"])
 def test_there_is_one_command_for_all_of_them(gone: str) -> None:
-    assert CliRunner().invoke(app, ["bench", gone]).exit_code == 2
+    assert CliRunner().invoke(app, [gone]).exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_there_is_one_command_for_all_of_them(gone: str) -> None:
 def test_what_cannot_be_done_is_told_before_anything_is_measured(
     options: list[str], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muntin.bench.core_report.measure", None)
-    found = CliRunner().invoke(app, ["bench", "core", *options])
+    monkeypatch.setattr("benchmarks.core_report.measure", None)
+    found = CliRunner().invoke(app, ["core", *options])
     assert found.exit_code == 2
     assert told in " ".join(found.output.split())

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks.core import drive
+from benchmarks.streams import PER_SECOND
+from benchmarks.workloads import Workload, chosen, lengths
 from muntin import aggregates as a
 from muntin.aggregates.base import Groups
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.exact_sums import ExactSum
-from muntin.bench.core import drive
-from muntin.bench.streams import PER_SECOND
-from muntin.bench.workloads import Workload, chosen, lengths
 from muntin.dsl import windows
 from muntin.expressions import as_expr
 from muntin.slicing.stats import Stats

@@ -1,4 +1,4 @@
-"""`muntin bench latency`: it measures what it says, and finds wrong results."""
+"""`python -m benchmarks latency`: it measures what it says, and finds wrong results."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from muntin.bench import latency
-from muntin.cli import app
+from benchmarks import latency
+from benchmarks.__main__ import app
 from muntin.planning.plan import STORES
 from muntin.slicing.operator import SlicingOperator
 
@@ -48,9 +48,9 @@ def test_the_command_prints_json_and_tables(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(latency, "STEPS", (10,))
     records = latency.StepMeasurement("records", 2_000, 10, 5.0, 5.0)
     monkeypatch.setattr(latency, "measure_records", lambda: records)
-    found = json.loads(CliRunner().invoke(app, ["bench", "latency", "--slices", "3", "--json"]).output)
+    found = json.loads(CliRunner().invoke(app, ["latency", "--slices", "3", "--json"]).output)
     assert {(m["store"], m["slices"]) for m in found["latency"]} == {(store, 3) for store in STORES}
     assert [m["tuples"] for m in found["steps"]] == [10] * 5
-    shown = CliRunner().invoke(app, ["bench", "latency", "--slices", "3"], env={"COLUMNS": "120"}).output
+    shown = CliRunner().invoke(app, ["latency", "--slices", "3"], env={"COLUMNS": "120"}).output
     assert "3 slices" in shown
     assert "records" in shown

@@ -1,4 +1,4 @@
-"""`muntin bench profile`: the steps add up to the whole, and the engine is left as it was."""
+"""`python -m benchmarks profile`: the steps add up to the whole, and the engine is left as it was."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from muntin.bench import profile as profiling
-from muntin.bench.expected import Expected
-from muntin.bench.profile import REST, profile
-from muntin.bench.workloads import chosen
-from muntin.cli import app
+from benchmarks import profile as profiling
+from benchmarks.__main__ import app
+from benchmarks.expected import Expected
+from benchmarks.profile import REST, profile
+from benchmarks.workloads import chosen
 from muntin.slicing.partials import PartialSet
 
 CELLS = "find each tuple's cell of the time line"
@@ -66,9 +66,7 @@ def test_results_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_prints_a_table_markdown_and_json() -> None:
     def run(*arguments: str) -> str:
-        done = CliRunner().invoke(
-            app, ["bench", "profile", *arguments, "--tuples", "5000"], env={"COLUMNS": "100"}
-        )
+        done = CliRunner().invoke(app, ["profile", *arguments, "--tuples", "5000"], env={"COLUMNS": "100"})
         assert done.exit_code == 0, done.output
         return done.stdout
 
@@ -78,4 +76,4 @@ def test_the_command_prints_a_table_markdown_and_json() -> None:
     assert lines[0] == "| step | W3 1 s | W3 100 ms | P1 |"
     assert lines[-1].startswith("| all |")
     assert CELLS in run()
-    assert CliRunner().invoke(app, ["bench", "profile", "W9"]).exit_code == 2
+    assert CliRunner().invoke(app, ["profile", "W9"]).exit_code == 2

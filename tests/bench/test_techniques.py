@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.baselines.any_order import AnyOrder
+from benchmarks.baselines.slice_techniques import Cutty, Pairs, Panes
+from benchmarks.baselines.technique import Technique
+from benchmarks.baselines.tuple_techniques import AggregateBuckets, AggregateTree, TupleBuckets, TupleBuffer
 from muntin import aggregates as a
-from muntin.baselines.any_order import AnyOrder
-from muntin.baselines.slice_techniques import Cutty, Pairs, Panes
-from muntin.baselines.technique import Technique
-from muntin.baselines.tuple_techniques import AggregateBuckets, AggregateTree, TupleBuckets, TupleBuffer
 from muntin.dsl import windows
 from muntin.windows import session, sliding
 

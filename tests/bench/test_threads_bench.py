@@ -1,4 +1,4 @@
-"""`muntin bench threads`: eight rows, and no result that differs passes."""
+"""`python -m benchmarks threads`: eight rows, and no result that differs passes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from muntin.bench import threads
-from muntin.bench.threads import measure_threads
-from muntin.cli import app
+from benchmarks import threads
+from benchmarks.__main__ import app
+from benchmarks.threads import measure_threads
 from muntin.slicing.parts import PartedOperator
 
 TUPLES = 20_000
@@ -94,10 +94,10 @@ def test_the_command_prints_json_markdown_and_a_table(monkeypatch: pytest.Monkey
         return measure_threads(TUPLES, threads, rounds=1)
 
     monkeypatch.setattr(threads, "measure_threads", few)
-    found = json.loads(CliRunner().invoke(app, ["bench", "threads", "--json"]).output)
+    found = json.loads(CliRunner().invoke(app, ["threads", "--json"]).output)
     assert len(found) == 8
     assert all(m["ratio"] == pytest.approx(m["one"] / m["several"]) for m in found)
-    lines = CliRunner().invoke(app, ["bench", "threads", "--markdown", "--threads", "3"]).output.splitlines()
+    lines = CliRunner().invoke(app, ["threads", "--markdown", "--threads", "3"]).output.splitlines()
     assert lines[0] == "| tuples, keys | windows out | 1 thread, s | 3 threads, s | ratio |"
     assert [line.split(" | ")[0] for line in lines[2:]] == [
         "| 20,000, 100",
@@ -109,6 +109,6 @@ def test_the_command_prints_json_markdown_and_a_table(monkeypatch: pytest.Monkey
         "| 5,000, 1,000",
         "| 1,250, 1,000",
     ]
-    shown = CliRunner().invoke(app, ["bench", "threads", "--tuples", "200000"], env={"COLUMNS": "120"}).output
+    shown = CliRunner().invoke(app, ["threads", "--tuples", "200000"], env={"COLUMNS": "120"}).output
     assert "5,000, 1,000, median" in shown
     assert asked == [(16_000_000, 2), (16_000_000, 3), (200_000, 2)]

@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 import muntin as mt
+from benchmarks.core import drive
+from benchmarks.workloads import chosen
 from muntin import aggregates as a
 from muntin import warming
 from muntin import windows as w
-from muntin.bench.core import drive
-from muntin.bench.workloads import chosen
 from muntin.cli import app
 from muntin.compiling_kernels import MESSAGE, announce_compiling
 

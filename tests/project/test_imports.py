@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "src" / "muntin"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "muntin"
+MODULES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
 
 LOADED = "import muntin, sys; print(*sorted(sys.modules))"
 
@@ -51,10 +52,10 @@ def imported(module: Path) -> Iterator[str]:
 
 def test_numba_is_imported_only_by_modules_of_kernels() -> None:
     others = [module for module in MODULES if not module.stem.endswith("kernels")]
-    assert [str(module.relative_to(PACKAGE)) for module in others if "numba" in imported(module)] == []
+    assert [str(module.relative_to(ROOT)) for module in others if "numba" in imported(module)] == []
 
 
 def test_pyspark_is_imported_only_under_connectors_spark() -> None:
     spark = PACKAGE / "connectors" / "spark"
     others = [module for module in MODULES if spark not in module.parents]
-    assert [str(module.relative_to(PACKAGE)) for module in others if "pyspark" in imported(module)] == []
+    assert [str(module.relative_to(ROOT)) for module in others if "pyspark" in imported(module)] == []

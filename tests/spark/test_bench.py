@@ -1,4 +1,4 @@
-"""`muntin bench spark`, small: both sides give what NumPy counts, and all that is promised is measured."""
+"""The benchmark `spark`, small: both sides give what NumPy counts, and all that is promised is measured."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from muntin.bench.spark import measure
-from muntin.bench.spark_cases import CASES, chosen
+from benchmarks.spark import measure
+from benchmarks.spark_cases import CASES, chosen
 
 ROWS = 40_000
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from muntin.baselines import BaseIntervals, ClassicBTree, Recalculate, SubtractOnEvict, TupleTree
+from benchmarks.baselines import BaseIntervals, ClassicBTree, Recalculate, SubtractOnEvict, TupleTree
 from muntin.stores import DabaLite, FiBA, FlatFAT, Lazy, Prefix, Store, TwoStacksLite, monoid
 
 CONCATENATION = monoid(

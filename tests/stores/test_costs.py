@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from muntin.bench.stores import Driver
+from benchmarks.stores import Driver
 from muntin.stores import DabaLite, FiBA, FlatFAT, Prefix, Store, TwoStacksLite
 
 SIZES = [2**10, 2**16, 2**20]

@@ -151,6 +151,6 @@ def test_refusals() -> None:
 
 
 def test_importing_the_stores_imports_no_numba() -> None:
-    code = "import muntin.stores, muntin.baselines, sys; print('numba' in sys.modules)"
+    code = "import muntin.stores, benchmarks.baselines, sys; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from muntin.baselines import Recalculate
+from benchmarks.baselines import Recalculate
 from muntin.stores import DabaLite, FiBA, FlatFAT, Lazy, Prefix, Store, TwoStacksLite, monoid
 
 CONCATENATION = monoid(lambda p, q: p + q, identity=(), lift=lambda v: (v,), invert=lambda p, q: p[len(q) :])
