@@ -90,6 +90,7 @@ def test_fingerprints_tell_queries_apart() -> None:
         base.on("ts", early=mt.each_batch()),
         base.on("ts", idle_after="1 minute"),
         base.on("ts", max_ahead="1 minute"),
+        base.on("ts", max_windows=1_000),
         base.aggregate(n=a.count()),
         dataclasses.replace(base, aggregates=base.aggregates[::-1]),
         dataclasses.replace(base, windows=base.windows[:1]),
@@ -173,6 +174,35 @@ def test_a_fingerprint_never_changes() -> None:
         (
             lambda: mt.windows(n=w.tumbling(10)).on("t", max_ahead="1 hour"),
             'an integer time column has no clock: got max_ahead="1 hour" and 10 in window "n"',
+        ),
+        (
+            lambda: mt.windows(m=MINUTE).on("ts", max_windows=0),
+            "max_windows must be a whole number from 1 on",
+        ),
+        (
+            lambda: mt.windows(m=MINUTE).on("ts", max_windows=1e6),
+            "got 1000000.0; leave it out for 10_000_000",
+        ),
+        (lambda: mt.windows(m=MINUTE).on("ts", max_windows=True), "max_windows must be a whole number"),
+        (
+            lambda: mt.windows(y=w.sliding("365 days", every="1 second")).on("ts"),
+            (
+                'not lie in more than 10,000,000 windows of one name: got "y" (sliding 365 days every '
+                "1 second), of which 31,536,000 hold each tuple; let fewer of them overlap, "
+                "or allow more with .on(..., max_windows=31_536_000)"
+            ),
+        ),
+        (
+            lambda: mt.windows(c=w.cumulate(10**12, step=1)).on("t"),
+            "allow more with .on(..., max_windows=1_000",
+        ),
+        (
+            lambda: mt.windows(c=w.cumulate(10**12, step=1, measure="km")).on("t"),
+            "of which 1,000,000,000,000 hold each tuple",
+        ),
+        (
+            lambda: mt.windows(s=w.sliding(60, every=1)).on("t", max_windows=59),
+            "not lie in more than 59 windows",
         ),
         (lambda: mt.every("0 seconds"), "period must be positive"),
         (lambda: mt.windows(m=MINUTE).on("ts").run({}), "the query has no aggregate"),

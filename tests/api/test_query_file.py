@@ -109,6 +109,11 @@ WINDOWS = st.one_of(
 )
 
 
+def _plain(windows: dict[str, Any]) -> bool:
+    """Whether no tuple lies in very many windows."""
+    return all(window.per_tuple <= 10_000_000 for window in windows.values())
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> mt.Query:
     windows = draw(st.dictionaries(NAMES, WINDOWS, min_size=1, max_size=3))
@@ -123,6 +128,7 @@ def queries(draw: st.DrawFn) -> mt.Query:
         bad=draw(st.sampled_from(["fail", "skip", "route"])),
         idle_after=draw(st.one_of(st.none(), SPANS)),
         max_ahead=draw(st.one_of(st.none(), SPANS)),
+        max_windows=draw(st.none() if _plain(windows) else st.integers(2**62)),
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.slicing.edges import EdgeSet
+from muntin.slicing.flood import Limit
 from muntin.slicing.listing import list_free
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import COLUMNS, SliceTable
@@ -83,7 +84,7 @@ def test_periodic_windows_are_those_that_hold_a_slice_that_drives(
         return
     drives = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
     driver = None if drives is None else np.array(drives, dtype=np.bool_)
-    found = list_free(LiveSet(tuple(queries)), table_of(rows), 4, high, after, upto, driver)
+    found = list_free(LiveSet(tuple(queries)), table_of(rows), 4, high, after, upto, Limit(), driver)
     listed = [
         tuple(map(int, window))
         for listing in found

@@ -15,7 +15,7 @@ from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
-from muntin.query import AHEAD, Every, QuerySpec
+from muntin.query import AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows import Session
 
@@ -128,7 +128,16 @@ def settings(query: QuerySpec) -> list[tuple[str, str]]:
             {"fail": "an error", "skip": "counted and skipped"}.get(query.bad, "counted and routed"),
         ),
         ("a silent stream", "stays open" if idle is None else f"closes its windows after {_length(idle)}"),
+        ("windows in a step", f"at most {_most(query.max_windows)}"),
     ]
+
+
+def _most(given: int | None) -> str:
+    if given is None:
+        return (
+            f"{MAX_WINDOWS:,} of each name, or 1,000 for each slice or key; max_windows= sets another limit"
+        )
+    return f"{given:,} of each name, as max_windows says"
 
 
 def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from muntin.errors import QueryError
 from muntin.timeline import Micros, span
 
-__all__ = ["AHEAD", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
+__all__ = ["AHEAD", "MAX_WINDOWS", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
 
 AHEAD = Micros(366 * 86_400_000_000)
 """The default of `max_ahead` where the watermark follows the data.
@@ -15,6 +15,9 @@ AHEAD = Micros(366 * 86_400_000_000)
 A leap year: sensors and schedules have times in the near future, and a wrong unit or a wrong year is
 mostly further away. One such tuple moves the watermark, and makes all that follow late.
 """
+
+MAX_WINDOWS = 10_000_000
+"""The default of `max_windows`, about a gigabyte of results; a step with much input may bring more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
-from muntin.query.policies import EachBatch, Every, OnClose
+from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
 from muntin.timeline import Micros, format_span, span
 from muntin.windows.base import Window
 
@@ -49,6 +49,7 @@ class QuerySpec:
     bad: Bad = "fail"
     idle_after: int | None = None
     max_ahead: int | None = None
+    max_windows: int | None = None
 
     def __post_init__(self) -> None:
         if not self.windows:
@@ -62,6 +63,7 @@ class QuerySpec:
         _check_measures(self.windows)
         _check_policies(self)
         _check_units(self)
+        _check_crowding(self)
 
     def aggregate(self, *unnamed: Aggregate, **named: Aggregate) -> Self:
         """Add aggregates; each becomes a column of the result under its name."""
@@ -84,6 +86,7 @@ class QuerySpec:
         bad: Bad = "fail",
         idle_after: object = None,
         max_ahead: object = None,
+        max_windows: int | None = None,
     ) -> Self:
         """Say which column is the time, and what happens to late, early and bad tuples.
 
@@ -102,6 +105,10 @@ class QuerySpec:
                 tuple. By default 366 days where the watermark follows the data
                 (`watermark_lag`, `in_order=True`), and no limit elsewhere; a long
                 duration lifts it. An integer time column has no clock.
+            max_windows: How many windows of one name a step may bring: an `advance`, the
+                end of a table, a batch that moves the watermark. More are an error, before
+                they take memory. By default 10 million, or 1,000 for each slice or key
+                that the step looks at where that is more.
         """
         return replace(
             self,
@@ -113,6 +120,7 @@ class QuerySpec:
             bad=bad,
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
             max_ahead=None if max_ahead is None else span(max_ahead, "max_ahead"),
+            max_windows=max_windows,
         )
 
     def validated(self) -> Self:
@@ -214,6 +222,23 @@ def _check_policies(spec: QuerySpec) -> None:
             raise QueryError(
                 f"{name} must be a positive duration of wall-clock time: got "
                 f'{format_span(length)!r}; write {name}="{example}"'
+            )
+
+
+def _check_crowding(spec: QuerySpec) -> None:
+    """No tuple may lie in more windows of one name than a step may bring; known once `.on()` was called."""
+    if spec.max_windows is not None and (type(spec.max_windows) is not int or spec.max_windows < 1):
+        raise QueryError(
+            f"max_windows must be a whole number from 1 on: got {spec.max_windows!r}; "
+            f"leave it out for {MAX_WINDOWS:_}"
+        )
+    most = MAX_WINDOWS if spec.max_windows is None else spec.max_windows
+    for name, window in spec.windows if spec.time else ():
+        if window.per_tuple > most:
+            raise QueryError(
+                f'a tuple must not lie in more than {most:,} windows of one name: got "{name}" '
+                f"({window.describe()}), of which {window.per_tuple:,} hold each tuple; let fewer of them "
+                f"overlap, or allow more with .on(..., max_windows={window.per_tuple:_})"
             )
 
 

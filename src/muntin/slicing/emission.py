@@ -10,6 +10,7 @@ from muntin.slicing.closed import Closed, Past
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.extents import Extent
 from muntin.slicing.filling import Emission, fill
+from muntin.slicing.flood import refuse_crowd
 from muntin.slicing.listing import (
     ALL_ROWS,
     Listing,
@@ -66,9 +67,9 @@ class WindowManager:
         for query in self.slices.live.spanned:
             self._extent(query).note(query, key, first, last, self.slices.final)
 
-    def silent_time(self, query: LiveQuery, before: int, upto: int) -> int:
-        """Over all keys, the time whose windows, empty or not, come out when the watermark gets to `upto`."""
-        return self._extent(query).silent_time(query, max(before - self.slices.lateness, NEG_INF), upto)
+    def spanned(self, query: LiveQuery, before: int, upto: int) -> int:
+        """How many windows, empty or not, come out when the watermark gets to `upto`, at most."""
+        return self._extent(query).number(query, max(before - self.slices.lateness, NEG_INF), upto)
 
     def forget(self) -> None:
         """Drop what has expired."""
@@ -237,7 +238,9 @@ class WindowManager:
 
     def _free(self, after: int, upto: int, driver: npt.NDArray[np.bool_] | None = None) -> list[Listing]:
         slices = self.slices
-        return list_free(slices.live, slices.table, slices.keys, slices.newest, after, upto, driver)
+        table, limit = slices.table, slices.limit
+        refuse_crowd(slices, after, upto, driver)
+        return list_free(slices.live, table, slices.keys, slices.newest, after, upto, limit, driver)
 
     # Parts. ------------------------------------------------------------------------------------------
 

@@ -87,11 +87,19 @@ class Extent:
         place, which = out[:, :count]
         return key[place], start[which], end[which]
 
-    def silent_time(self, query: LiveQuery, expired: int, upto: int) -> int:
-        """The sum over all keys of the time whose windows have not come out and end by `upto`."""
+    def number(self, query: LiveQuery, expired: int, upto: int) -> int:
+        """How many windows of all keys have not come out and end by `upto`, at most."""
         key, done = self._behind(query, expired, upto)
+        window, last = query.window, self.last[key]
+        assert isinstance(window, ContextFreeWindow)
+        assert window.period is not None
+        numbers = window.numbers(done, last, query.after, upto)
         # As floats: the sum of many keys may exceed 64 bits.
-        return int(np.maximum(np.minimum(self.last[key], upto) - done.astype(np.float64), 0.0).sum())
+        if numbers is None:
+            time = np.minimum(last, upto) - done.astype(np.float64)
+            return int(np.maximum(time, 0.0).sum() / window.period)
+        lowest, highest = numbers
+        return int(np.maximum(highest - lowest + 1, 0).sum(dtype=np.float64))
 
     def _behind(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column]:
         """Keys that windows may have to come out for, and the time up to which theirs have ended."""

@@ -1,48 +1,88 @@
-"""Windows that come out without a tuple of their own: how many of them one step may bring.
+"""How many windows one step may bring: beyond it a DataError comes, before they are listed.
 
-Empty windows, landmarks and the last N tuples every T follow the watermark. One tuple, or one
-watermark, in a wrong year would make a row for each second until then.
+One tuple in a year of windows that start every second lies in 31 million of them. Empty windows,
+landmarks and the last N tuples every T follow the watermark: one tuple, or one watermark, in a wrong
+year would make a row for each second until then.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from muntin.errors import DataError
+from muntin.query import MAX_WINDOWS
 from muntin.slicing.live import LiveQuery
-from muntin.timeline import INF, Micros, format_instant
+from muntin.slicing.table import SliceTable
+from muntin.timeline import INF, NEG_INF, Micros, format_instant
 from muntin.windows import Landmark, Last
+from muntin.windows.base import ContextFreeWindow
+from muntin.windows.grids import count_unseen
 
 if TYPE_CHECKING:
+    from muntin.slicing.manager import SliceManager
     from muntin.slicing.operator import SlicingOperator
 
-MOST = 10_000_000
-"""Windows of one query in one step, or as many as PER_KEY allows with many keys."""
-PER_KEY = 1_000
+MOST = MAX_WINDOWS
+PER_INPUT = 1_000
+"""Windows for each slice, tuple or key of the step, where that is more and the query sets no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The windows of one name that one step may bring.
+
+    `given` is what the query says. `shares`: how many operators share the stream. `integers`: whether
+    times are those of an integer column.
+    """
+
+    given: int | None = None
+    shares: int = 1
+    integers: bool = False
+
+    def most(self, inputs: int) -> int:
+        """In a step over so many slices, tuples or keys.
+
+        >>> Limit().most(inputs=1), Limit().most(inputs=50_000), Limit(given=2_000).most(inputs=50_000)
+        (10000000, 50000000, 2000)
+        """
+        if self.given is not None:
+            return self.given // self.shares
+        # Of several operators, each may bring so few that all together do not bring more.
+        return (
+            max(MOST, PER_INPUT * (inputs if self.shares == 1 else (inputs - 1) * self.shares)) // self.shares
+        )
+
+    def check(self, query: LiveQuery, number: int, inputs: int, newest: int) -> None:
+        """A DataError if so many windows are too many for a step over `inputs`."""
+        if number <= self.most(inputs):
+            return
+        at = newest if self.integers or abs(newest) == INF else format_instant(Micros(newest))
+        raise DataError(
+            f'a step must not bring more than {self.most(inputs):,} windows: "{query.name}" '
+            f"({query.window.describe()}) would bring {number:,}; the newest tuple is at {at}. "
+            "Has a tuple or a watermark a wrong time? If not, advance the watermark in smaller steps, "
+            "or allow more with .on(..., max_windows=...)"
+        )
 
 
 def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
-    """A DataError if too many windows would come out when the watermark goes from `before` to `upto`.
+    """Check windows without tuples of their own, when the watermark goes from `before` to `upto`.
 
     Costs O(keys) where empty windows are emitted, and O(slices) where it may be a flood.
     """
-    for query in operator.slices.live.unprompted:
+    slices = operator.slices
+    for query in slices.live.unprompted:
         period = query.window.period
         assert period is not None
         if isinstance(query.window, Landmark | Last):
             number = _endless(operator, query, before, upto) // period
         else:
-            number = operator.windows.silent_time(query, before, upto) // period
-        if number > _most(operator):
-            raise _flood(operator, query, number)
-
-
-def _most(operator: SlicingOperator) -> int:
-    """Windows of one query in one step; for one of several parts so few that all together are not more."""
-    keys, shares = operator.slices.keys, operator.shares
-    return max(MOST, PER_KEY * (keys if shares == 1 else (keys - 1) * shares)) // shares
+            number = operator.windows.spanned(query, before, upto)
+        slices.limit.check(query, number, slices.keys, slices.newest)
 
 
 def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int) -> int:
@@ -56,20 +96,42 @@ def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int
         last = max(last, slices.newest)
     begin = max(before, query.window.start) if isinstance(query.window, Landmark) else before
     assert query.window.period is not None
-    if (
-        last - begin
-    ) // query.window.period * slices.keys <= MOST // operator.shares:  # as it is nearly always
+    most = slices.limit.most(slices.keys)
+    if (last - begin) // query.window.period * slices.keys <= most:  # as it is nearly always
         return 0
     begins = np.maximum(slices.oldest(), begin)  # of each key
     return int(np.maximum(last - begins.astype(np.float64), 0.0).sum())
 
 
-def _flood(operator: SlicingOperator, query: LiveQuery, number: int) -> DataError:
-    assert operator.binding is not None
-    newest = operator.slices.newest
-    at = newest if operator.binding.time.is_integer else format_instant(Micros(newest))
-    return DataError(
-        f"a step must not bring more than {MOST:,} windows without tuples of their own: "
-        f'"{query.name}" ({query.window.describe()}) would bring {number:,}; the newest tuple is at {at}. '
-        "Has a tuple or a watermark a wrong time? If not, advance the watermark in smaller steps"
-    )
+def refuse_crowd(
+    slices: SliceManager, after: int, upto: int, driver: npt.NDArray[np.bool_] | None = None
+) -> None:
+    """Check context-free windows that hold a (driving) row and end in (after, upto].
+
+    Costs O(1), and O(rows) for windows of which very many lie over a row.
+    """
+    rows = len(slices.table.key) if driver is None else int(np.count_nonzero(driver))
+    most = slices.limit.most(rows)
+    if rows * slices.live.crowding <= most:
+        return
+    for query in slices.live.free:
+        window, period = query.window, query.window.period
+        if period is None or rows * window.per_tuple <= most:
+            continue
+        last = min(upto, slices.newest + window.per_tuple * period)
+        if ((last - after) // period + 1) * slices.keys > most:
+            number = _number(query, slices.table, after, upto, driver)
+            slices.limit.check(query, number, rows, slices.newest)
+
+
+def _number(
+    query: LiveQuery, table: SliceTable, after: int, upto: int, driver: npt.NDArray[np.bool_] | None
+) -> int:
+    window = query.window
+    assert isinstance(window, ContextFreeWindow)
+    first, key = (table.first, table.key) if driver is None else (table.first[driver], table.key[driver])
+    # Added on the fly, its first window begins at `since`, and ends later.
+    numbers = window.numbers(first, first, max(after, query.after, query.since, NEG_INF), upto)
+    if numbers is None:
+        return 0
+    return count_unseen(*numbers, np.flatnonzero(key[1:] != key[:-1]) + 1)

@@ -85,7 +85,9 @@ class KeptSlicer:
         edges: list[tuple[Column, Column]] = []
         for query in manager.live.driven:
             over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
-            cuts = kept.cut(query, kept.sliced, over, end[over], Look(upto, manager.newest))
+            cuts = kept.cut(
+                query, kept.sliced, over, end[over], Look(upto, manager.newest, limit=manager.limit)
+            )
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
         # A slice ends where the final part ends, so that this part can be committed.
@@ -99,12 +101,12 @@ class KeptSlicer:
 
     def open_windows(self, query: LiveQuery, partial: bool) -> Closed:
         """The windows of a query that are open now, as if they ended with the last tuple."""
-        kept = self.tuples
+        kept, manager = self.tuples, self.manager
         if kept.batch is None:
             return Closed.none()
         keys = np.arange(len(kept.base), dtype=np.int64)
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
-        look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
+        look = Look(manager.watermark, manager.newest, closing=True, partial=partial, limit=manager.limit)
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
     def adapt(self, old: LiveSet, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from muntin.memory import fresh
 from muntin.slicing.closed import Closed, Past
+from muntin.slicing.flood import Limit
 from muntin.slicing.listing_kernels import WIDTH, explicit_windows, list_periodic, rank_ranges, sessions
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
@@ -84,11 +85,13 @@ def list_free(
     newest: int,
     after: int,
     upto: int,
+    limit: Limit,
     driver: Mask | None = None,
 ) -> list[Listing]:
     """Windows of context-free queries that hold a (driving) row and end in (after, upto].
 
-    Endless ones stop behind `newest`, the newest tuple of the stream.
+    Endless ones stop behind `newest`, the newest tuple of the stream. A DataError where there would be
+    more of a query than `limit` allows.
     """
     if not len(table.key) or upto <= after:
         return []
@@ -97,7 +100,7 @@ def list_free(
     for query, window in live.uneven:
         # Of endless windows those up to the newest tuple count, whatever row changed.
         drives = None if isinstance(window, Landmark) and upto == INF else driver
-        listings.append(_explicit(live, query, window, table, offsets, newest, after, upto, drives))
+        listings.append(_explicit(live, query, window, table, offsets, newest, after, upto, limit, drives))
     return [listing for listing in listings if len(listing.key)]
 
 
@@ -127,6 +130,7 @@ def _explicit(
     newest: int,
     after: int,
     upto: int,
+    limit: Limit,
     driver: Mask | None,
 ) -> Listing:
     if driver is None:
@@ -141,6 +145,7 @@ def _explicit(
     out = np.empty((4, 1024), dtype=np.int64)
     count = explicit_windows(offsets, table.first, mask, driver is not None, start, end, out)
     if count > out.shape[1]:
+        limit.check(query, count, len(table.key), newest)
         out = np.empty((4, count), dtype=np.int64)
         explicit_windows(offsets, table.first, mask, driver is not None, start, end, out)
     key, which, lo, hi = out[:, :count]

@@ -136,6 +136,11 @@ class LiveSet:
         """In how many periodic windows a slice lies, at most."""
         return int((self.grid.length // self.grid.slide + 1).sum()) if self.periodic else 0
 
+    @cached_property
+    def crowding(self) -> int:
+        """In how many windows of one context-free query a slice lies, at most."""
+        return max((q.window.per_tuple for q in self.free), default=0)
+
     def first_start(self, after: int) -> int:
         """The smallest start of any context-free window that ends after `after`."""
         starts = [window.first_start(after) for _, window in self.uneven]

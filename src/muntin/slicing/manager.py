@@ -12,6 +12,7 @@ from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import NO_TIMES, crossed
+from muntin.slicing.flood import Limit
 from muntin.slicing.judging import Late, Raw, Waiting, late_output, levels, verdicts
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.listing_kernels import starts_before
@@ -50,6 +51,7 @@ class SliceManager:
         self.watermark = NEG_INF
         self.newest = NEG_INF
         self.keys = 1
+        self.limit = Limit()
         self.retained_from = NEG_INF
         self.touched = False
         self.folds = 0

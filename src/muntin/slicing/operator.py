@@ -22,7 +22,7 @@ from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import WindowManager
 from muntin.slicing.filling import Emission
-from muntin.slicing.flood import refuse_flood
+from muntin.slicing.flood import Limit, refuse_crowd, refuse_flood
 from muntin.slicing.judging import Late
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
@@ -98,6 +98,7 @@ class SlicingOperator:
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
         self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
         self.slices.watermark = self.watermark
+        self.slices.limit = Limit(self.spec.max_windows, self.shares, binding.time.is_integer)
         self.arrivals.limit_ahead(self.spec, self.in_order or self.lag is not None, binding.time)
         self.binding, self.plan = binding, plan
 
@@ -261,6 +262,7 @@ class SlicingOperator:
         on_the_way = self.stops(watermark)
         if not on_the_way:
             return self.table(self.complete(watermark, closing, more))
+        refuse_crowd(self.slices, self.slices.watermark, watermark)
         portions = [self.table(self.complete(stop, False, True)) for stop in on_the_way]
         return pa.concat_tables([*portions, self.table(self.complete(watermark, closing, more))])
 

@@ -169,6 +169,10 @@ class PartedOperator(SlicingOperator):
     # Results. ---------------------------------------------------------------------------------------
 
     def emitted(self, watermark: int, closing: bool = False, more: bool = False) -> pa.Table:
+        shared = self._by_time or self._by_key
+        # Parts and portions do not know of each other: the whole is counted where it may be too much.
+        if shared is not None and shared.size * self.live.crowding > self.slices.limit.most(shared.size):
+            self._without_parts()
         if self._by_time is not None:
             try:
                 return pa.concat_tables(self._by_time.results(lambda: self._part(1), self._threads))

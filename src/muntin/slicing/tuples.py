@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
+from muntin.slicing.flood import Limit
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table_kernels import ends_until, key_offsets
 from muntin.timeline import NEG_INF
@@ -73,6 +74,8 @@ class Look:
     newest: int
     closing: bool = False
     partial: bool = False
+    limit: Limit | None = None
+    """Of the windows that come out; None where they have come out before."""
 
 
 @dataclass(slots=True)
@@ -200,6 +203,10 @@ class KeptTuples:
             tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
         contexts = progress.contexts[query.name]
         part = copy_contexts(contexts[keys])
+        if window.per_tuple > 1 and look.limit is not None:
+            inputs = len(tuples) + len(keys)
+            if inputs * window.per_tuple > look.limit.most(inputs):
+                look.limit.check(query, window.count(part, tuples, look.closing), inputs, look.newest)
         cuts = window.cut(
             part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
         )

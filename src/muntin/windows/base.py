@@ -101,6 +101,11 @@ class Window(ABC):
         return None
 
     @property
+    def per_tuple(self) -> int:
+        """How many windows a single tuple can bring, where that follows from the lengths; 1 for others."""
+        return 1
+
+    @property
     def on_measure(self) -> bool:
         """Whether its windows have edges beside time: as ranks, or on the measure."""
         return self.measure is not None
@@ -143,6 +148,13 @@ class ContextFreeWindow(Window):
         in it. A type with endless windows stops, when `upto` is INF, at the first
         edge after the last span.
         """
+
+    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints] | None:
+        """Per span the numbers of the first and the last window that `overlapping` lists.
+
+        None for types whose windows are not numbered one after the other, in the order of their ends.
+        """
+        return None
 
     def windows(self, times: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         """Starts and ends of all windows that contain one of the (sorted) times and end in (after, upto]."""
@@ -291,6 +303,10 @@ class TupleDriven(Window):
             newest: the newest tuple of the whole stream, after which a type that
                 emits for ever stops when closing; the newest passed if None.
         """
+
+    def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
+        """How many windows `cut` would return, with less memory; types with `per_tuple` above 1 know it."""
+        return 0
 
     @abstractmethod
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:

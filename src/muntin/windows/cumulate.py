@@ -72,6 +72,10 @@ class Cumulate(ContextFreeWindow):
     def period(self) -> int:
         return self.step
 
+    @property
+    def per_tuple(self) -> int:
+        return self.length // self.step
+
     def spans(self) -> tuple[int, ...]:
         return self.length, self.step, self.offset
 
@@ -81,16 +85,20 @@ class Cumulate(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return multiples(self.offset, self.length, lo, hi)
 
-    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         # Ends as numbers of steps on one line: a period holds `steps` of them, and the end at
         # step e belongs to the period of step e - 1.
-        steps = self.length // self.step
         lowest = np.maximum((first - self.offset) // self.step, clamp((after - self.offset) // self.step)) + 1
         highest = np.minimum(
-            ((last - self.offset) // self.length + 1) * steps, clamp((upto - self.offset) // self.step)
+            ((last - self.offset) // self.length + 1) * self.per_tuple,
+            clamp((upto - self.offset) // self.step),
         )
-        ends = unseen_ranges(lowest, highest)
-        return (ends - 1) // steps * self.length + self.offset, ends * self.step + self.offset
+        return lowest, highest
+
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        ends = unseen_ranges(*self.numbers(first, last, after, upto))
+        starts = (ends - 1) // self.per_tuple * self.length + self.offset
+        return starts, ends * self.step + self.offset
 
     def last_end(self, times: Ints) -> Ints:
         return times - (times - self.offset) % self.length + self.length

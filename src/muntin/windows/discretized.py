@@ -15,7 +15,7 @@ import numpy as np
 from muntin.timeline import INF
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import Record, guarded, natural, records_of
+from muntin.windows.records import MOST_WINDOWS, Record, guarded, natural, records_of, too_many
 
 __all__ = ["begins_and_ends", "fresh_contexts", "oldest_begins", "open_windows"]
 
@@ -54,6 +54,8 @@ def begins_and_ends(
             time, rank = times[i], ranks[i]
             base = rank if base < 0 else base
             state, begins, ends = asked(state, record_at(i, base))
+            if len(begun) - ends + begins > MOST_WINDOWS:
+                raise too_many(window, what, record_at(i, base))
             rows += [(segment, begin, rank, start, time, time) for begin, start in begun[:ends]]
             begun = begun[ends:] + [[rank, time] for _ in range(begins)]
             if begins:

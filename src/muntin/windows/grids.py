@@ -7,7 +7,7 @@ import numpy as np
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Ints
 
-__all__ = ["clamp", "integer_ranges", "multiples", "unseen_ranges"]
+__all__ = ["clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
 
 
 def clamp(value: int) -> int:
@@ -47,3 +47,16 @@ def unseen_ranges(first: Ints, last: Ints) -> Ints:
     first = first.copy()
     np.maximum(first[1:], last[:-1] + 1, out=first[1:])
     return integer_ranges(first, last)
+
+
+def count_unseen(first: Ints, last: Ints, begins: Ints) -> int:
+    """How many integers `unseen_ranges` gives; it begins anew at the positions `begins`.
+
+    >>> count_unseen(np.array([1, 2, 2]), np.array([3, 4, 4]), begins=np.array([2]))
+    7
+    """
+    unseen = first.copy()
+    np.maximum(first[1:], last[:-1] + 1, out=unseen[1:])
+    unseen[begins] = first[begins]
+    # As floats: the sum may exceed 64 bits.
+    return int(np.maximum(last - unseen + 1, 0).sum(dtype=np.float64))

@@ -70,8 +70,8 @@ class MeasuredCumulate(TupleDriven):
         return MeasureGrid(periods.length, periods.length, periods.offset, periods.scale)
 
     @property
-    def steps(self) -> int:
-        """So many steps make a period."""
+    def per_tuple(self) -> int:
+        """The steps of a period: a tuple at its begin lies in a window for each of them."""
         return int(Decimal(str(self.length)) / Decimal(str(self.step)))
 
     def describe(self) -> str:
@@ -108,13 +108,33 @@ class MeasuredCumulate(TupleDriven):
             owned(tuples.time),
             owned(tuples.rank),
             step,
-            self.steps,
+            self.per_tuple,
             matrix(contexts),
             closing,
         )
-        period = (rows[6] - 1) // self.steps * self.steps
+        period = (rows[6] - 1) // self.per_tuple * self.per_tuple
         edges = grid.offset + np.stack([period, rows[6]]) * grid.slide
         return cuts_of_rows(rows[:6], grid.on_measure(edges, at.dtype), opened)
+
+    def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
+        at = positions_of(self, contexts.copy(), tuples)
+        _, reached = self.grid.numbers(at, self.describe(), self.measure)
+        begun, come = contexts["begin"] >= 0, np.diff(tuples.offsets) > 0
+        begins, ends = tuples.offsets[:-1][come], tuples.offsets[1:][come] - 1
+        before = np.empty_like(reached)
+        before[1:] = reached[:-1]
+        before[begins] = np.where(begun[come], contexts["step"][come], reached[begins])
+        number = float(
+            np.maximum(np.minimum(reached, self._period_end(before)) - before, 0).sum(dtype=np.float64)
+        )
+        if closing:
+            now = contexts["step"].copy()
+            now[come] = reached[ends]
+            number += float((self._period_end(now) - now)[begun | come].sum(dtype=np.float64))
+        return int(number)
+
+    def _period_end(self, step: Ints) -> Ints:
+        return (step // self.per_tuple + 1) * self.per_tuple
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         return np.where(contexts["begin"] >= 0, contexts["begin"], seen)

@@ -13,10 +13,11 @@ import numpy as np
 
 from muntin.expressions import Expr, as_expr
 from muntin.lazy_kernels import LazyKernels
+from muntin.timeline import NEG_INF
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
-from muntin.windows.grids import integer_ranges
+from muntin.windows.grids import count_unseen, integer_ranges
 from muntin.windows.measured_grid import MeasureGrid, positions_of
 from muntin.windows.validation import fail, measured_unit, number, on, positive_number, shown
 
@@ -58,7 +59,7 @@ class MeasuredPeriodic(TupleDriven):
         object.__setattr__(self, "length", length)
         object.__setattr__(self, "slide", positive_number(self.slide, "slide", tumble))
         object.__setattr__(self, "offset", number(self.offset, "offset", unit))
-        if self._overlapping > MOST_OPEN:
+        if self.per_tuple > MOST_OPEN:
             raise fail(f"every must be at least a {MOST_OPEN}th of length", self.slide, "make it larger")
 
     @property
@@ -87,13 +88,13 @@ class MeasuredPeriodic(TupleDriven):
         return (as_expr(self.measure),)
 
     @property
-    def _overlapping(self) -> int:
+    def per_tuple(self) -> int:
         grid = self.grid
         return -(-grid.length // grid.slide)
 
     def initial(self, n: int) -> Contexts:
         fields = ("seen", "position", "oldest", "following", "latest")
-        ring = ("begins", np.int64, (self._overlapping,))
+        ring = ("begins", np.int64, (self.per_tuple,))
         return np.zeros(n, [*((name, np.int64) for name in fields), ring])
 
     def cut(
@@ -121,12 +122,28 @@ class MeasuredPeriodic(TupleDriven):
         marks = grid.on_measure(np.stack([low, low + grid.length]), at.dtype)
         return cuts_of_rows(rows[:6], marks, opened)
 
+    def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
+        at = positions_of(self, contexts.copy(), tuples)
+        first, last = self.grid.numbers(at, self.describe(), self.measure)
+        oldest, following = contexts["oldest"], contexts["following"]
+        come = np.diff(tuples.offsets) > 0
+        begins, ends = tuples.offsets[:-1][come], tuples.offsets[1:][come] - 1
+        known = np.where(contexts["seen"] > 0, following, NEG_INF)[come]
+        first[begins] = np.maximum(first[begins], known)  # those before are open, or were
+        number = count_unseen(first, last, begins) + int((following - oldest).sum(dtype=np.float64))
+        if closing:
+            return number
+        around, _ = self.grid.numbers(at[ends], self.describe(), self.measure)
+        still_open = np.where(come, 0, following - oldest)
+        still_open[come] = np.maximum(last[ends] - around + 1, 0)
+        return number - int(still_open.sum(dtype=np.float64))
+
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        slot = contexts["oldest"] % self._overlapping
+        slot = contexts["oldest"] % self.per_tuple
         begin = contexts["begins"][np.arange(len(contexts)), slot]
         return np.where(contexts["oldest"] < contexts["following"], begin, seen)
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         oldest, last = contexts["oldest"], contexts["following"] - 1
         key = np.repeat(np.arange(len(contexts)), np.maximum(last - oldest + 1, 0))
-        return key, contexts["begins"][key, integer_ranges(oldest, last) % self._overlapping]
+        return key, contexts["begins"][key, integer_ranges(oldest, last) % self.per_tuple]

@@ -76,6 +76,10 @@ class Periodic(ContextFreeWindow):
     def period(self) -> int:
         return self.slide
 
+    @property
+    def per_tuple(self) -> int:
+        return -(-self.length // self.slide)
+
     def spans(self) -> tuple[int, ...]:
         return self.length, self.slide, self.offset
 
@@ -88,7 +92,7 @@ class Periodic(ContextFreeWindow):
     def starts(self, lo: int, hi: int) -> Ints:
         return multiples(self.offset, self.slide, lo, hi)
 
-    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         lowest = np.maximum(
             (first - (self.offset + self.length)) // self.slide + 1,
             clamp((after - self.offset - self.length) // self.slide + 1),
@@ -96,7 +100,10 @@ class Periodic(ContextFreeWindow):
         highest = np.minimum(
             (last - self.offset) // self.slide, clamp((upto - self.offset - self.length) // self.slide)
         )
-        starts = unseen_ranges(lowest, highest) * self.slide + self.offset
+        return lowest, highest
+
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        starts = unseen_ranges(*self.numbers(first, last, after, upto)) * self.slide + self.offset
         return starts, starts + self.length
 
     def last_end(self, times: Ints) -> Ints:

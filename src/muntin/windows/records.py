@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 from muntin.errors import MuntinError, UserCodeError
 from muntin.windows.base import Tuples
 from muntin.windows.columns import python_values
 
-__all__ = ["Record", "guarded", "natural", "records_of"]
+__all__ = ["MOST_WINDOWS", "Record", "guarded", "limited", "natural", "records_of", "too_many"]
+
+MOST_WINDOWS = 1_000_000
+"""Of the user's code, around one time, found with one tuple, or open for one key."""
 
 _T = TypeVar("_T")
 
@@ -69,6 +73,22 @@ def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _
     except Exception as error:
         failed = f"{window}: {what} failed on {record!r}"
         raise UserCodeError(f"{failed}: {type(error).__name__}: {error}") from error
+
+
+def limited(found: Iterable[_T], window: str, what: str, record: object) -> list[_T]:
+    """The windows that the user's code found for one tuple or time, read no further than to MOST_WINDOWS."""
+    windows = list(islice(found, MOST_WINDOWS + 1))
+    if len(windows) > MOST_WINDOWS:
+        raise too_many(window, what, record)
+    return windows
+
+
+def too_many(window: str, what: str, record: object) -> UserCodeError:
+    """The error for a tuple or time with more than MOST_WINDOWS windows."""
+    return UserCodeError(
+        f"{window}: {what} must give at most {MOST_WINDOWS:,} windows at a time: got more for {record!r}; "
+        "let fewer of them overlap"
+    )
 
 
 def natural(value: Any, window: str, what: str, record: object) -> int:

@@ -25,7 +25,7 @@ from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import Record, guarded, records_of
+from muntin.windows.records import MOST_WINDOWS, Record, guarded, limited, records_of, too_many
 from muntin.windows.validation import LONGEST, with_empty
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
@@ -106,14 +106,15 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         while i < len(last):
             edge, edges = int(first[i]), 0
             while edge <= last[i]:
-                found.update((end, start) for start, end in self._at(edge))
+                found.update((end, start) for start, end in self._at(edge) if after < end <= upto)
+                if len(found) > MOST_WINDOWS * max(1, len(last) // 1_000):
+                    raise too_many(self.describe(), "containing", edge)
                 edge = self._next(edge)
                 edges += 1
                 if edges > MOST_EDGES:
                     raise self._too_many(int(first[i]), int(last[i]))
             i = int(np.searchsorted(last, min(edge, INF)))  # spans before it lie in no other windows
-        inside = sorted((end, start) for end, start in found if after < end <= upto)
-        ends, starts = np.array(inside, np.int64).reshape(-1, 2).T
+        ends, starts = np.array(sorted(found), np.int64).reshape(-1, 2).T
         return starts, ends
 
     def last_end(self, times: Ints) -> Ints:
@@ -140,6 +141,9 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             "in smaller steps"
         )
 
+    def _limited(self, time: int) -> list[tuple[int, int]]:
+        return limited(self.containing(time), self.describe(), "containing", time)
+
     def _next(self, time: int) -> int:
         edge = guarded(self.describe(), "next_edge", time, lambda: int(self.next_edge(time)))
         if edge <= time:
@@ -148,7 +152,7 @@ class ContextFree(_UserDefined, ContextFreeWindow):
 
     def _at(self, time: int) -> list[tuple[int, int]]:
         found = guarded(
-            self.describe(), "containing", time, lambda: [(int(s), int(e)) for s, e in self.containing(time)]
+            self.describe(), "containing", time, lambda: [(int(s), int(e)) for s, e in self._limited(time)]
         )
         for start, end in found:
             if not start <= time < end:
@@ -296,6 +300,7 @@ class ForwardContextAware(_UserDefined, TupleDriven):
     def _observed(self, state: Any, record: Record) -> tuple[Any, list[tuple[int, int]]]:
         def call() -> tuple[Any, list[tuple[int, int]]]:
             after, found = self.observe(state, record)
+            found = limited(found, self.describe(), "observe", record)
             return after, [(int(begin), int(end)) for begin, end in found]
 
         return guarded(self.describe(), "observe", record, call)
