@@ -207,6 +207,7 @@ def test_explain_says_the_limit() -> None:
 def test_the_order_of_calls_does_not_matter() -> None:
     year = mt.windows(x=w.sliding(YEAR, every=1)).aggregate(n=a.count())
     assert year.on("t", max_windows=YEAR).by("k").max_windows == YEAR
+    assert year.by("k").on("t", max_windows=np.int64(YEAR)).max_windows == YEAR  # type: ignore[arg-type]
 
 
 def test_a_far_watermark_ends() -> None:

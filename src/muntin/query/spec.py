@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from muntin.aggregates.base import Aggregate
@@ -120,7 +121,7 @@ class QuerySpec:
             bad=bad,
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
             max_ahead=None if max_ahead is None else span(max_ahead, "max_ahead"),
-            max_windows=max_windows,
+            max_windows=_plain_integer(max_windows),
         )
 
     def validated(self) -> Self:
@@ -223,6 +224,11 @@ def _check_policies(spec: QuerySpec) -> None:
                 f"{name} must be a positive duration of wall-clock time: got "
                 f'{format_span(length)!r}; write {name}="{example}"'
             )
+
+
+def _plain_integer(value: Any) -> Any:
+    """An integer of NumPy as one of Python; anything else as it is."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
 def _check_crowding(spec: QuerySpec) -> None:
