@@ -18,7 +18,9 @@ __all__ = [
     "QueryError",
     "SnapshotError",
     "UserCodeError",
+    "cause_text",
     "nearest",
+    "value_text",
 ]
 
 
@@ -56,6 +58,8 @@ class PlacedError(MuntinError):
     """The number of the query, and the edges of its window in the unit inside."""
     time: int | None = None
     """The time of the tuple that it failed on, in the unit inside."""
+    cure: str = ""
+    """What to do about it; the message ends with it, behind the place."""
 
 
 class UserCodeError(PlacedError):
@@ -69,6 +73,31 @@ class UserCodeError(PlacedError):
 
 class InterpretedWarning(UserWarning):
     """A user-defined aggregate over numbers that could not be compiled, and why."""
+
+
+def cause_text(error: BaseException) -> str:
+    """The type and the message of an exception, also where its own `__str__` fails.
+
+    >>> cause_text(KeyError("price"))
+    "KeyError: 'price'"
+    """
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as other:
+        return f"{type(error).__name__} (its message cannot be shown: __str__ raises {type(other).__name__})"
+
+
+def value_text(value: object, width: int = 80) -> str:
+    """The value as Python source, cut off at a width, also where it cannot be shown.
+
+    >>> value_text("a" * 9, 8)
+    "'aaaa..."
+    """
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"<{type(value).__qualname__}: __repr__ raises {type(error).__name__}>"
+    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def nearest(name: str, names: Iterable[object]) -> str:

@@ -50,6 +50,9 @@ class UserDefined(Aggregate):
     def in_order(self) -> UserDefined:
         return replace(self, ordered=True)
 
+    def absorbing(self) -> UserDefined:
+        return replace(self, functions=replace(self.functions, absorbing=True))
+
     def lift(self, *values: Any, at: Order = ORIGIN) -> Any:
         if self.ignore_nulls and any(value is None for value in values):
             return None

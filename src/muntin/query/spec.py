@@ -29,6 +29,7 @@ _ON_CLOSE = OnClose()
 
 Late: TypeAlias = Literal["drop", "route"]
 Bad: TypeAlias = Literal["fail", "skip", "route"]
+OnError: TypeAlias = Literal["fail", "skip"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class QuerySpec:
     late: Late = "drop"
     bad: Bad = "fail"
     idle_after: int | None = None
+    on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
         if not self.windows:
@@ -82,6 +84,7 @@ class QuerySpec:
         late: Late = "drop",
         bad: Bad = "fail",
         idle_after: object = None,
+        on_error: OnError = "fail",
     ) -> Self:
         """Say which column is the time, and what happens to late, early and bad tuples.
 
@@ -93,9 +96,13 @@ class QuerySpec:
             early: Results of open windows: `mt.every("10 seconds")` or `mt.each_batch()`.
             late: Tuples too late for every window are counted and dropped, or also
                 routed to the late output.
-            bad: Tuples without a usable time, or with a value of a wrong type, fail the
-                run, are skipped, or are routed.
+            bad: Tuples without a usable time, with a value of a wrong type, or that an
+                expression or the `lift` of an aggregate refuses, fail the run, are skipped,
+                or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
+            on_error: A value that cannot be computed (a sum that overflows, a function of
+                an aggregate that raises) fails the step, or is null; a record on which the
+                code of a window raises fails the step, or opens and closes no window.
         """
         return replace(
             self,
@@ -106,6 +113,7 @@ class QuerySpec:
             late=late,
             bad=bad,
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
+            on_error=on_error,
         )
 
     def validated(self) -> Self:
@@ -199,6 +207,7 @@ def _check_policies(spec: QuerySpec) -> None:
         )
     _check_choice("late", spec.late, get_args(Late))
     _check_choice("bad", spec.bad, get_args(Bad))
+    _check_choice("on_error", spec.on_error, get_args(OnError))
     if spec.idle_after is not None and (not isinstance(spec.idle_after, Micros) or spec.idle_after <= 0):
         raise QueryError(
             f"idle_after must be a positive duration of wall-clock time: got "

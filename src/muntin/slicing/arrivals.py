@@ -96,6 +96,15 @@ class Arrivals:
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
         return data.take(pa.array(kept)), (time[kept], None)
 
+    def without(
+        self, data: pa.RecordBatch, times: tuple[Rows, TimeExtent | None], flaws: dict[int, str]
+    ) -> tuple[pa.RecordBatch, tuple[Rows, TimeExtent | None]]:
+        """The tuples and their times without those of these rows, which are bad for a reason."""
+        rows, reasons = np.array(sorted(flaws)), pa.array([flaws[row] for row in sorted(flaws)], pa.string())
+        wrong = self._set_aside(data, (), [(rows, reasons)])
+        kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
+        return data.take(pa.array(kept)), (times[0][kept], None)
+
     def _set_aside(
         self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[tuple[Rows, pa.Array]]
     ) -> Rows:

@@ -49,9 +49,12 @@ def name_place(error: PlacedError, operator: SlicingOperator) -> None:
         query, start, end = error.window
         name = operator.live.queries[query].name
         places.append(f"{name} [{_shown(start, binding)}, {_shown(end, binding)})")
-    if places:
-        error.args = (f"{error} (at {', '.join(places)})",)
-        error.key = error.time = error.window = None
+    at = f" (at {', '.join(places)})" if places else ""
+    cure = f"; {error.cure}" if error.cure else ""
+    if at or cure:
+        error.args = (f"{error}{at}{cure}",)
+    error.key = error.time = error.window = None
+    error.cure = ""
 
 
 def _shown(time: int, binding: Binding) -> str | int:

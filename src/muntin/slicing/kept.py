@@ -85,7 +85,7 @@ class KeptSlicer:
         edges: list[tuple[Column, Column]] = []
         for query in manager.live.driven:
             over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
-            cuts = kept.cut(query, kept.sliced, over, end[over], Look(upto, manager.newest))
+            cuts = kept.cut(query, kept.sliced, over, end[over], self._look(upto))
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
         # A slice ends where the final part ends, so that this part can be committed.
@@ -97,6 +97,10 @@ class KeptSlicer:
         kept.sliced.rank[new] = reached[new]
         kept.reached[new] = kept.batch.time[end[new] - 1]
 
+    def _look(self, upto: int, closing: bool = False, partial: bool = False) -> Look:
+        manager = self.manager
+        return Look(upto, manager.newest, closing, partial, manager.failed if manager.tolerant else None)
+
     def open_windows(self, query: LiveQuery, partial: bool) -> Closed:
         """The windows of a query that are open now, as if they ended with the last tuple."""
         kept = self.tuples
@@ -104,7 +108,7 @@ class KeptSlicer:
             return Closed.none()
         keys = np.arange(len(kept.base), dtype=np.int64)
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
-        look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
+        look = self._look(self.manager.watermark, closing=True, partial=partial)
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
     def adapt(self, old: LiveSet, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
@@ -271,7 +275,9 @@ class KeptSlicer:
                 if not len(own):
                     continue
                 end = kept.offsets[own] + target[own] - kept.base[own]
-                kept.cut(query, kept.committed, own, end, Look(upto, manager.newest))
+                # What fails here has failed before, when it was sliced.
+                look = self._look(upto) if not manager.tolerant else Look(upto, manager.newest, failed=[])
+                kept.cut(query, kept.committed, own, end, look)
         kept.committed.rank = np.maximum(kept.committed.rank, target)
         self._expire()
         kept.drop_before(self._tuples_needed_from())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from muntin.errors import MuntinError, QueryError, SnapshotError
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
+from muntin.query.spec import Bad, OnError
 from muntin.slicing.archive import pack, unpack
 from muntin.slicing.batch import Batch
 from muntin.slicing.closed import Closed, Past
@@ -126,13 +128,19 @@ def _query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) 
             f"query must be the query that the snapshot is of, or left out: got {query!r}; "
             f"pass what .on(...) returned (windows: {served})"
         )
-    if query.fingerprint() != header["fingerprint"]:
+    if header["fingerprint"] not in _fingerprints(query):
         given = ", ".join(f"{name}: {window.describe()}" for name, window in query.windows)
         raise SnapshotError(
             f"the snapshot is of another query: it serves {served}; the one given serves {given}; "
-            "windows, aggregates, keys, time column and policies must be the same"
+            "windows, aggregates, keys, time column and policies but for bad and on_error must be the same"
         )
     return query
+
+
+def _fingerprints(query: QuerySpec) -> set[str]:
+    """Those of the query with each choice of the policies that no state depends on."""
+    choices = product(get_args(Bad), get_args(OnError))
+    return {replace(query, bad=bad, on_error=on_error).fingerprint() for bad, on_error in choices}
 
 
 # The parts of the state. --------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.errors import PlacedError, UserCodeError
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table_kernels import ends_until, key_offsets
@@ -73,6 +74,8 @@ class Look:
     newest: int
     closing: bool = False
     partial: bool = False
+    failed: list[PlacedError] | None = None
+    """Where records on which the user's code fails are overlooked: the errors."""
 
 
 @dataclass(slots=True)
@@ -200,9 +203,16 @@ class KeptTuples:
             tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
         contexts = progress.contexts[query.name]
         part = copy_contexts(contexts[keys])
-        cuts = window.cut(
-            part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
-        )
+        tuples.failed = look.failed
+        try:
+            cuts = window.cut(
+                part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
+            )
+        except UserCodeError as error:
+            error.cure = (
+                f'repair it, remove the window with remove_query("{query.name}"), or choose on_error="skip"'
+            )
+            raise
         if not look.closing:
             contexts[keys] = part
         for segment, ranks in (

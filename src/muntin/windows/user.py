@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muntin.errors import DataError, QueryError, UserCodeError
+from muntin.errors import DataError, QueryError, UserCodeError, value_text
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import Record, guarded, records_of
+from muntin.windows.records import Record, guarded, overlooked, records_of, whole
 from muntin.windows.validation import LONGEST, with_empty
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
@@ -141,14 +141,20 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         )
 
     def _next(self, time: int) -> int:
-        edge = guarded(self.describe(), "next_edge", time, lambda: int(self.next_edge(time)))
+        edge = guarded(self.describe(), "next_edge", time, lambda: self._edge(self.next_edge(time), time))
         if edge <= time:
             raise UserCodeError(f"{self.describe()}: next_edge must be after the time: got {edge} for {time}")
         return edge
 
+    def _edge(self, edge: Any, time: int) -> int:
+        return whole(edge, self.describe(), "an edge", str(time))
+
     def _at(self, time: int) -> list[tuple[int, int]]:
         found = guarded(
-            self.describe(), "containing", time, lambda: [(int(s), int(e)) for s, e in self.containing(time)]
+            self.describe(),
+            "containing",
+            time,
+            lambda: [(self._edge(s, time), self._edge(e, time)) for s, e in self.containing(time)],
         )
         for start, end in found:
             if not start <= time < end:
@@ -284,21 +290,33 @@ class ForwardContextAware(_UserDefined, TupleDriven):
             base, seen = (ranks[lo], ranks[lo]) if base < 0 else (base, seen)
             for i in range(lo + seen - ranks[lo], hi):
                 record = record_at(i, base)
-                state, found = self._observed(state, record)
+                before = state if tuples.failed is None else copy.deepcopy(state)
+                try:
+                    state, found = self._observed(state, record, ranks[lo] - base)
+                except UserCodeError as error:
+                    overlooked(tuples, error)
+                    state, found = before, []
                 for begin, end in found:
-                    self._check(begin, end, ranks[lo] - base, record)
                     start, stop = times[lo + base + begin - ranks[lo]], record.time + 1
                     rows.append((segment, base + begin, base + end, start, stop, stop))
                 seen = ranks[i] + 1
             contexts[segment] = [state, base, seen]
         return cuts_of_user_code(rows)
 
-    def _observed(self, state: Any, record: Record) -> tuple[Any, list[tuple[int, int]]]:
+    def _observed(self, state: Any, record: Record, oldest: int) -> tuple[Any, list[tuple[int, int]]]:
+        """The new state and the windows; ranks from `oldest` on were kept."""
+
         def call() -> tuple[Any, list[tuple[int, int]]]:
             after, found = self.observe(state, record)
-            return after, [(int(begin), int(end)) for begin, end in found]
+            return after, [(self._whole(begin, record), self._whole(end, record)) for begin, end in found]
 
-        return guarded(self.describe(), "observe", record, call)
+        state, found = guarded(self.describe(), "observe", record, call)
+        for begin, end in found:
+            self._check(begin, end, oldest, record)
+        return state, found
+
+    def _whole(self, rank: Any, record: Record) -> int:
+        return whole(rank, self.describe(), "a rank that observe gives", value_text(record, 400))
 
     def _check(self, begin: int, end: int, oldest: int, record: Record) -> None:
         if not 0 <= begin < end <= record.rank + 1:
@@ -319,7 +337,8 @@ class ForwardContextAware(_UserDefined, TupleDriven):
                 continue
             rank = next_rank - base
             call = bound(self.keep_rank, state, rank)
-            first = int(guarded(self.describe(), "keep_rank", rank, call))
+            found = guarded(self.describe(), "keep_rank", rank, call)
+            first = whole(found, self.describe(), "the rank that keep_rank gives", str(rank))
             kept.append(min(base + max(first, 0), until))
         return np.array(kept, np.int64)
 
