@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ConcurrentCallError",
     "DataError",
     "InterpretedWarning",
     "MissingFileError",
@@ -42,6 +43,10 @@ class DataError(MuntinError, ValueError):
 
 class SnapshotError(MuntinError):
     """A snapshot that is damaged, of another format version or of other queries."""
+
+
+class ConcurrentCallError(MuntinError, RuntimeError):
+    """A call of an operator while another call of it is under way, in another thread or around this one."""
 
 
 class PlacedError(MuntinError):
