@@ -88,19 +88,21 @@ def cause_text(error: BaseException) -> str:
     """
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception as other:
+    except Exception as other:  # noqa: BLE001  # whatever the user's class raises
         return f"{type(error).__name__} (its message cannot be shown: __str__ raises {type(other).__name__})"
 
 
-def value_text(value: object, width: int = 80) -> str:
-    """The value as Python source, cut off at a width, also where it cannot be shown.
+def value_text(value: object, width: int = 200) -> str:
+    """The value as Python source, cut off at a width, also where Python cannot show it.
 
     >>> value_text("a" * 9, 8)
     "'aaaa..."
     """
     try:
         text = repr(value)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever the user's class raises
+        if isinstance(value, int):  # Python writes no more than 4,300 digits
+            return f"an integer of {value.bit_length():,} bits"
         text = f"<{type(value).__qualname__}: __repr__ raises {type(error).__name__}>"
     return text if len(text) <= width else f"{text[: width - 3]}..."
 

@@ -406,5 +406,5 @@ def test_the_policy_is_part_of_the_query() -> None:
     assert repr(lenient).endswith(".on('t', on_error='skip')")
     assert strict != lenient
     assert loads(lenient.to_toml()) == lenient
-    with pytest.raises(mt.errors.QueryError, match='on_error must be "fail" or "skip": got .null.'):
+    with pytest.raises(mt.errors.QueryError, match=r'on_error must be "fail" or "skip": got .null.'):
         shape.on("t", on_error="null")  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, 
 from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.lists import Collected
 from muntin.aggregates.texts import from_texts, texts
-from muntin.errors import DataError, QueryError
+from muntin.errors import DataError, QueryError, value_text
 from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Concat(_Collection):
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
         if not isinstance(self.separator, str):
-            raise QueryError(f'separator must be a string, like ", ": got {self.separator!r}')
+            raise QueryError(f'separator must be a string, like ", ": got {value_text(self.separator)}')
 
     def lower(self, p: tuple[Any, ...]) -> str | None:
         return self.separator.join(value for _, value in p) if p else None

@@ -85,7 +85,7 @@ class Lowering:
         j = next((j for j, value in enumerate(results) if not _fits(value, self.type)), 0)
         found = UserCodeError(
             f'user-defined aggregate "{self.functions.name}": a result is no {self.type}: '
-            f"{value_text(results[j])} ({error})"
+            f"{value_text(results[j], 80)} ({error})"
         )
         found.row = j
         found.cure = 'say what it is with type=..., or choose on_error="skip", which gives null'

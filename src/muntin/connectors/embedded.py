@@ -12,7 +12,7 @@ from muntin.connectors.one_caller import busy, one_caller
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.connectors.waiting import MANY, Waiting
-from muntin.errors import DataError, MuntinError, QueryError
+from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
 from muntin.query.files import loads, to_toml
@@ -79,7 +79,9 @@ class Operator:
         self._engine = self._open(SlicingOperator(query.validated(), in_order, store))
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:
-            raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
+            raise QueryError(
+                f"watermark_lag must not be negative: got {value_text(watermark_lag)}; 0 trusts the order"
+            )
         self._engine.lag = self._lag
         self._clock = clocks.monotonic if clock is None else clock
         self._heard = self._clock()
@@ -383,7 +385,7 @@ def _number_of(threads: object) -> int:
     """How many threads to use."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise QueryError(
-            f"threads must be a whole number from 1 on: got {threads!r}; "
+            f"threads must be a whole number from 1 on: got {value_text(threads)}; "
             "os.cpu_count() tells how many cores there are"
         )
     return threads

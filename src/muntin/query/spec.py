@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from muntin.aggregates.base import Aggregate
-from muntin.errors import QueryError, nearest
+from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.query.policies import EachBatch, Every, OnClose
@@ -140,13 +140,13 @@ class QuerySpec:
 
 def _check_item(name: object, item: object, base: type, what: str, example: str) -> None:
     if not _is_name(name):
-        raise QueryError(f"the name of {what} must be a text: got {name!r}")
+        raise QueryError(f"the name of {what} must be a text: got {value_text(name)}")
     if isinstance(item, base):
         return
     cure = f"write {name}={example}"
     if isinstance(item, type) or callable(item):
         cure = f"did you forget to call it? {cure}"
-    raise QueryError(f'"{name}" must be {what}: got {item!r}; {cure}')
+    raise QueryError(f'"{name}" must be {what}: got {value_text(item)}; {cure}')
 
 
 def _is_name(name: object) -> bool:
@@ -164,7 +164,7 @@ def _check_distinct(names: Iterable[str], what: str) -> None:
 def _check_output(aggregates: list[str], keys: tuple[str, ...]) -> None:
     for key in keys:
         if not _is_name(key):
-            raise QueryError(f'by() takes names of columns, .by("shop"): got {key!r}')
+            raise QueryError(f'by() takes names of columns, .by("shop"): got {value_text(key)}')
     _check_distinct(keys, "key column")
     _check_distinct(aggregates, "aggregate")
     for what, names in (("aggregate", aggregates), ("key column", keys)):
@@ -192,17 +192,19 @@ def _check_measures(windows: tuple[tuple[str, Window], ...]) -> None:
 
 def _check_policies(spec: QuerySpec) -> None:
     if spec.time != "" and not _is_name(spec.time):
-        raise QueryError(f'on() takes the name of the time column, .on("ts"): got {spec.time!r}')
+        raise QueryError(f'on() takes the name of the time column, .on("ts"): got {value_text(spec.time)}')
     if spec.allowed_lateness < 0:
         raise QueryError(
-            f"allowed_lateness must not be negative: got {format_span(spec.allowed_lateness)!r}; "
+            f"allowed_lateness must not be negative: got {value_text(format_span(spec.allowed_lateness))}; "
             "0 drops every late tuple"
         )
     if not isinstance(spec.emit, OnClose):
-        raise QueryError(f"emit must be mt.on_close(): got {spec.emit!r}; early results go to early=")
+        raise QueryError(
+            f"emit must be mt.on_close(): got {value_text(spec.emit)}; early results go to early="
+        )
     if spec.early is not None and not isinstance(spec.early, Every | EachBatch):
         raise QueryError(
-            f'early must be mt.every("10 seconds") or mt.each_batch(): got {spec.early!r}'
+            f'early must be mt.every("10 seconds") or mt.each_batch(): got {value_text(spec.early)}'
             + ("; did you forget to call it?" if callable(spec.early) else "")
         )
     _check_choice("late", spec.late, get_args(Late))
@@ -218,8 +220,8 @@ def _check_policies(spec: QuerySpec) -> None:
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise QueryError(
-            f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: got {value!r}."
-            + nearest(str(value), choices)
+            f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: "
+            f"got {value_text(value)}." + nearest(str(value), choices)
         )
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.errors import DataError
+from muntin.errors import DataError, value_text
 from muntin.slicing.binding import Binding
 from muntin.slicing.routed import with_column, with_texts
 from muntin.timeline import LIMIT, TimeExtent
@@ -37,8 +37,15 @@ class Misfit:
     @property
     def reason(self) -> str:
         """What is wrong, in words."""
-        shown = repr(self.value)
-        return f"{_rule(self.column, self.rule)}{shown if len(shown) <= 80 else f'{shown[:77]}...'}"
+        return _rule(self.column, self.rule) + value_text(self.value, 80)
+
+    @property
+    def text(self) -> str:
+        """The value as the bad output shows it."""
+        try:
+            return str(self.value)
+        except Exception:  # noqa: BLE001  # of the user's class, or of an integer with too many digits
+            return value_text(self.value)
 
 
 class BadTupleError(DataError):
@@ -115,7 +122,7 @@ class Arrivals:
             np.concatenate([misfit_rows, *(rows for rows, _ in flaws)]), return_index=True
         )
         reasons = pa.concat_arrays([told, *(texts for _, texts in flaws)]).take(pa.array(first))
-        texts = [(int(np.searchsorted(rows, m.row)), m.column, str(m.value)) for m in misfits]
+        texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits]
         wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
         if self.policy == "fail":

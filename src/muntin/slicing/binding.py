@@ -148,7 +148,9 @@ class Binding:
 def _fallible(
     partials: PartialSet, windows: Iterable[Window], kinds: dict[Expr, pa.DataType]
 ) -> tuple[Partial, ...]:
-    of_windows = [w.aggregate for w in windows if isinstance(w, Until) and isinstance(w.aggregate, UserDefined)]
+    of_windows = [
+        w.aggregate for w in windows if isinstance(w, Until) and isinstance(w.aggregate, UserDefined)
+    ]
     # Only lifted: neither the type of the result nor compiling matters.
     lifted = [replace(aggregate, type=pa.null(), compile=False) for aggregate in of_windows]
     bound = [bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in lifted]

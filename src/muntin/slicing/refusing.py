@@ -92,10 +92,10 @@ def _refused(
                 partial.try_lift(groups)
                 break
             except UserCodeError as error:
-                assert error.seq is not None
-                begin = error.seq + 1
-                if error.seq not in seen:
-                    seen.add(error.seq)
-                    yield error.seq, error
+                row = begin if error.seq is None else error.seq
+                begin = row + 1
+                if row not in seen:
+                    seen.add(row)
+                    yield row, error
                 if first:
                     return

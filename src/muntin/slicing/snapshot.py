@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.encoding import decode, encode
-from muntin.errors import MuntinError, QueryError, SnapshotError
+from muntin.errors import MuntinError, QueryError, SnapshotError, value_text
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
@@ -125,7 +125,7 @@ def _query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) 
         return spec
     if not isinstance(query, QuerySpec):
         raise QueryError(
-            f"query must be the query that the snapshot is of, or left out: got {query!r}; "
+            f"query must be the query that the snapshot is of, or left out: got {value_text(query)}; "
             f"pass what .on(...) returned (windows: {served})"
         )
     if header["fingerprint"] not in _fingerprints(query):

@@ -97,5 +97,7 @@ def natural(value: Any, window: str, what: str, record: object) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise UserCodeError(f"{window}: {what} must be 0, 1, 2, ...: got {value_text(value)} for {value_text(record, 400)}")
+        raise UserCodeError(
+            f"{window}: {what} must be 0, 1, 2, ...: got {value_text(value)} for {value_text(record, 400)}"
+        )
     return number

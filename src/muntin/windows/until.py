@@ -160,7 +160,7 @@ class Until(Frame):
                     continue
                 except MuntinError:
                     raise
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001  # of the user's code
                     failure = UserCodeError(
                         f"{self.describe()}: the aggregate failed on the values {value_text(values)} of the "
                         f"tuple of rank {ranks[i]}, time {times[i]}: {cause_text(error)}"

@@ -146,6 +146,16 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             raise UserCodeError(f"{self.describe()}: next_edge must be after the time: got {edge} for {time}")
         return edge
 
+    def _require_edges(self, start: int, end: int, time: int) -> None:
+        """Slices are cut where `next_edge` says: a window with another edge would get tuples of others."""
+        for name, edge in (("start", start), ("end", end)):
+            if (known := self._next(edge - 1)) != edge:
+                raise UserCodeError(
+                    f"{self.describe()}: containing must give edges that next_edge gives as well: got "
+                    f"[{start}, {end}) for {time}, and next_edge({edge - 1}) is {known}; let next_edge give "
+                    f"the {name} {edge}, too"
+                )
+
     def _edge(self, edge: Any, time: int) -> int:
         return whole(edge, self.describe(), "an edge", str(time))
 
@@ -157,6 +167,7 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             lambda: [(self._edge(s, time), self._edge(e, time)) for s, e in self.containing(time)],
         )
         for start, end in found:
+            self._require_edges(start, end, time)
             if not start <= time < end:
                 raise UserCodeError(
                     f"{self.describe()}: containing must give windows around {time}: got [{start}, {end})"

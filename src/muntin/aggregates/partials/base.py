@@ -47,7 +47,7 @@ class Partial(ABC):
         """Whether `lift` may refuse a tuple: it runs the user's code."""
         return False
 
-    def try_lift(self, g: Groups) -> None:
+    def try_lift(self, g: Groups) -> None:  # noqa: B027  # most partials take every tuple
         """Raise what `lift` would raise for the first tuple that it refuses; combines nothing."""
 
     @abstractmethod

@@ -106,7 +106,7 @@ class Functions:
         return found
 
     def _call(self, step: str, args: tuple[Any, ...]) -> str:
-        return f"{step}({', '.join(map(value_text, args))})"
+        return f"{step}({', '.join(value_text(arg, 80) for arg in args)})"
 
     def _watched(self, step: str, args: tuple[Any, ...]) -> Any:
         before = [copied(arg) for arg in args]
