@@ -81,6 +81,8 @@ def parse_node(text: object) -> Node:
         at = error.offset or 0
         ends = at == 0 or at > len(text.strip())
         problem = "it ends too early" if ends else f"{error.msg} at position {at}"
+        if "digits" in error.msg:  # of an integer, for which Python has a limit
+            problem = "integers must fit into 64 bits, and one has thousands of digits"
         raise QueryError(f'cannot read the expression "{_shortened(text)}": {problem}; {_EXAMPLE}') from None
     except (RecursionError, MemoryError, ValueError) as error:
         if isinstance(error, QueryError):

@@ -50,7 +50,7 @@ class KeptSlicer:
 
     def add(self, batch: Batch) -> None:
         """Keep these tuples."""
-        self.tuples.arrived.append(batch)
+        self.tuples.arrive(batch)
 
     def emitted(self) -> None:
         """All windows that are closed and due came out: what is final may be forgotten."""

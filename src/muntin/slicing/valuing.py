@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from muntin.aggregates import joining
 from muntin.errors import PlacedError
 from muntin.slicing.blaming import blame_row, name_place
 from muntin.slicing.combining.base import Combiner, Lazy, View, combine
@@ -59,7 +60,7 @@ def values_of(
                 error.row, error.key, error.window = begin, int(windows.key[begin]), window_at(begin)
             slices.failed += errors
             found.append(values)
-    return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)], windows.walked
+    return [joining.concat(columns) for columns in zip(*found, strict=True)], windows.walked
 
 
 def _between(windows: View, begin: int, end: int) -> View:
