@@ -57,7 +57,9 @@ def test_the_type_of_a_result_may_be_named() -> None:
 
 @pytest.mark.parametrize("wrong", [42, "int65", int, [], HUGE], ids=value_text)
 def test_other_types_are_refused(wrong: Any) -> None:
-    with pytest.raises(QueryError, match=r'type must be a pyarrow type or the name of one, like "float64": got'):
+    with pytest.raises(
+        QueryError, match=r'type must be a pyarrow type or the name of one, like "float64": got'
+    ):
         a.aggregate("v", lift=int, combine=plus, type=wrong)
 
 
@@ -178,7 +180,9 @@ def test_exceptions_whose_message_fails_are_told_by_their_type() -> None:
 def test_values_that_cannot_be_shown() -> None:
     assert value_text(Mute()) == "<Mute: __repr__ raises ValueError>"
     assert value_text(HUGE) == "an integer of 16,610 bits"
-    with pytest.raises(DataError, match=r"must be of type int64: got <Mute: __repr__ raises ValueError> in row 1"):
+    with pytest.raises(
+        DataError, match=r"must be of type int64: got <Mute: __repr__ raises ValueError> in row 1"
+    ):
         value_of(a.sum("v"), [{"t": 1, "v": 1}, {"t": 2, "v": Mute()}])
     for call in (
         lambda: mt.windows(x=Mute()),  # type: ignore[arg-type]
@@ -212,7 +216,7 @@ def test_a_file_with_a_huge_integer(number: str) -> None:
 
 @pytest.mark.parametrize("number", [DIGITS, f"-{DIGITS}", "0x" + "f" * 5000])
 def test_an_expression_with_a_huge_integer(number: str) -> None:
-    with pytest.raises(QueryError, match="integers must fit into 64 bits|thousands of digits") as error:
+    with pytest.raises(QueryError, match=r"integers must fit into 64 bits|thousands of digits") as error:
         w.punctuation(f"v > {number}")
     assert len(str(error.value)) < 700
 
@@ -273,7 +277,9 @@ def test_the_smallest_integer_fits() -> None:
 def test_a_deeply_nested_file(text: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.toml"
     path.write_text(text, "utf-8")
-    with pytest.raises(QueryError, match=r"deep.toml must not be so deeply nested: write lists and tables side"):
+    with pytest.raises(
+        QueryError, match=r"deep.toml must not be so deeply nested: write lists and tables side"
+    ):
         mt.load(path)
 
 
@@ -294,7 +300,9 @@ def test_a_path_that_cannot_be_one() -> None:
 
 
 def test_a_histogram_of_too_many_bins() -> None:
-    with pytest.raises(QueryError, match=r"bins must not exceed 1,000,000 \(.*\): got 1000000000000; choose fewer"):
+    with pytest.raises(
+        QueryError, match=r"bins must not exceed 1,000,000 \(.*\): got 1000000000000; choose fewer"
+    ):
         a.histogram("v", bins=10**12)
     (bins,) = value_of(a.histogram("v", bins=1000), {"t": [1, 2], "v": [0.0, 1.0]})
     assert len(bins) == 1000

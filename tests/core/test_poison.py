@@ -334,6 +334,28 @@ class Pairs(w.ForwardContextAware):
         return max(0, rank - 1)
 
 
+class Forgetful(Pairs):
+    """What it still needs cannot be told."""
+
+    def observe(self, state: Any, record: w.Record) -> tuple[Any, list[tuple[int, int]]]:
+        return None, [(max(0, record.rank - 1), record.rank + 1)]
+
+    def keep_rank(self, state: Any, rank: int) -> int:
+        raise LookupError(rank)
+
+
+def test_a_window_that_does_not_say_what_it_needs_keeps_everything() -> None:
+    shape = mt.windows(mine=Forgetful()).aggregate(x=a.sum("v"))
+    with pytest.raises(
+        UserCodeError, match=r'keep_rank failed.*remove the window "mine", or choose on_error'
+    ):
+        shape.on("t").run(table(GOOD))
+    op = shape.on("t", on_error="skip").operator()
+    op.process(table(GOOD))
+    assert [*op.advance(10)["x"].to_pylist(), *op.finish()["x"].to_pylist()] == [1, 3, 5, 7, 10]
+    assert op.stats().errors > 0
+
+
 USER_WINDOWS: dict[str, Window] = {
     "forward free": Starts(),
     "forward aware": Pairs(),
@@ -349,7 +371,7 @@ def test_a_window_of_the_user_that_fails_on_a_record(window: Window) -> None:
     op = shape.on("t").operator()
     op.process(table(POISON))
     for call in (lambda: op.advance(10), op.finish):
-        with pytest.raises(UserCodeError, match=r"failed on .*'v': 0.*remove_query\(\"mine\"\)"):
+        with pytest.raises(UserCodeError, match=r"failed on .*'v': 0.*remove the window \"mine\""):
             call()
     # One way on is to do without the window,
     data = op.snapshot()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch, numbers, ranges
 from muntin.slicing.closed import Closed, Past
@@ -335,7 +336,14 @@ class KeptSlicer:
         """Per key: the smallest rank that a window may still need, as far as its context tells."""
         skip = self.tuples.skip_of(query)
         own = np.maximum(seen - skip, 0)
-        kept = _window(query).keep_from(progress.contexts[query.name], own)
+        try:
+            kept = _window(query).keep_from(progress.contexts[query.name], own)
+        except UserCodeError as error:
+            error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
+            if not self.manager.tolerant:
+                raise
+            self.manager.failed.append(error)
+            kept = np.zeros(len(own), dtype=np.int64)  # all of them, as if it did not say
         return np.where(seen > skip, kept + skip, seen)
 
     def needs(self, table: SliceTable) -> Mask:

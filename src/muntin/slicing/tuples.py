@@ -226,9 +226,7 @@ class KeptTuples:
                 part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
             )
         except UserCodeError as error:
-            error.cure = (
-                f'repair it, remove the window with remove_query("{query.name}"), or choose on_error="skip"'
-            )
+            error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
             raise
         if not look.closing:
             contexts[keys] = part

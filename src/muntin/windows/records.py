@@ -68,7 +68,7 @@ def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _
         raise
     except Exception as error:
         found = UserCodeError(f"{window}: {what} failed on {value_text(record, 400)}: {cause_text(error)}")
-        found.cure = "repair it, or remove the window with remove_query"
+        found.cure = "repair it, or remove the window"
         raise found from error
 
 
