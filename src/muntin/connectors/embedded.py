@@ -293,7 +293,7 @@ class Operator:
     # Queries that come and go. ----------------------------------------------------------------------
 
     @one_caller
-    def add_query(self, **named: Window) -> Added:
+    def add_query(self, /, **named: Window) -> Added:
         """Serve more windows from now on, over the same aggregates.
 
         Returns since when each is complete, and says what cannot be served retroactively.

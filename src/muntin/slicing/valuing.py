@@ -56,8 +56,8 @@ def values_of(
                 parts += [(middle, end), (begin, middle)]
                 continue
             values, errors = slices.partials.lower_each(states)
-            for error in errors:
-                error.row, error.key, error.window = begin, int(windows.key[begin]), window_at(begin)
+            for each in errors:
+                each.row, each.key, each.window = begin, int(windows.key[begin]), window_at(begin)
             slices.failed += errors
             found.append(values)
     return [joining.concat(columns) for columns in zip(*found, strict=True)], windows.walked
