@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ConcurrentCallError",
     "DataError",
     "InterpretedWarning",
     "MissingFileError",
@@ -18,7 +19,9 @@ __all__ = [
     "QueryError",
     "SnapshotError",
     "UserCodeError",
+    "cause_text",
     "nearest",
+    "value_text",
 ]
 
 
@@ -42,6 +45,10 @@ class SnapshotError(MuntinError):
     """A snapshot that is damaged, of another format version or of other queries."""
 
 
+class ConcurrentCallError(MuntinError, RuntimeError):
+    """A call of an operator while another call of it is under way, in another thread or around this one."""
+
+
 class PlacedError(MuntinError):
     """An error about one of the rows that were being computed.
 
@@ -56,6 +63,8 @@ class PlacedError(MuntinError):
     """The number of the query, and the edges of its window in the unit inside."""
     time: int | None = None
     """The time of the tuple that it failed on, in the unit inside."""
+    cure: str = ""
+    """What to do about it; the message ends with it, behind the place."""
 
 
 class UserCodeError(PlacedError):
@@ -69,6 +78,33 @@ class UserCodeError(PlacedError):
 
 class InterpretedWarning(UserWarning):
     """A user-defined aggregate over numbers that could not be compiled, and why."""
+
+
+def cause_text(error: BaseException) -> str:
+    """The type and the message of an exception, also where its own `__str__` fails.
+
+    >>> cause_text(KeyError("price"))
+    "KeyError: 'price'"
+    """
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as other:  # noqa: BLE001  # whatever the user's class raises
+        return f"{type(error).__name__} (its message cannot be shown: __str__ raises {type(other).__name__})"
+
+
+def value_text(value: object, width: int = 200) -> str:
+    """The value as Python source, cut off at a width, also where Python cannot show it.
+
+    >>> value_text("a" * 9, 8)
+    "'aaaa..."
+    """
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001  # whatever the user's class raises
+        if isinstance(value, int):  # Python writes no more than 4,300 digits
+            return f"an integer of {value.bit_length():,} bits"
+        text = f"<{type(value).__qualname__}: __repr__ raises {type(error).__name__}>"
+    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def nearest(name: str, names: Iterable[object]) -> str:

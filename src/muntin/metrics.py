@@ -22,6 +22,8 @@ class Metrics:
     retractions: int = 0
     update_combines: int = 0
     merge_combines: int = 0
+    errors: int = 0
+    """Values and records that on_error="skip" left out."""
 
     def combined(self, combines: int) -> None:
         """Slices were combined."""

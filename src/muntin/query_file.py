@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from muntin.dsl import Query
-from muntin.errors import MissingFileError, QueryError, nearest
+from muntin.errors import MissingFileError, QueryError, nearest, value_text
 from muntin.query import files
 
 __all__ = ["load", "loads", "to_toml"]
@@ -20,6 +20,11 @@ def load(path: str | PathLike[str]) -> Query:
     Raises QueryError, with the file and the table in it, for anything that is not
     understood, and for a file that is not there; nothing is ignored.
     """
+    if not isinstance(path, str | PathLike):
+        raise QueryError(
+            f'load takes the path of a query file, like "query.toml": got {value_text(path)}; '
+            "open files and bytes are not read"
+        )
     try:
         text = Path(path).read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -28,8 +33,9 @@ def load(path: str | PathLike[str]) -> Query:
         whole = Path(path).absolute()
         hint = nearest(whole.name, (other.name for other in whole.parent.glob("*.toml")))
         raise MissingFileError(f"there is no file {whole}; give the path of a query file.{hint}") from error
-    except OSError as error:
-        raise QueryError(f"cannot read {path}: {error.strerror}; give the path of a query file") from error
+    except (OSError, ValueError) as error:  # the latter for a path with a null byte
+        why = getattr(error, "strerror", None) or error
+        raise QueryError(f"cannot read {value_text(path)}: {why}; give the path of a query file") from error
     return loads(text, str(path))
 
 
@@ -49,4 +55,6 @@ def loads(text: str, source: str = "query") -> Query:
     >>> query
     mt.windows(minute=w.tumbling(length='1 minute')).aggregate(total=a.sum(column='amount')).on('ts')
     """
+    if not isinstance(text, str):
+        raise QueryError(f"loads takes the text of a query file: got {value_text(text)}; decode bytes first")
     return files.loads(text, source, Query)

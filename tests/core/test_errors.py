@@ -180,7 +180,7 @@ def test_a_sum_that_overflows_leaves_the_watermark_where_it_was(window: Window) 
 def test_a_sum_that_overflows_names_the_key_and_the_window(threads: int) -> None:
     query = mt.windows(five=w.tumbling(5), visit=w.session(2)).aggregate(x=a.sum("v")).by("k").on("t")
     tuples = {"t": [1, 2, 8, 9], "k": ["a", "b", "b", "b"], "v": [BIG, BIG, BIG, BIG]}
-    told = r"does not fit into 64 bits; cast the column \(at k='b', five \[5, 10\)\)"
+    told = r"does not fit into 64 bits \(at k='b', five \[5, 10\)\); cast the column"
     with pytest.raises(DataError, match=told):
         query.run(tuples, threads=threads)
     times = pa.array(tuples["t"], pa.timestamp("s"))

@@ -116,6 +116,10 @@ class Aggregate(Traits, ABC):
         """The partial aggregate of no tuple."""
         return None
 
+    def absorbing(self) -> Aggregate:
+        """The aggregate where a combine that fails costs only the windows that need it; for user code."""
+        return self
+
     def in_order(self) -> Aggregate:
         """The same aggregate for a stream in order, where that saves anything."""
         return self

@@ -24,7 +24,7 @@ from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.labels import Labelled, PerLabel
 from muntin.aggregates.partials.moments import CentralMoment, Total, deviating, total_of
 from muntin.aggregates.sums import require_number
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr, as_expr
 
 __all__ = ["NaiveBayes"]
@@ -64,7 +64,9 @@ class NaiveBayes(Aggregate):
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not self.columns:
-            raise QueryError(f'columns must be a list such as ["height", "weight"]: got {self.columns!r}')
+            raise QueryError(
+                f'columns must be a list such as ["height", "weight"]: got {value_text(self.columns)}'
+            )
         exprs = tuple(as_expr(column, "columns") for column in self.columns)
         object.__setattr__(self, "columns", exprs)
         Aggregate.__post_init__(self)

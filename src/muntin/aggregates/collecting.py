@@ -11,10 +11,11 @@ from pyarrow import types as t
 
 from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
+from muntin.aggregates.joining import MOST_BYTES, TextError
 from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.lists import Collected
 from muntin.aggregates.texts import from_texts, texts
-from muntin.errors import DataError, QueryError
+from muntin.errors import QueryError, value_text
 from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Concat(_Collection):
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
         if not isinstance(self.separator, str):
-            raise QueryError(f'separator must be a string, like ", ": got {self.separator!r}')
+            raise QueryError(f'separator must be a string, like ", ": got {value_text(self.separator)}')
 
     def lower(self, p: tuple[Any, ...]) -> str | None:
         return self.separator.join(value for _, value in p) if p else None
@@ -97,8 +98,8 @@ class Concat(_Collection):
             (items,) = states
             separator = np.frombuffer(self.separator.encode(), np.uint8)
             starts, data = text_kernels.join_texts(items.offsets, *texts(items.values), separator)
-            if t.is_string(type_) and len(data) >= 2**31:
-                raise DataError(f"concat found {len(data)} bytes at once; cast its column to large_string")
+            if t.is_string(type_) and len(data) > MOST_BYTES:
+                raise TextError(f"concat got {len(data):,} bytes")
             return from_texts(starts, data, np.diff(items.offsets) > 0, type_)
 
         return Bound(type_, (Collected(self.inputs[0]),), lower)

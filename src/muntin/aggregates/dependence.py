@@ -115,7 +115,9 @@ class Correlation(_Dependence):
             count, x, y, moments = states
             product, dx, dy = moments.T
             vary = deviating(dx, x_total, x, count) & deviating(dy, y_total, y, count) & (count > 1)
-            found = product / _root(np.where(vary, dx, 1.0), np.where(vary, dy, 1.0))
+            root = _root(np.where(vary, dx, 1.0), np.where(vary, dy, 1.0))
+            # Beside squares beyond floats a quotient would be 0, which is no correlation at all.
+            found = np.divide(product, root, out=np.full(len(root), np.nan), where=np.isfinite(root))
             return arrays.from_fixed(np.clip(found, -1.0, 1.0), vary, pa.float64())
 
         return Bound(pa.float64(), self._partials(x_total, y_total), lower)

@@ -45,6 +45,13 @@ class _OverSome(Partial):
     def invertible(self) -> bool:
         return self.partial.invertible
 
+    @property
+    def fallible(self) -> bool:
+        return self.partial.fallible
+
+    def try_lift(self, g: Groups) -> None:
+        self.partial.try_lift(self.choose(g))
+
     def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
         return self.partial.lift(self.choose(g), needs)
 

@@ -20,7 +20,7 @@ from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.bins import Bins
 from muntin.aggregates.partials.runs import SortedRuns, in_pieces
 from muntin.aggregates.ranking import whole_number
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ else:
     bin_kernels = LazyKernels("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["EqualBins", "FixedBins", "histogram"]
+
+MOST_BINS = 1_000_000
+"""Each takes 24 bytes in every window."""
 
 _BIN = pa.struct([("start", pa.float64()), ("end", pa.float64()), ("count", pa.int64())])
 
@@ -100,7 +103,7 @@ class EqualBins(_Histogram):
 
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
-        whole_number(self.bins, "bins", "how many there are")
+        whole_number(self.bins, "bins", "how many there are in every window", MOST_BINS)
 
     def identity(self) -> tuple[float, ...]:
         return ()
@@ -164,7 +167,8 @@ def histogram(
     """
     if (bins is None) == (edges is None):
         raise QueryError(
-            f"histogram needs bins=10 or edges=[0, 10, 100], one of them: got {bins!r} and {edges!r}"
+            f"histogram needs bins=10 or edges=[0, 10, 100], one of them: "
+            f"got {value_text(bins)} and {value_text(edges)}"
         )
     if edges is not None:
         return FixedBins(column, edges, filter=filter)
@@ -177,7 +181,9 @@ def _checked(edges: Sequence[float]) -> tuple[float, ...]:
         isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in edges
     )
     if not numbers or len(edges) < 2 or any(not a < b for a, b in pairwise(edges)):
-        raise QueryError(f"edges must be two numbers or more, each above the one before: got {edges!r}")
+        raise QueryError(
+            f"edges must be two numbers or more, each above the one before: got {value_text(edges)}"
+        )
     return tuple(map(float, edges))
 
 

@@ -15,9 +15,9 @@ from muntin.aggregates.base import State
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.partials import cells
 from muntin.aggregates.partials.cells import Cells, Numbers
-from muntin.aggregates.partials.functions import Functions
+from muntin.aggregates.partials.functions import Failed, Functions
 from muntin.aggregates.partials.objects import Folds
-from muntin.errors import UserCodeError
+from muntin.errors import UserCodeError, value_text
 
 __all__ = ["Lowering"]
 
@@ -61,6 +61,11 @@ class Lowering:
     def _interpreted(self, count: Ints, value: Cells) -> pa.Array:
         there = np.flatnonzero(count)
         found = cells.objects(cells.taken(value, there))
+        for j, partial in zip(there.tolist(), found, strict=True):
+            if type(partial) is Failed:
+                error = UserCodeError(partial.reason)
+                error.row = j
+                raise error
         if self.functions.lower is not None:
             try:
                 found = cells.objects(self.functions.each("lower", [(p,) for p in found]))
@@ -80,9 +85,10 @@ class Lowering:
         j = next((j for j, value in enumerate(results) if not _fits(value, self.type)), 0)
         found = UserCodeError(
             f'user-defined aggregate "{self.functions.name}": a result is no {self.type}: '
-            f"{results[j]!r:.80} ({error}); say what it is with type=..."
+            f"{value_text(results[j], 80)} ({error})"
         )
         found.row = j
+        found.cure = 'say what it is with type=..., or choose on_error="skip", which gives null'
         return found
 
 

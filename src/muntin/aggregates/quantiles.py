@@ -16,7 +16,7 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
 from muntin.aggregates.extremes import rank
 from muntin.aggregates.partials.runs import SortedRuns
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 
 __all__ = ["Median", "Percentiles", "Quantile", "fraction"]
 
@@ -113,7 +113,9 @@ class Percentiles(_Quantile):
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
         if not isinstance(self.q, (list, tuple)) or not self.q:
-            raise QueryError(f"q must be a list of numbers from 0 to 1, like [0.5, 0.95]: got {self.q!r}")
+            raise QueryError(
+                f"q must be a list of numbers from 0 to 1, like [0.5, 0.95]: got {value_text(self.q)}"
+            )
         object.__setattr__(self, "q", tuple(fraction(q, "each of q") for q in self.q))
 
     def fractions(self) -> tuple[float, ...]:
@@ -136,7 +138,7 @@ class Percentiles(_Quantile):
 def fraction(q: object, name: str) -> float:
     """A fraction that a user gave; a QueryError if it is none."""
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
-        raise QueryError(f"{name} must be a number from 0 to 1: got {q!r}")
+        raise QueryError(f"{name} must be a number from 0 to 1: got {value_text(q)}")
     return float(q)
 
 

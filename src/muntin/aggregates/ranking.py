@@ -13,7 +13,7 @@ from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, 
 from muntin.aggregates.extremes import rank, require_order
 from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.best import Best
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 
 __all__ = ["Nth", "TopK", "whole_number"]
 
@@ -107,7 +107,9 @@ class TopK(Aggregate):
         return Bound(type_, (best,), lambda s: list_array(self, s[0].offsets, s[0].payload, type_))
 
 
-def whole_number(value: object, name: str, what: str) -> None:
-    """A QueryError if a user gave something else than a positive integer."""
+def whole_number(value: object, name: str, what: str, most: int = 2**31 - 1) -> None:
+    """A QueryError if a user gave something else than a positive integer, or one beyond all use."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise QueryError(f"{name} must be a whole number from 1 on ({what}): got {value!r}")
+        raise QueryError(f"{name} must be a whole number from 1 on ({what}): got {value_text(value)}")
+    if value > most:
+        raise QueryError(f"{name} must not exceed {most:,} ({what}): got {value_text(value)}; choose fewer")

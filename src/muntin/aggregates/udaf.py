@@ -16,7 +16,8 @@ from muntin.aggregates.lowering import Lowering
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.objects import Folded
 from muntin.aggregates.partials.ordered_objects import OrderedFold
-from muntin.errors import QueryError
+from muntin.aggregates.type_names import named_type
+from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr, as_expr
 
 __all__ = ["UserDefined", "aggregate"]
@@ -49,6 +50,9 @@ class UserDefined(Aggregate):
 
     def in_order(self) -> UserDefined:
         return replace(self, ordered=True)
+
+    def absorbing(self) -> UserDefined:
+        return replace(self, functions=replace(self.functions, absorbing=True))
 
     def lift(self, *values: Any, at: Order = ORIGIN) -> Any:
         if self.ignore_nulls and any(value is None for value in values):
@@ -105,7 +109,7 @@ def aggregate(
     identity: Any = None,
     invert: Callable[[Any, Any], Any] | None = None,
     commutative: bool = True,
-    type: pa.DataType | None = None,
+    type: pa.DataType | str | None = None,
     name: str | None = None,
     ignore_nulls: bool = True,
     compile: bool | None = None,
@@ -122,8 +126,8 @@ def aggregate(
         invert: `combine(x, y), y` back into `x`, exactly.
         commutative: False if `combine(x, y)` may differ from `combine(y, x)`; it is then called
             in event-time order.
-        type: of the result; left out, it is what `lower` is annotated to return or returns for
-            sample values.
+        type: of the result, as a pyarrow type or the name of one, like "float64"; left out, it is what
+            `lower` is annotated to return or returns for sample values.
         name: for messages; left out, the name of the function that tells most.
         ignore_nulls: False if tuples with nulls count too; `lift` then gets None for a null.
         compile: None compiles numeric functions once that pays; True compiles at once, and says why
@@ -137,19 +141,20 @@ def aggregate(
     """
     for role, function in (("lift", lift), ("combine", combine), ("lower", lower), ("invert", invert)):
         if not callable(function) and not (function is None and role in ("lower", "invert")):
-            raise QueryError(f"{role} must be a function: got {function!r}")
+            raise QueryError(f"{role} must be a function: got {value_text(function)}")
     if invert is not None and not commutative:
         raise QueryError("invert needs a combine that commutes: leave out invert, or commutative=False")
     if compile not in (None, True, False):
-        raise QueryError(f"compile must be True, False or None: got {compile!r}")
+        raise QueryError(f"compile must be True, False or None: got {value_text(compile)}")
     named = name or next(
         (n for f in (lower, combine, lift) if (n := getattr(f, "__name__", "<")) and not n.startswith("<")),
         "aggregate",
     )
     exprs = tuple(as_expr(column) for column in columns)
+    result = None if type is None else named_type(type, "type")
     functions = Functions(named, _python(lift), _python(combine), _python(lower), _python(invert), identity)
     return UserDefined(
-        exprs, functions, commutative, invert is not None, type, ignore_nulls, compile, filter=filter
+        exprs, functions, commutative, invert is not None, result, ignore_nulls, compile, filter=filter
     )
 
 

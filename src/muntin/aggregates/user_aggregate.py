@@ -40,7 +40,7 @@ class UserAggregate(ABC):
 
     commutative: ClassVar[bool] = True
     """False if `combine(x, y)` may differ from `combine(y, x)`."""
-    type: ClassVar[pa.DataType | None] = None
+    type: ClassVar[pa.DataType | str | None] = None
     """Of the result; None: what `lower` is annotated to return, or returns for sample values."""
     identity: Any = None
     """The partial aggregate of no tuple, for the laws."""

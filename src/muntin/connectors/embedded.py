@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from muntin.connectors.one_caller import busy, one_caller
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.connectors.waiting import MANY, Waiting
-from muntin.errors import DataError, MuntinError, QueryError
+from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
 from muntin.query.files import loads, to_toml
@@ -49,7 +50,7 @@ def _run(operator: Operator, data: object) -> pa.Table:
 
 
 class Operator:
-    """Takes tuples and watermarks, gives window results.
+    """Takes tuples and watermarks, gives window results; it belongs to one caller at a time.
 
     >>> import muntin as mt
     >>> from muntin import windows as w, aggregates as a
@@ -73,10 +74,14 @@ class Operator:
             make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
+        self._turn = [None]
+        """Empty while a call is under way; see `one_caller`, which `process` does by itself, per record."""
         self._engine = self._open(SlicingOperator(query.validated(), in_order, store))
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:
-            raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
+            raise QueryError(
+                f"watermark_lag must not be negative: got {value_text(watermark_lag)}; 0 trusts the order"
+            )
         self._engine.lag = self._lag
         self._clock = clocks.monotonic if clock is None else clock
         self._engine.arrivals.clock = clocks.time if clock is None else clock
@@ -103,24 +108,34 @@ class Operator:
         Returns the results that this makes due: none as long as `advance` sets the watermark, unless
         early results after each batch are asked for.
         """
-        # A record like the one before, of which everything but its values was looked at, only waits.
-        if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
-            records = self._waiting.records
-            records.append(data.copy())
-            return self._none if len(records) < MANY else self.flush()
-        if type(data) is pa.RecordBatch and self._waiting.keep(data):
-            return self._none
+        try:
+            self._turn.pop()
+        except IndexError:
+            raise busy("process") from None
+        try:
+            # A record like the one before, of which everything but its values was looked at, only waits.
+            if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
+                records = self._waiting.records
+                records.append(data.copy())
+                return self._none if len(records) < MANY else self._flush()
+            if type(data) is pa.RecordBatch and self._waiting.keep(data):
+                return self._none
+            return self._process(data)
+        finally:
+            self._turn.append(None)
+
+    def _process(self, data: object) -> pa.Table:
         self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._waiting.take(record):
             if self._waiting.careless:
                 self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
-            return self.flush() if self._waiting.over else self._nothing()
+            return self._flush() if self._waiting.over else self._nothing()
         self._slice_waiting()
         if record is not None:
             self._waiting.records.append(dict(record))
-            return self.flush()
+            return self._flush()
         batch, misfits = to_batch(data, self._expected())
         found = self._due(self._take(batch, misfits))
         if type(data) is pa.RecordBatch and batch is data:
@@ -128,8 +143,12 @@ class Operator:
             self._none = self._nothing()
         return found
 
+    @one_caller
     def flush(self) -> pa.Table:
         """Slice what is buffered; `advance` and `finish` do it by themselves."""
+        return self._flush()
+
+    def _flush(self) -> pa.Table:
         self._slice_waiting()
         return self._due()
 
@@ -228,6 +247,7 @@ class Operator:
 
     # Watermarks. ------------------------------------------------------------------------------------
 
+    @one_caller
     def advance(self, watermark: object) -> pa.Table:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
@@ -249,6 +269,7 @@ class Operator:
         waiting.take_promise()
         return self._due(results)
 
+    @one_caller
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window. Nothing can come after it."""
         self._slice_waiting()
@@ -261,6 +282,7 @@ class Operator:
                 "start a new stream with query.operator(), or leave finish() out to go on"
             )
 
+    @one_caller
     def poll(self) -> pa.Table:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
         self._slice_waiting()
@@ -271,7 +293,8 @@ class Operator:
 
     # Queries that come and go. ----------------------------------------------------------------------
 
-    def add_query(self, **named: Window) -> Added:
+    @one_caller
+    def add_query(self, /, **named: Window) -> Added:
         """Serve more windows from now on, over the same aggregates.
 
         Returns since when each is complete, and says what cannot be served retroactively.
@@ -280,6 +303,7 @@ class Operator:
         self._slice_waiting()
         return change_queries(self._engine, named)
 
+    @one_caller
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
         self._slice_waiting()
@@ -287,26 +311,31 @@ class Operator:
 
     # Side outputs and state. ------------------------------------------------------------------------
 
+    @one_caller
     def take_late(self) -> pa.Table:
         """The tuples that came too late, with the `query` they missed; only with late="route"."""
         self._slice_waiting()
         return self._engine.take_late()
 
+    @one_caller
     def take_bad(self) -> pa.Table:
         """The bad tuples, each with the `reason`; only with bad="route"."""
         self._slice_waiting()
         return self._engine.take_bad()
 
     @property
+    @one_caller
     def watermark(self) -> int:
         """The watermark so far, in the unit inside."""
         return self._waiting.watermark
 
     @property
+    @one_caller
     def slices(self) -> int:
         """How many slices there are right now, before folding."""
         return 0 if self._engine.binding is None else len(self._engine.slices.table)
 
+    @one_caller
     def snapshot(self) -> bytes:
         """The whole state as bytes, without any code; `restore` continues from it."""
         self._slice_waiting()
@@ -336,6 +365,7 @@ class Operator:
         operator._waiting = Waiting(engine)
         return operator
 
+    @one_caller
     def stats(self) -> Stats:
         """Counters, slices, kept tuples and bytes of state."""
         self._slice_waiting()
@@ -357,7 +387,7 @@ def _number_of(threads: object) -> int:
     """How many threads to use."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise QueryError(
-            f"threads must be a whole number from 1 on: got {threads!r}; "
+            f"threads must be a whole number from 1 on: got {value_text(threads)}; "
             "os.cpu_count() tells how many cores there are"
         )
     return threads

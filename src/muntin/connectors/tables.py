@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from muntin.connectors.types import FAILURES, LossError, cure, lossless, plain
 from muntin.connectors.values import as_texts, to_column
-from muntin.errors import DataError
+from muntin.errors import DataError, value_text
 from muntin.slicing.arrivals import Misfit
 from muntin.slicing.binding import require
 
@@ -157,7 +157,8 @@ def _from_columns(data: Mapping[Any, Any], expected: Expected) -> tuple[pa.Recor
         _check_name(name)
         if not _is_column(values):
             raise DataError(
-                f'the column "{name}" must hold a value for each of "{expected.time}": got {values!r}; '
+                f'the column "{name}" must hold a value for each of "{expected.time}": '
+                f"got {value_text(values)}; "
                 f'pass a list, or one record with a single "{expected.time}"'
             )
         python = _python_values(values)
@@ -179,7 +180,7 @@ def _check_unique(names: list[str]) -> None:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str):
-        raise DataError(f"names of columns must be texts: got {name!r}")
+        raise DataError(f"names of columns must be texts: got {value_text(name)}")
 
 
 def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
@@ -270,7 +271,11 @@ def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
     try:
         return plain(column) if wanted is None or not expected.read(name) else lossless(column, wanted)
     except LossError as loss:
-        told = f"{given}" if loss.row is None else f"{column[loss.row].as_py()!r} ({given}) in row {loss.row}"
+        told = (
+            f"{given}"
+            if loss.row is None
+            else f"{value_text(column[loss.row].as_py())} ({given}) in row {loss.row}"
+        )
         other = cure(name, wanted, given)
         raise DataError(
             f'the column "{name}" must be of type {wanted} in every batch: got {told}; '

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from muntin.errors import QueryError, nearest
+from muntin.aggregates.type_names import named_type
+from muntin.errors import QueryError, value_text
 from muntin.slicing.key_columns import plain_array, plain_type
 
 __all__ = ["FAILURES", "LossError", "cure", "declared", "kind_of", "lossless", "plain", "type_name"]
@@ -32,10 +33,6 @@ _KINDS = [
 ]
 _NUMBERS = ("integer", "float", "decimal")
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-_ALIASES = (
-    *(f"int{n}" for n in (8, 16, 32, 64)), *(f"uint{n}" for n in (8, 16, 32, 64)), "float32", "float64",
-    "bool", "string", "large_string", "binary", "date32", *(f"timestamp[{u}s]" for u in ("", "m", "u", "n")),
-)  # fmt: skip
 
 
 class LossError(ValueError):
@@ -90,24 +87,18 @@ def declared(schema: object) -> dict[str, pa.DataType]:
     if isinstance(schema, pa.Schema):
         schema = dict(zip(schema.names, schema.types, strict=True))
     if not isinstance(schema, Mapping):
-        raise QueryError(f'schema must be a pyarrow schema or a dict like {{"v": "float64"}}: got {schema!r}')
+        raise QueryError(
+            f'schema must be a pyarrow schema or a dict like {{"v": "float64"}}: got {value_text(schema)}'
+        )
     types = {name: _declared_type(name, kind) for name, kind in schema.items()}
     return {name: kind for name, kind in types.items() if kind != pa.null()}
 
 
 def _declared_type(name: object, kind: object) -> pa.DataType:
     if not isinstance(name, str):
-        raise QueryError(f"schema: names of columns must be texts: got {name!r}")
-    if isinstance(kind, pa.DataType):
-        return _VIEWS.get(kind, plain_type(kind))
-    try:
-        return pa.type_for_alias(kind)
-    except (ValueError, TypeError, AttributeError):
-        hint = nearest(kind if isinstance(kind, str) else getattr(kind, "__name__", ""), _ALIASES)
-        raise QueryError(
-            f'schema: the type of "{name}" must be a pyarrow type or the name of one, like "float64": '
-            f"got {kind!r}.{hint}"
-        ) from None
+        raise QueryError(f"schema: names of columns must be texts: got {value_text(name)}")
+    found = named_type(kind, f'schema: the type of "{name}"')
+    return _VIEWS.get(found, plain_type(found))
 
 
 def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:

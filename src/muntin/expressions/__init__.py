@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 
 import pyarrow as pa
 
-from muntin.errors import DataError, QueryError, nearest
+from muntin.errors import DataError, QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.expressions.syntax import Node, columns_of, parse_node, render
 
@@ -108,7 +108,8 @@ def as_expr(value: ColumnLike, name: str = "column") -> Expr:
         known = from_arrow(value)
         return Expr(render(known), known) if known else Expr(describe(value)[0], arrow=value)
     raise QueryError(
-        f'{name} must be the name of a column or an expression like mt.col("price") * 2: got {value!r}'
+        f'{name} must be the name of a column or an expression like mt.col("price") * 2: '
+        f"got {value_text(value)}"
     )
 
 

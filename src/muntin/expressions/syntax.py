@@ -13,7 +13,7 @@ import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from muntin.errors import QueryError, nearest
+from muntin.errors import QueryError, nearest, value_text
 
 __all__ = ["FUNCTIONS", "Node", "columns_of", "parse_node", "render"]
 
@@ -73,7 +73,7 @@ class Node:
 def parse_node(text: object) -> Node:
     """Read one expression; a QueryError says what is wrong and where."""
     if not isinstance(text, str) or not text.strip():
-        raise QueryError(f'an expression must be a text like "price < 10": got {text!r}')
+        raise QueryError(f'an expression must be a text like "price < 10": got {value_text(text)}')
     try:
         tree = ast.parse(text.strip(), mode="eval")
         return _Reader(text.strip()).read(tree.body)
@@ -81,11 +81,20 @@ def parse_node(text: object) -> Node:
         at = error.offset or 0
         ends = at == 0 or at > len(text.strip())
         problem = "it ends too early" if ends else f"{error.msg} at position {at}"
-        raise QueryError(f'cannot read the expression "{text}": {problem}; {_EXAMPLE}') from None
+        if "digits" in error.msg:  # of an integer, for which Python has a limit
+            problem = "integers must fit into 64 bits, and one has thousands of digits"
+        raise QueryError(f'cannot read the expression "{_shortened(text)}": {problem}; {_EXAMPLE}') from None
     except (RecursionError, MemoryError, ValueError) as error:
         if isinstance(error, QueryError):
             raise
-        raise QueryError(f'cannot read the expression "{text[:60]}...": it is too deeply nested') from None
+        raise QueryError(
+            f'cannot read the expression "{text[:60]}...": it is too deeply nested, or has a number of '
+            "thousands of digits; integers must fit into 64 bits"
+        ) from None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 400 else f"{text[:397]}..."
 
 
 def columns_of(node: Node) -> tuple[str, ...]:
@@ -190,13 +199,13 @@ class _Reader:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)) if (
                 not isinstance(number, bool)
             ):
-                return -self._number(tree, number)
+                return self._number(tree, -number)
         raise self._refused(tree, "only numbers, texts, True, False and None are literals")
 
     def _number(self, tree: ast.expr, number: int | float) -> int | float:
-        if isinstance(number, int) and number >= 2**63:
-            raise self._refused(tree, "integers must fit into 64 bits")
-        if number == float("inf"):
+        if isinstance(number, int) and not -(2**63) <= number < 2**63:
+            raise self._refused(tree, "integers must fit into 64 bits; write a float, like 1e30")
+        if abs(number) == float("inf"):
             raise self._refused(tree, "the number is too large")
         return number
 
@@ -234,7 +243,9 @@ class _Reader:
 
     def _refused(self, tree: ast.expr, why: str) -> QueryError:
         before = self.text.encode()[: tree.col_offset].decode()  # Python counts bytes
-        return QueryError(f'cannot read the expression "{self.text}" at position {len(before) + 1}: {why}')
+        return QueryError(
+            f'cannot read the expression "{_shortened(self.text)}" at position {len(before) + 1}: {why}'
+        )
 
 
 def _thing(tree: ast.expr) -> str:

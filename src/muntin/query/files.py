@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import muntin.aggregates as aggregates_package
 import muntin.windows as windows_package
-from muntin.errors import QueryError, nearest
+from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import Expr, parse
 from muntin.query.forms import definition, policy_arguments
 from muntin.query.policies import EachBatch, Every, each_batch, every
@@ -28,13 +28,13 @@ from muntin.query.spec import QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows.base import Window
 
-__all__ = ["load_windows", "loads", "to_toml", "windows_to_toml"]
+__all__ = ["load_windows", "loads", "read_toml", "to_toml", "windows_to_toml"]
 
 Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates")
 _STREAM = (
-    "time", "key", "allowed_lateness", "emit", "early", "late", "bad",
+    "time", "key", "allowed_lateness", "emit", "early", "late", "bad", "on_error",
     "idle_after", "max_ahead", "max_windows",
 )  # fmt: skip
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -42,13 +42,25 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def loads(text: str, source: str, kind: type[Q]) -> Q:
     """The query in the text of a TOML file, as an object of `kind`; errors call the text `source`."""
+    return _Reader(source).query(read_toml(text, source), kind)
+
+
+def read_toml(text: str, source: str) -> dict[str, Any]:
+    """The tables of a text; errors call it `source`."""
     import tomllib  # here, as most programs write their queries in Python
 
     try:
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise QueryError(f"{source} is not valid TOML: {error}") from None
-    return _Reader(source).query(document, kind)
+    except RecursionError:
+        raise QueryError(
+            f"{source} must not be so deeply nested: write lists and tables side by side"
+        ) from None
+    except ValueError:  # Python reads no more than 4,300 digits
+        raise QueryError(
+            f"integers in {source} must fit into 64 bits: got one of thousands of digits"
+        ) from None
 
 
 def load_windows(document: dict[str, Any], source: str) -> dict[str, Window]:
@@ -86,7 +98,7 @@ class _Reader:
     def _policies(self, stream: dict[str, Any]) -> dict[str, Any]:
         self._known(stream, _STREAM, "stream", "key")
         if stream.get("emit", "on_close") != "on_close":
-            raise self._refused("stream", f'emit must be "on_close": got {stream["emit"]!r}')
+            raise self._refused("stream", f'emit must be "on_close": got {value_text(stream["emit"])}')
         arguments = {name: stream[name] for name in _STREAM if name in stream and name not in ("key", "emit")}
         arguments.setdefault("time", "")
         if "early" in arguments:
@@ -98,7 +110,7 @@ class _Reader:
         names = [key] if isinstance(key, str) else key
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             rule = "key must be the name of a column or a list of names"
-            raise self._refused("stream", f'{rule}: got {key!r}; for example key = "user"')
+            raise self._refused("stream", f'{rule}: got {value_text(key)}; for example key = "user"')
         return tuple(names)
 
     def _early(self, value: object) -> Every | EachBatch:
@@ -109,11 +121,11 @@ class _Reader:
         except QueryError as error:
             rule = 'early must be "each_batch" or a duration like "10 seconds"'
             hint = nearest(str(value), ["each_batch"])
-            raise self._refused("stream", f"{rule}: got {value!r}.{hint}") from error
+            raise self._refused("stream", f"{rule}: got {value_text(value)}.{hint}") from error
 
     def _item(self, table: object, kind: str, package: ModuleType, where: str) -> Any:
         if not isinstance(table, dict):
-            raise self._refused(where, f"must be a table with the key {kind}: got {table!r}")
+            raise self._refused(where, f"must be a table with the key {kind}: got {value_text(table)}")
         constructors = _constructors(package)
         name = table.get(kind)
         if not isinstance(name, str) or name not in constructors:
@@ -157,7 +169,7 @@ class _Reader:
             known = ", ".join(parameters) or "none"
             raise self._refused(where, f'unknown key "{key}"; it takes {known}.{nearest(key, parameters)}')
         if not isinstance(value, str):
-            raise self._refused(where, f'{key} must be a text like "price * volume": got {value!r}')
+            raise self._refused(where, f'{key} must be a text like "price * volume": got {value_text(value)}')
         return target, self._called(where, lambda: parse(value))
 
     def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:

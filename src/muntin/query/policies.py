@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.timeline import Micros, span
 
 __all__ = ["AHEAD", "MAX_WINDOWS", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
@@ -54,7 +54,9 @@ def every(period: object) -> Every:
     """
     length = span(period, "period")
     if length <= 0:
-        raise QueryError(f"period must be positive: got {period!r}; use each_batch() for every change")
+        raise QueryError(
+            f"period must be positive: got {value_text(period)}; use each_batch() for every change"
+        )
     return Every(length)
 
 

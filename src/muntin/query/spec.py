@@ -14,7 +14,7 @@ from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from muntin.aggregates.base import Aggregate
-from muntin.errors import QueryError, nearest
+from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
@@ -30,6 +30,7 @@ _ON_CLOSE = OnClose()
 
 Late: TypeAlias = Literal["drop", "route"]
 Bad: TypeAlias = Literal["fail", "skip", "route"]
+OnError: TypeAlias = Literal["fail", "skip"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class QuerySpec:
     idle_after: int | None = None
     max_ahead: int | None = None
     max_windows: int | None = None
+    on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
         if not self.windows:
@@ -88,6 +90,7 @@ class QuerySpec:
         idle_after: object = None,
         max_ahead: object = None,
         max_windows: int | None = None,
+        on_error: OnError = "fail",
     ) -> Self:
         """Say which column is the time, and what happens to late, early and bad tuples.
 
@@ -99,8 +102,9 @@ class QuerySpec:
             early: Results of open windows: `mt.every("10 seconds")` or `mt.each_batch()`.
             late: Tuples too late for every window are counted and dropped, or also
                 routed to the late output.
-            bad: Tuples without a usable time, or with a value of a wrong type, fail the
-                run, are skipped, or are routed.
+            bad: Tuples without a usable time, with a value of a wrong type, or that an
+                expression or the `lift` of an aggregate refuses, fail the run, are skipped,
+                or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
             max_ahead: A tuple whose time is further ahead of the clock than this is a bad
                 tuple. By default 366 days where the watermark follows the data
@@ -110,6 +114,9 @@ class QuerySpec:
                 end of a table, a batch that moves the watermark. More are an error, before
                 they take memory. By default 10 million, or 1,000 for each slice or key
                 that the step looks at where that is more.
+            on_error: A value that cannot be computed (a sum that overflows, a function of
+                an aggregate that raises) fails the step, or is null; a record on which the
+                code of a window raises fails the step, or opens and closes no window.
         """
         return replace(
             self,
@@ -122,6 +129,7 @@ class QuerySpec:
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
             max_ahead=None if max_ahead is None else span(max_ahead, "max_ahead"),
             max_windows=_plain_integer(max_windows),
+            on_error=on_error,
         )
 
     def validated(self) -> Self:
@@ -148,13 +156,13 @@ class QuerySpec:
 
 def _check_item(name: object, item: object, base: type, what: str, example: str) -> None:
     if not _is_name(name):
-        raise QueryError(f"the name of {what} must be a text: got {name!r}")
+        raise QueryError(f"the name of {what} must be a text: got {value_text(name)}")
     if isinstance(item, base):
         return
     cure = f"write {name}={example}"
     if isinstance(item, type) or callable(item):
         cure = f"did you forget to call it? {cure}"
-    raise QueryError(f'"{name}" must be {what}: got {item!r}; {cure}')
+    raise QueryError(f'"{name}" must be {what}: got {value_text(item)}; {cure}')
 
 
 def _is_name(name: object) -> bool:
@@ -172,7 +180,7 @@ def _check_distinct(names: Iterable[str], what: str) -> None:
 def _check_output(aggregates: list[str], keys: tuple[str, ...]) -> None:
     for key in keys:
         if not _is_name(key):
-            raise QueryError(f'by() takes names of columns, .by("shop"): got {key!r}')
+            raise QueryError(f'by() takes names of columns, .by("shop"): got {value_text(key)}')
     _check_distinct(keys, "key column")
     _check_distinct(aggregates, "aggregate")
     for what, names in (("aggregate", aggregates), ("key column", keys)):
@@ -200,21 +208,24 @@ def _check_measures(windows: tuple[tuple[str, Window], ...]) -> None:
 
 def _check_policies(spec: QuerySpec) -> None:
     if spec.time != "" and not _is_name(spec.time):
-        raise QueryError(f'on() takes the name of the time column, .on("ts"): got {spec.time!r}')
+        raise QueryError(f'on() takes the name of the time column, .on("ts"): got {value_text(spec.time)}')
     if spec.allowed_lateness < 0:
         raise QueryError(
-            f"allowed_lateness must not be negative: got {format_span(spec.allowed_lateness)!r}; "
+            f"allowed_lateness must not be negative: got {value_text(format_span(spec.allowed_lateness))}; "
             "0 drops every late tuple"
         )
     if not isinstance(spec.emit, OnClose):
-        raise QueryError(f"emit must be mt.on_close(): got {spec.emit!r}; early results go to early=")
+        raise QueryError(
+            f"emit must be mt.on_close(): got {value_text(spec.emit)}; early results go to early="
+        )
     if spec.early is not None and not isinstance(spec.early, Every | EachBatch):
         raise QueryError(
-            f'early must be mt.every("10 seconds") or mt.each_batch(): got {spec.early!r}'
+            f'early must be mt.every("10 seconds") or mt.each_batch(): got {value_text(spec.early)}'
             + ("; did you forget to call it?" if callable(spec.early) else "")
         )
     _check_choice("late", spec.late, get_args(Late))
     _check_choice("bad", spec.bad, get_args(Bad))
+    _check_choice("on_error", spec.on_error, get_args(OnError))
     for name, length, example in (
         ("idle_after", spec.idle_after, "30 seconds"),
         ("max_ahead", spec.max_ahead, "1 hour"),
@@ -235,7 +246,7 @@ def _check_crowding(spec: QuerySpec) -> None:
     """No tuple may lie in more windows of one name than a step may bring; known once `.on()` was called."""
     if spec.max_windows is not None and (type(spec.max_windows) is not int or spec.max_windows < 1):
         raise QueryError(
-            f"max_windows must be a whole number from 1 on: got {spec.max_windows!r}; "
+            f"max_windows must be a whole number from 1 on: got {value_text(spec.max_windows)}; "
             f"leave it out for {MAX_WINDOWS:_}"
         )
     most = MAX_WINDOWS if spec.max_windows is None else spec.max_windows
@@ -251,8 +262,8 @@ def _check_crowding(spec: QuerySpec) -> None:
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise QueryError(
-            f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: got {value!r}."
-            + nearest(str(value), choices)
+            f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: "
+            f"got {value_text(value)}." + nearest(str(value), choices)
         )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.errors import DataError
+from muntin.errors import DataError, value_text
 from muntin.query import AHEAD, QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.slicing.routed import with_column, with_texts
@@ -40,8 +40,15 @@ class Misfit:
     @property
     def reason(self) -> str:
         """What is wrong, in words."""
-        shown = repr(self.value)
-        return f"{_rule(self.column, self.rule)}{shown if len(shown) <= 80 else f'{shown[:77]}...'}"
+        return _rule(self.column, self.rule) + value_text(self.value, 80)
+
+    @property
+    def text(self) -> str:
+        """The value as the bad output shows it."""
+        try:
+            return str(self.value)
+        except Exception:  # noqa: BLE001  # of the user's class, or of an integer with too many digits
+            return value_text(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,15 @@ class Arrivals:
         rule = f"must not be more than {format_span(self.max_ahead)} ahead of the clock ({now})"
         return _flaw(data, column, rows, rule, "give .on() a longer max_ahead= if it is right")
 
+    def without(
+        self, data: pa.RecordBatch, times: tuple[Rows, TimeExtent | None], flaws: dict[int, str]
+    ) -> tuple[pa.RecordBatch, tuple[Rows, TimeExtent | None]]:
+        """The tuples and their times without those of these rows, which are bad for a reason."""
+        rows, reasons = np.array(sorted(flaws)), pa.array([flaws[row] for row in sorted(flaws)], pa.string())
+        wrong = self._set_aside(data, (), [Flaw(rows, reasons)])
+        kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
+        return data.take(pa.array(kept)), (times[0][kept], None)
+
     def _set_aside(self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[Flaw]) -> Rows:
         """Treat these tuples as the policy says; returns their rows. The first reason found counts."""
         misfit_rows = np.array([misfit.row for misfit in misfits], dtype=np.int64)
@@ -145,7 +161,7 @@ class Arrivals:
             np.concatenate([misfit_rows, *(flaw.rows for flaw in flaws)]), return_index=True
         )
         reasons = pa.concat_arrays([told, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
-        texts = [(int(np.searchsorted(rows, m.row)), m.column, str(m.value)) for m in misfits]
+        texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits]
         wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
         if self.policy == "fail":

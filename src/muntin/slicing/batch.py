@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates import joining
 from muntin.aggregates.groups import in_turn
 from muntin.expressions import Expr
 from muntin.slicing.cutting_kernels import all_equal
@@ -166,7 +167,7 @@ class Batch:
 
 def values_at(column: pa.Array, index: Column | slice) -> pa.Array:
     """The values at these positions."""
-    return column[index] if isinstance(index, slice) else column.take(pa.array(index))
+    return column[index] if isinstance(index, slice) else joining.taken(column, index)
 
 
 def ranges(begin: Column, size: Column) -> Column | slice:
@@ -192,5 +193,5 @@ def concat(batches: list[Batch]) -> Batch:
         None if all(b.ids is None for b in batches) else np.concatenate([b.key for b in batches]),
         np.concatenate([b.time for b in batches]),
         np.concatenate([b.seq for b in batches]),
-        {e: pa.concat_arrays([b.values[e] for b in batches]) for e in batches[0].values},
+        {e: joining.concat([b.values[e] for b in batches]) for e in batches[0].values},
     )

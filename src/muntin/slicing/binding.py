@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates.base import Partial
+from muntin.aggregates.udaf import UserDefined
 from muntin.errors import DataError, QueryError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
 from muntin.query import Every, QuerySpec
@@ -16,6 +18,7 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
 from muntin.timeline import NEG_INF, Micros, TimeColumn, format_span
 from muntin.windows.base import TupleDriven, Tuples, Window
+from muntin.windows.until import Until
 
 ORDINAL = "ordinal"
 """The field of `window` that numbers windows with the same edges."""
@@ -40,6 +43,8 @@ class Binding:
     records: tuple[str, ...]
     unknown: frozenset[str]
     stand_ins: dict[Expr, dict[str, pa.DataType]]
+    fallible: tuple[Partial, ...]
+    """The partials of aggregates and windows whose `lift` may refuse a tuple."""
     places: tuple[tuple[Expr, int], ...] | None = field(init=False)
     """The place of each input in the schema; None where some input is more than a column."""
 
@@ -80,6 +85,8 @@ class Binding:
             if isinstance(window, TupleDriven) and not window.wants_records:
                 _check_types(window, kinds)
         aggregates = [a.in_order() if in_order else a for _, a in spec.aggregates]
+        if spec.on_error == "skip":
+            aggregates = [a.absorbing() for a in aggregates]
         bound = tuple(bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in aggregates)
         partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
         return cls(
@@ -94,6 +101,7 @@ class Binding:
             records=records,
             unknown=frozenset(f.name for f in schema if f.type == pa.null()),
             stand_ins=assumed,
+            fallible=_fallible(partials, windows, kinds),
         )
 
     def evaluate(self, data: pa.RecordBatch) -> dict[Expr, pa.Array]:
@@ -136,6 +144,19 @@ class Binding:
         """Edges on a measure: as floats if it is one, otherwise as integers."""
         kind = self.schema.field(column).type
         return pa.float64() if pa.types.is_floating(kind) else pa.int64()
+
+
+def _fallible(
+    partials: PartialSet, windows: Iterable[Window], kinds: dict[Expr, pa.DataType]
+) -> tuple[Partial, ...]:
+    of_windows = [
+        w.aggregate for w in windows if isinstance(w, Until) and isinstance(w.aggregate, UserDefined)
+    ]
+    # Only lifted: neither the type of the result nor compiling matters.
+    lifted = [replace(aggregate, type=pa.null(), compile=False) for aggregate in of_windows]
+    bound = [bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in lifted]
+    found = dict.fromkeys((*partials.partials, *(p for b in bound for p in b.partials)))
+    return tuple(partial for partial in found if partial.fallible)
 
 
 def require(columns: tuple[str, ...], schema: pa.Schema) -> None:

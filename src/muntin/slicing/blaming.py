@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.errors import PlacedError, UserCodeError
+from muntin.errors import PlacedError, UserCodeError, value_text
 from muntin.slicing.batch import Batch
 from muntin.timeline import Micros, format_instant
 
@@ -44,14 +44,17 @@ def name_place(error: PlacedError, operator: SlicingOperator) -> None:
     if error.key is not None and operator.spec.keys:
         values = operator.keys.values(np.array([error.key], dtype=np.int64))
         pairs = zip(operator.spec.keys, values, strict=True)
-        places += [f"{name}={column[0].as_py()!r}" for name, column in pairs]
+        places += [f"{name}={value_text(column[0].as_py())}" for name, column in pairs]
     if error.window is not None:
         query, start, end = error.window
         name = operator.live.queries[query].name
         places.append(f"{name} [{_shown(start, binding)}, {_shown(end, binding)})")
-    if places:
-        error.args = (f"{error} (at {', '.join(places)})",)
-        error.key = error.time = error.window = None
+    at = f" (at {', '.join(places)})" if places else ""
+    cure = f"; {error.cure}" if error.cure else ""
+    if at or cure:
+        error.args = (f"{error}{at}{cure}",)
+    error.key = error.time = error.window = None
+    error.cure = ""
 
 
 def _shown(time: int, binding: Binding) -> str | int:

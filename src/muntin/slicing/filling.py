@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.errors import PlacedError
-from muntin.slicing.blaming import blame_row
-from muntin.slicing.combining.base import Combiner, View, combine
+from muntin.slicing.combining.base import Combiner, View
 from muntin.slicing.listing import Listing
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.registry import EARLY_ROW, UPDATE_ROW, Candidates, Registry
 from muntin.slicing.result_order import Runs
+from muntin.slicing.valuing import values_of
 
 Column = npt.NDArray[np.int64]
 
@@ -60,12 +59,7 @@ def fill(emissions: list[Emission], slices: SliceManager, store: Combiner) -> li
 
 def _fill_view(view: list[Emission], slices: SliceManager, store: Combiner) -> None:
     windows = _over_slices(view, slices)
-    try:
-        states, combines = combine(store, slices.partials, windows)
-        values = slices.partials.lower(states)
-    except PlacedError as error:
-        blame_row(error, lambda j: windows.key[j], lambda j: _window_at(view, j))
-        raise
+    values, combines = values_of(windows, slices, store, lambda j: _window_at(view, j))
     slices.metrics.combined(combines)
     at = 0
     for e in view:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch, numbers, ranges
 from muntin.slicing.closed import Closed, Past
@@ -50,7 +51,7 @@ class KeptSlicer:
 
     def add(self, batch: Batch) -> None:
         """Keep these tuples."""
-        self.tuples.arrived.append(batch)
+        self.tuples.arrive(batch)
 
     def emitted(self) -> None:
         """All windows that are closed and due came out: what is final may be forgotten."""
@@ -85,9 +86,7 @@ class KeptSlicer:
         edges: list[tuple[Column, Column]] = []
         for query in manager.live.driven:
             over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
-            cuts = kept.cut(
-                query, kept.sliced, over, end[over], Look(upto, manager.newest, limit=manager.limit)
-            )
+            cuts = kept.cut(query, kept.sliced, over, end[over], self._look(upto))
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
         # A slice ends where the final part ends, so that this part can be committed.
@@ -99,14 +98,19 @@ class KeptSlicer:
         kept.sliced.rank[new] = reached[new]
         kept.reached[new] = kept.batch.time[end[new] - 1]
 
+    def _look(self, upto: int, closing: bool = False, partial: bool = False) -> Look:
+        manager = self.manager
+        failed = manager.failed if manager.tolerant else None
+        return Look(upto, manager.newest, closing, partial, manager.limit, failed)
+
     def open_windows(self, query: LiveQuery, partial: bool) -> Closed:
         """The windows of a query that are open now, as if they ended with the last tuple."""
-        kept, manager = self.tuples, self.manager
+        kept = self.tuples
         if kept.batch is None:
             return Closed.none()
         keys = np.arange(len(kept.base), dtype=np.int64)
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
-        look = Look(manager.watermark, manager.newest, closing=True, partial=partial, limit=manager.limit)
+        look = self._look(self.manager.watermark, closing=True, partial=partial)
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
     def adapt(self, old: LiveSet, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
@@ -273,7 +277,9 @@ class KeptSlicer:
                 if not len(own):
                     continue
                 end = kept.offsets[own] + target[own] - kept.base[own]
-                kept.cut(query, kept.committed, own, end, Look(upto, manager.newest))
+                # What fails here has failed before, when it was sliced.
+                look = Look(upto, manager.newest, failed=[] if manager.tolerant else None)
+                kept.cut(query, kept.committed, own, end, look)
         kept.committed.rank = np.maximum(kept.committed.rank, target)
         self._expire()
         kept.drop_before(self._tuples_needed_from())
@@ -331,7 +337,14 @@ class KeptSlicer:
         """Per key: the smallest rank that a window may still need, as far as its context tells."""
         skip = self.tuples.skip_of(query)
         own = np.maximum(seen - skip, 0)
-        kept = _window(query).keep_from(progress.contexts[query.name], own)
+        try:
+            kept = _window(query).keep_from(progress.contexts[query.name], own)
+        except UserCodeError as error:
+            error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
+            if not self.manager.tolerant:
+                raise
+            self.manager.failed.append(error)
+            kept = np.zeros(len(own), dtype=np.int64)  # all of them, as if it did not say
         return np.where(seen > skip, kept + skip, seen)
 
     def needs(self, table: SliceTable) -> Mask:

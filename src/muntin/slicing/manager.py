@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import PlacedError
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch
@@ -36,7 +37,7 @@ class SliceManager:
     sessions they touch, whatever the order in which they came. [scotty §8]
     """
 
-    IN_PLACE = ("waiting",)
+    IN_PLACE = ("waiting", "failed")
 
     def __init__(
         self, live: LiveSet, partials: PartialSet, lateness: int, metrics: Metrics, in_order: bool = False
@@ -56,6 +57,9 @@ class SliceManager:
         self.touched = False
         self.folds = 0
         self.waiting: list[Waiting] = []
+        self.tolerant = False
+        """Whether what cannot be computed is left out; `failed` are the errors since they were told."""
+        self.failed: list[PlacedError] = []
         self._crowded = 0
         self._folded_at = 64
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.planning.plan import Plan, make_plan
 from muntin.query import EachBatch, Every, QuerySpec
@@ -28,11 +29,13 @@ from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.portions import LEAST, Held, stops
+from muntin.slicing.refusing import accepted
 from muntin.slicing.results import Results
 from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
+from muntin.slicing.valuing import report
 from muntin.slicing.widening import learn
 from muntin.timeline import INF, LIMIT, NEG_INF, TimeExtent, instant
 
@@ -100,6 +103,7 @@ class SlicingOperator:
         self.slices.watermark = self.watermark
         self.slices.limit = Limit(self.spec.max_windows, self.shares, binding.time.is_integer)
         self.arrivals.limit_ahead(self.spec, self.in_order or self.lag is not None, binding.time)
+        self.slices.tolerant = self.spec.on_error == "skip"
         self.binding, self.plan = binding, plan
 
     def _plan(self, live: LiveSet, binding: Binding) -> Plan:
@@ -161,11 +165,13 @@ class SlicingOperator:
             require((self.spec.time, *self.spec.keys, *binding.measures), data.schema)
         if times is None:
             data, times = self.arrivals.good(data, binding, misfits)
-            self.metrics.bad = self.arrivals.bad
+        values: dict[Expr, pa.Array] = {}
+        if data.num_rows:
+            data, times, values = accepted(self, data, times)
+        self.metrics.bad = self.arrivals.bad
         (time, extent), rows = times, data.num_rows
         if not rows:
             return None, data
-        values = binding.evaluate(data)
         ids = self._encode(data)
         keys = len(self.keys)
         batch = Batch(ids, time, self._arrival(data), values, None, extent, keys)
@@ -345,7 +351,8 @@ class SlicingOperator:
         return emissions
 
     def table(self, emissions: list[Emission]) -> pa.Table:
-        """These windows as rows of results."""
+        """These windows as rows of results; what could not be computed for them is told."""
+        report(self)
         return self.results.table(emissions, self.keys)
 
     def nothing(self) -> pa.Table:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from muntin.aggregates.base import Bound, Groups, Partial
 from muntin.aggregates.partials.columns import NumericPartial
+from muntin.errors import PlacedError
 from muntin.expressions import Expr
 
 Index = npt.NDArray[np.int64]
@@ -136,6 +137,18 @@ class PartialSet:
     def lower(self, states: States) -> list[pa.Array]:
         """The value of each aggregate, row by row."""
         return [lower(_at(states, reads)) for lower, reads in self._lowers]
+
+    def lower_each(self, states: States) -> tuple[list[pa.Array], list[PlacedError]]:
+        """As `lower` for a single row, but null where an aggregate has no value, and why."""
+        values: list[pa.Array] = []
+        errors: list[PlacedError] = []
+        for bound, (lower, reads) in zip(self.bound, self._lowers, strict=True):
+            try:
+                values.append(lower(_at(states, reads)))
+            except PlacedError as error:
+                errors.append(error)
+                values.append(pa.nulls(1, bound.type))
+        return values, errors
 
     def nbytes(self, states: States) -> int:
         """Bytes that these rows hold."""

@@ -28,6 +28,7 @@ from muntin.slicing.portions import Held, stops
 from muntin.slicing.table import SliceTable
 from muntin.slicing.threads import Threads
 from muntin.slicing.time_parts import TimeParts
+from muntin.slicing.valuing import report
 from muntin.timeline import NEG_INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
 from muntin.windows import ContextFree, Until
@@ -164,6 +165,7 @@ class PartedOperator(SlicingOperator):
         part.begin(self.binding, self.plan)
         part.slices.keys = len(self.keys)
         part.slices.newest = self._taken[0][0].extent.high
+        part.slices.tolerant = False  # what fails is done again without parts, and told there
         return part
 
     # Results. ---------------------------------------------------------------------------------------
@@ -208,6 +210,7 @@ class PartedOperator(SlicingOperator):
         return super().look_early()
 
     def table(self, emissions: list[Emission]) -> pa.Table:
+        report(self)
         many = sum(len(e.windows) for e in emissions) >= FEW_ROWS
         return self.results.table(emissions, self.keys, self._threads if many else None)
 

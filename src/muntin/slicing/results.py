@@ -46,7 +46,7 @@ class Results:
         self.windows = tuple(q.window for q in queries)
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
-        self.empty = self.schema.empty_table()
+        self.empty = pa.Table.from_batches([], self.schema)  # which takes lists of UUIDs
         self._made: dict[bytes, pa.Array] = {}
         self._texts = _Texts.of([q.name for q in queries])
 

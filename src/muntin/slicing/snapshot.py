@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.encoding import decode, encode
-from muntin.errors import MuntinError, QueryError, SnapshotError
+from muntin.errors import MuntinError, QueryError, SnapshotError, value_text
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
+from muntin.query.spec import Bad, OnError
 from muntin.slicing.archive import pack, unpack
 from muntin.slicing.batch import Batch
 from muntin.slicing.closed import Closed, Past
@@ -123,16 +125,22 @@ def _query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) 
         return spec
     if not isinstance(query, QuerySpec):
         raise QueryError(
-            f"query must be the query that the snapshot is of, or left out: got {query!r}; "
+            f"query must be the query that the snapshot is of, or left out: got {value_text(query)}; "
             f"pass what .on(...) returned (windows: {served})"
         )
-    if query.fingerprint() != header["fingerprint"]:
+    if header["fingerprint"] not in _fingerprints(query):
         given = ", ".join(f"{name}: {window.describe()}" for name, window in query.windows)
         raise SnapshotError(
             f"the snapshot is of another query: it serves {served}; the one given serves {given}; "
-            "windows, aggregates, keys, time column and policies must be the same"
+            "windows, aggregates, keys, time column and policies but for bad and on_error must be the same"
         )
     return query
+
+
+def _fingerprints(query: QuerySpec) -> set[str]:
+    """Those of the query with each choice of the policies that no state depends on."""
+    choices = product(get_args(Bad), get_args(OnError))
+    return {replace(query, bad=bad, on_error=on_error).fingerprint() for bad, on_error in choices}
 
 
 # The parts of the state. --------------------------------------------------------------------------

@@ -19,6 +19,8 @@ class Stats:
     late: dict[str, int]
     pending: int
     bad: int
+    errors: int
+    """Values that could not be computed and are null, and records that a window could not read."""
     keys: int
     slices: int
     kept_tuples: int
@@ -39,7 +41,7 @@ class Stats:
         done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
         late = {q.name: q.late for q in operator.live.queries}
         if binding is None:
-            return cls(0, late, 0, m.bad, 0, 0, 0, *done, 0, operator.watermark, {})
+            return cls(0, late, 0, m.bad, m.errors, 0, 0, 0, *done, 0, operator.watermark, {})
         slices, keys = operator.slices, operator.keys
         bound = zip(operator.spec.aggregates, binding.partials.bound, strict=True)
         return cls(
@@ -47,6 +49,7 @@ class Stats:
             late,
             slices.pending,
             m.bad,
+            m.errors,
             len(keys),
             len(slices.table),
             0 if slices.kept is None else len(slices.kept.tuples),

@@ -18,6 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.aggregates.joining import MOST_BYTES, TextError, text_bytes
+from muntin.errors import PlacedError, UserCodeError
+from muntin.expressions import Expr
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
 from muntin.slicing.flood import Limit
 from muntin.slicing.live import LiveQuery, LiveSet
@@ -76,6 +79,8 @@ class Look:
     partial: bool = False
     limit: Limit | None = None
     """Of the windows that come out; None where they have come out before."""
+    failed: list[PlacedError] | None = None
+    """Where records on which the user's code fails are overlooked: the errors."""
 
 
 @dataclass(slots=True)
@@ -91,12 +96,25 @@ class KeptTuples:
     sliced: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
     offsets: Column = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     skipped: dict[str, Column] = field(default_factory=dict)
+    text_bytes: dict[Expr, int] = field(default_factory=dict)
+    """Of the columns whose bytes are limited, how many there are; kept tuples become one column."""
     counted: bool = False
     """Whether arrivals of all tuples were counted here, so that new ones come behind those kept."""
 
     def __len__(self) -> int:
         kept = 0 if self.batch is None else len(self.batch)
         return kept + sum(len(b) for b in self.arrived)
+
+    def arrive(self, batch: Batch) -> None:
+        """Keep these tuples too, as they came; an error if they would not fit into one column any more."""
+        for expr, column in batch.values.items():
+            more = text_bytes(column)
+            if more:
+                size = self.text_bytes.get(expr, 0) + more
+                if size > MOST_BYTES:
+                    raise TextError(f'"{expr}" has {size:,} bytes in tuples that wait for a watermark')
+                self.text_bytes[expr] = size
+        self.arrived.append(batch)
 
     @property
     def nbytes(self) -> int:
@@ -139,6 +157,7 @@ class KeptTuples:
             fresh = np.concatenate([self.fresh, fresh])
         self.batch, order = new.in_order(in_turn=self.counted)
         self.fresh = fresh[order]
+        self.text_bytes = _text_bytes(self.batch)
         self._index(keys)
         return dirty
 
@@ -178,6 +197,7 @@ class KeptTuples:
             keep = np.arange(keep.start, keep.stop)  # a view of few tuples would hold the memory of all
         self.batch = self.batch.take(keep)
         self.fresh = self.fresh[keep]
+        self.text_bytes = _text_bytes(self.batch)
         self.base = np.maximum(self.base, rank)
         self._index(len(self.base))
 
@@ -207,9 +227,14 @@ class KeptTuples:
             inputs = len(tuples) + len(keys)
             if inputs * window.per_tuple > look.limit.most(inputs):
                 look.limit.check(query, window.count(part, tuples, look.closing), inputs, look.newest)
-        cuts = window.cut(
-            part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
-        )
+        tuples.failed = look.failed
+        try:
+            cuts = window.cut(
+                part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
+            )
+        except UserCodeError as error:
+            error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
+            raise
         if not look.closing:
             contexts[keys] = part
         for segment, ranks in (
@@ -251,6 +276,10 @@ class KeptTuples:
     def skip_of(self, query: LiveQuery) -> Column:
         """Rank of the query's first tuple, for all keys."""
         return self._skip(query, np.arange(len(self.base), dtype=np.int64))
+
+
+def _text_bytes(batch: Batch) -> dict[Expr, int]:
+    return {expr: size for expr, column in batch.values.items() if (size := text_bytes(column))}
 
 
 def copy_contexts(contexts: Any) -> Any:

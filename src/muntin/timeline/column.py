@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from muntin.errors import DataError, QueryError
+from muntin.errors import DataError, QueryError, value_text
 from muntin.lazy_kernels import LazyKernels
 from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_span, instant
 
@@ -208,14 +208,14 @@ class TimeColumn:
             return value
         if isinstance(value, pa.Scalar):
             if not value.is_valid:
-                raise DataError(f"a time must not be null: got {value!r}; leave the call out")
+                raise DataError(f"a time must not be null: got {value_text(value)}; leave the call out")
             return int(self.to_internal(pa.repeat(value, 1))[0][0])
         try:
             time = instant(value)
         except QueryError as error:
             raise DataError(str(error)) from None
         if self.is_integer and isinstance(time, Micros):
-            raise DataError(f"a time on the integer time column must be an integer: got {value!r}")
+            raise DataError(f"a time on the integer time column must be an integer: got {value_text(value)}")
         return int(time)
 
     def _check_kind(self, other: pa.DataType) -> None:

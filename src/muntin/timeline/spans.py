@@ -12,7 +12,7 @@ import re
 from fractions import Fraction
 from typing import SupportsIndex, TypeVar
 
-from muntin.errors import QueryError, nearest
+from muntin.errors import QueryError, nearest, value_text
 
 __all__ = [
     "INF",
@@ -87,7 +87,9 @@ def span(value: object, name: str) -> int | Micros:
         return _within(_parse_span(value, name), value, name)
     if isinstance(value, dt.timedelta):
         if getattr(value, "nanoseconds", 0):  # pandas.Timedelta
-            raise QueryError(f"{name} must be a whole number of microseconds: got {value!r}; round it")
+            raise QueryError(
+                f"{name} must be a whole number of microseconds: got {value_text(value)}; round it"
+            )
         return _within(Micros(value // dt.timedelta(microseconds=1)), value, name)
     number = _integer(value)
     if number is not None:
@@ -99,7 +101,7 @@ def span(value: object, name: str) -> int | Micros:
         if length is not None and str(value.dtype) == "timedelta64[ns]":  # type: ignore[attr-defined]
             return span(f"{length} ns", name)
     raise QueryError(
-        f'{name} must be a duration like "1 minute", a timedelta or an integer: got {value!r}'
+        f'{name} must be a duration like "1 minute", a timedelta or an integer: got {value_text(value)}'
         + (f'; did you mean "{value} seconds"?' if isinstance(value, float) else "")
     )
 
@@ -136,10 +138,12 @@ def instant(value: object, name: str = "time") -> int | Micros:
             return _of_datetime(dt.datetime.fromisoformat(value))
         except ValueError:
             raise QueryError(
-                f'{name} must be a time in ISO format like "2024-01-31T12:00:00": got {value!r}'
+                f'{name} must be a time in ISO format like "2024-01-31T12:00:00": got {value_text(value)}'
             ) from None
     if type(value).__name__ in ("NaTType", "datetime64") and value != value:  # NaT alone is not itself
-        raise QueryError(f'{name} must not be null: got {value!r}; give a time, for example "2024-01-31"')
+        raise QueryError(
+            f'{name} must not be null: got {value_text(value)}; give a time, for example "2024-01-31"'
+        )
     if isinstance(value, dt.datetime):
         return _of_datetime(value)
     if isinstance(value, dt.date):
@@ -152,7 +156,8 @@ def instant(value: object, name: str = "time") -> int | Micros:
         micros = int(value.astype("datetime64[us]").astype("int64"))  # type: ignore[attr-defined]  # numpy
         return _within(Micros(micros), value, name)
     raise QueryError(
-        f'{name} must be a datetime, an ISO text or an integer: got {value!r}; for example "2024-01-31"'
+        f"{name} must be a datetime, an ISO text or an integer: "
+        f'got {value_text(value)}; for example "2024-01-31"'
     )
 
 
@@ -191,7 +196,7 @@ def _integer(value: object) -> int | None:
 
 def _within(number: _Int, value: object, name: str) -> _Int:
     if abs(number) > LIMIT:
-        raise QueryError(f"{name} must lie within +-2**62: got {value!r}; use a coarser unit")
+        raise QueryError(f"{name} must lie within +-2**62: got {value_text(value)}; use a coarser unit")
     return number
 
 
@@ -208,9 +213,11 @@ def _parse_span(text: str, name: str) -> Micros:
         at = part.end()
     if at == 0 or at < len(body):
         cure = f'; write "{body} seconds", or the integer {body}' if body.isdecimal() else ""
-        raise QueryError(f'{name} must be a duration like "1 minute" or "1h30m": got {text!r}{cure}')
+        raise QueryError(
+            f'{name} must be a duration like "1 minute" or "1h30m": got {value_text(text)}{cure}'
+        )
     if total.denominator != 1:
-        raise QueryError(f"{name} must be a whole number of microseconds: got {text!r}; round it")
+        raise QueryError(f"{name} must be a whole number of microseconds: got {value_text(text)}; round it")
     return Micros(sign * int(total))
 
 
@@ -227,9 +234,11 @@ def _unit(word: str, text: str, name: str) -> Fraction:
         return Fraction(1, 1000)
     if unit in ("month", "year"):
         raise QueryError(
-            f'{name} must have a fixed length: got {text!r}; use windows.calendar("{unit}") for civil time'
+            f"{name} must have a fixed length: "
+            f'got {value_text(text)}; use windows.calendar("{unit}") for civil time'
         )
     raise QueryError(
-        f"{name} has an unknown unit {word!r}: got {text!r}; use days, hours, minutes, seconds, ms or us."
+        f"{name} has an unknown unit {word!r}: "
+        f"got {value_text(text)}; use days, hours, minutes, seconds, ms or us."
         + nearest(word, [*_UNITS, "week"])
     )

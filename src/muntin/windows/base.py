@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import PlacedError
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, NEG_INF
 
@@ -183,6 +184,8 @@ class Tuples:
     rank: Ints
     columns: dict[Expr, pa.Array | npt.NDArray[Any]] = field(default_factory=dict)
     records: Callable[[int], Mapping[str, Any]] | None = None
+    failed: list[PlacedError] | None = None
+    """Where the user's code may fail on a record: the errors are put here, and it changes nothing."""
 
     @classmethod
     def of(cls, time: Sequence[int], **columns: Sequence[Any]) -> Tuples:

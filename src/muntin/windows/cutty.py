@@ -9,12 +9,13 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from muntin.errors import UserCodeError
 from muntin.expressions import Expr, as_expr
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import Record, guarded, natural, records_of
+from muntin.windows.records import Record, guarded, natural, overlooked, records_of
 from muntin.windows.validation import fail
 
 __all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
@@ -189,20 +190,24 @@ class Trigger(TupleDriven):
             buffer = Buffer()
             for i in range(lo + begin - low, hi):
                 buffer.append(record_at(i, base))
-                if ranks[i] >= seen and self._fires(buffer):
+                if ranks[i] >= seen and self._fires(buffer, tuples):
                     start, stop = buffer[0].time, buffer[-1].time + 1
                     rows.append((segment, ranks[i] + 1 - len(buffer), ranks[i] + 1, start, stop, stop))
             seen = ranks[hi - 1] + 1
             contexts[segment] = (base, seen - len(buffer), seen)
         return cuts_of_user_code(rows)
 
-    def _fires(self, buffer: Buffer) -> bool:
+    def _fires(self, buffer: Buffer, tuples: Tuples) -> bool:
         record, window = buffer[-1], self.describe()
-        leaving = guarded(window, _name(self.evict), record, lambda: self.evict(buffer))
-        buffer.evict(natural(leaving, window, "the number of evicted records", record))
-        if not len(buffer):
+        try:
+            leaving = guarded(window, _name(self.evict), record, lambda: self.evict(buffer))
+            buffer.evict(natural(leaving, window, "the number of evicted records", record))
+            if not len(buffer):
+                return False
+            return guarded(window, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
+        except UserCodeError as error:
+            overlooked(tuples, error)
             return False
-        return guarded(window, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         return np.where(contexts["base"] < 0, seen, contexts["begin"])

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from muntin.errors import UserCodeError
 from muntin.timeline import INF
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import MOST_WINDOWS, Record, guarded, natural, records_of, too_many
+from muntin.windows.records import MOST_WINDOWS, Record, guarded, natural, overlooked, records_of, too_many
 
 __all__ = ["begins_and_ends", "fresh_contexts", "oldest_begins", "open_windows"]
 
@@ -43,9 +44,15 @@ def begins_and_ends(
     offsets, times, ranks = tuples.offsets.tolist(), tuples.time.tolist(), tuples.rank.tolist()
 
     def asked(state: Any, record: Record) -> tuple[Any, int, int]:
-        state, begins, ends = guarded(window, what, record, lambda: _three(observe(state, record)))
-        begins = natural(begins, window, "the number of windows that begin", record)
-        return state, begins, natural(ends, window, "the number of windows that end", record)
+        # Code that fails may have changed its state before.
+        before = state if tuples.failed is None else copy.deepcopy(state)
+        try:
+            state, begins, ends = guarded(window, what, record, lambda: _three(observe(state, record)))
+            begins = natural(begins, window, "the number of windows that begin", record)
+            return state, begins, natural(ends, window, "the number of windows that end", record)
+        except UserCodeError as error:
+            overlooked(tuples, error)
+            return before, 0, 0
 
     for segment in range(len(contexts)):
         # A copy: the user's code may change its state in place, and a caller may keep the old one.

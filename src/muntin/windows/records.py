@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
-from muntin.errors import MuntinError, UserCodeError
+from muntin.errors import MuntinError, UserCodeError, cause_text, value_text
 from muntin.windows.base import Tuples
 from muntin.windows.columns import python_values
 
-__all__ = ["MOST_WINDOWS", "Record", "guarded", "limited", "natural", "records_of", "too_many"]
+__all__ = [
+    "MOST_WINDOWS",
+    "Record",
+    "guarded",
+    "limited",
+    "natural",
+    "overlooked",
+    "records_of",
+    "too_many",
+    "whole",
+]
 
 MOST_WINDOWS = 1_000_000
 """Of the user's code, around one time, found with one tuple, or open for one key."""
@@ -71,8 +81,27 @@ def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _
     except MuntinError:
         raise
     except Exception as error:
-        failed = f"{window}: {what} failed on {record!r}"
-        raise UserCodeError(f"{failed}: {type(error).__name__}: {error}") from error
+        found = UserCodeError(f"{window}: {what} failed on {value_text(record, 400)}: {cause_text(error)}")
+        found.cure = "repair it, or remove the window"
+        raise found from error
+
+
+def overlooked(tuples: Tuples, error: UserCodeError) -> None:
+    """Go on without what the user's code says about a record, if errors may be overlooked; else raise."""
+    if tuples.failed is None:
+        raise error
+    tuples.failed.append(error)
+
+
+def whole(value: Any, window: str, what: str, place: str) -> int:
+    """An edge or a rank that the user's code returned; a float would be cut off, and so is refused."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise UserCodeError(
+            f"{window}: {what} must be an integer: got {value_text(value)} for {place}; "
+            "use // instead of /, or int()"
+        ) from None
 
 
 def limited(found: Iterable[_T], window: str, what: str, record: object) -> list[_T]:
@@ -86,7 +115,7 @@ def limited(found: Iterable[_T], window: str, what: str, record: object) -> list
 def too_many(window: str, what: str, record: object) -> UserCodeError:
     """The error for a tuple or time with more than MOST_WINDOWS windows."""
     return UserCodeError(
-        f"{window}: {what} must give at most {MOST_WINDOWS:,} windows at a time: got more for {record!r}; "
+        f"{window}: {what} must give at most {MOST_WINDOWS:,} windows at a time: got more for {value_text(record)}; "
         "let fewer of them overlap"
     )
 
@@ -98,5 +127,7 @@ def natural(value: Any, window: str, what: str, record: object) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise UserCodeError(f"{window}: {what} must be 0, 1, 2, ...: got {value!r} for {record!r}")
+        raise UserCodeError(
+            f"{window}: {what} must be 0, 1, 2, ...: got {value_text(value)} for {value_text(record, 400)}"
+        )
     return number

@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.base import Aggregate
-from muntin.errors import DataError, MuntinError, UserCodeError
+from muntin.errors import DataError, MuntinError, UserCodeError, cause_text, value_text
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
+from muntin.windows.records import overlooked
 from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
 
 if TYPE_CHECKING:
@@ -154,13 +155,19 @@ class Until(Frame):
                 values = [column[i] for column in columns] if passing[i] else None
                 try:
                     partials[segment], reached = self._step(partials[segment], values, (times[i], ranks[i]))
+                except UserCodeError as error:
+                    overlooked(tuples, error)
+                    continue
                 except MuntinError:
                     raise
-                except Exception as error:
-                    raise UserCodeError(
-                        f"{self.describe()}: the aggregate failed on the values {values!r} of the tuple "
-                        f"of rank {ranks[i]}, time {times[i]}: {type(error).__name__}: {error}"
-                    ) from error
+                except Exception as error:  # noqa: BLE001  # of the user's code
+                    failure = UserCodeError(
+                        f"{self.describe()}: the aggregate failed on the values {value_text(values)} of the "
+                        f"tuple of rank {ranks[i]}, time {times[i]}: {cause_text(error)}"
+                    )
+                    failure.__cause__ = error
+                    overlooked(tuples, failure)
+                    continue
                 if reached:
                     actions[i] = OPEN | COMPLETE
                     partials[segment] = None

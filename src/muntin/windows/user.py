@@ -19,13 +19,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muntin.errors import DataError, QueryError, UserCodeError
+from muntin.errors import DataError, QueryError, UserCodeError, value_text
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import MOST_WINDOWS, Record, guarded, limited, records_of, too_many
+from muntin.windows.records import (
+    MOST_WINDOWS,
+    Record,
+    guarded,
+    limited,
+    overlooked,
+    records_of,
+    too_many,
+    whole,
+)
 from muntin.windows.validation import LONGEST, with_empty
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
@@ -145,16 +154,33 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         return limited(self.containing(time), self.describe(), "containing", time)
 
     def _next(self, time: int) -> int:
-        edge = guarded(self.describe(), "next_edge", time, lambda: int(self.next_edge(time)))
+        edge = guarded(self.describe(), "next_edge", time, lambda: self._edge(self.next_edge(time), time))
         if edge <= time:
             raise UserCodeError(f"{self.describe()}: next_edge must be after the time: got {edge} for {time}")
         return edge
 
+    def _require_edges(self, start: int, end: int, time: int) -> None:
+        """Slices are cut where `next_edge` says: a window with another edge would get tuples of others."""
+        for name, edge in (("start", start), ("end", end)):
+            if (known := self._next(edge - 1)) != edge:
+                raise UserCodeError(
+                    f"{self.describe()}: containing must give edges that next_edge gives as well: got "
+                    f"[{start}, {end}) for {time}, and next_edge({edge - 1}) is {known}; let next_edge give "
+                    f"the {name} {edge}, too"
+                )
+
+    def _edge(self, edge: Any, time: int) -> int:
+        return whole(edge, self.describe(), "an edge", str(time))
+
     def _at(self, time: int) -> list[tuple[int, int]]:
         found = guarded(
-            self.describe(), "containing", time, lambda: [(int(s), int(e)) for s, e in self._limited(time)]
+            self.describe(),
+            "containing",
+            time,
+            lambda: [(self._edge(s, time), self._edge(e, time)) for s, e in self._limited(time)],
         )
         for start, end in found:
+            self._require_edges(start, end, time)
             if not start <= time < end:
                 raise UserCodeError(
                     f"{self.describe()}: containing must give windows around {time}: got [{start}, {end})"
@@ -288,22 +314,34 @@ class ForwardContextAware(_UserDefined, TupleDriven):
             base, seen = (ranks[lo], ranks[lo]) if base < 0 else (base, seen)
             for i in range(lo + seen - ranks[lo], hi):
                 record = record_at(i, base)
-                state, found = self._observed(state, record)
+                before = state if tuples.failed is None else copy.deepcopy(state)
+                try:
+                    state, found = self._observed(state, record, ranks[lo] - base)
+                except UserCodeError as error:
+                    overlooked(tuples, error)
+                    state, found = before, []
                 for begin, end in found:
-                    self._check(begin, end, ranks[lo] - base, record)
                     start, stop = times[lo + base + begin - ranks[lo]], record.time + 1
                     rows.append((segment, base + begin, base + end, start, stop, stop))
                 seen = ranks[i] + 1
             contexts[segment] = [state, base, seen]
         return cuts_of_user_code(rows)
 
-    def _observed(self, state: Any, record: Record) -> tuple[Any, list[tuple[int, int]]]:
+    def _observed(self, state: Any, record: Record, oldest: int) -> tuple[Any, list[tuple[int, int]]]:
+        """The new state and the windows; ranks from `oldest` on were kept."""
+
         def call() -> tuple[Any, list[tuple[int, int]]]:
             after, found = self.observe(state, record)
-            found = limited(found, self.describe(), "observe", record)
-            return after, [(int(begin), int(end)) for begin, end in found]
+            windows = limited(found, self.describe(), "observe", record)
+            return after, [(self._whole(begin, record), self._whole(end, record)) for begin, end in windows]
 
-        return guarded(self.describe(), "observe", record, call)
+        state, found = guarded(self.describe(), "observe", record, call)
+        for begin, end in found:
+            self._check(begin, end, oldest, record)
+        return state, found
+
+    def _whole(self, rank: Any, record: Record) -> int:
+        return whole(rank, self.describe(), "a rank that observe gives", value_text(record, 400))
 
     def _check(self, begin: int, end: int, oldest: int, record: Record) -> None:
         if not 0 <= begin < end <= record.rank + 1:
@@ -324,7 +362,8 @@ class ForwardContextAware(_UserDefined, TupleDriven):
                 continue
             rank = next_rank - base
             call = bound(self.keep_rank, state, rank)
-            first = int(guarded(self.describe(), "keep_rank", rank, call))
+            found = guarded(self.describe(), "keep_rank", rank, call)
+            first = whole(found, self.describe(), "the rank that keep_rank gives", str(rank))
             kept.append(min(base + max(first, 0), until))
         return np.array(kept, np.int64)
 

@@ -7,7 +7,7 @@ import math
 import numbers
 from typing import Any
 
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr
 from muntin.timeline import Micros, format_span, span
 
@@ -46,7 +46,7 @@ def shown(value: object) -> str:
     """
     if isinstance(value, Micros):
         return f'"{format_span(value)}"'
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return f'"{value}"' if isinstance(value, str) else value_text(value)
 
 
 def text(value: object) -> str:
@@ -151,7 +151,11 @@ def number(value: object, name: str, cure: str = "") -> Any:
         raise fail(f"{name} must be a plain number", value, cure)
     if not _counts(value) or isinstance(value, complex):
         raise fail(f"{name} must be a number", value, cure)
-    if not math.isfinite(float(value)):  # type: ignore[arg-type]  # it is a number
+    try:
+        finite = math.isfinite(float(value))  # type: ignore[arg-type]  # it is a number
+    except OverflowError:
+        finite = False
+    if not finite:
         raise fail(f"{name} must be finite", value, cure)
     if isinstance(value, numbers.Integral):
         return int(value)

@@ -17,7 +17,7 @@ from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials import cells
 from muntin.aggregates.partials.cells import Cells, Numbers
 from muntin.aggregates.partials.functions import Functions
-from muntin.errors import InterpretedWarning, QueryError
+from muntin.errors import InterpretedWarning, QueryError, cause_text
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
 
@@ -136,7 +136,7 @@ class Program:
             if type(error).__module__.startswith("numba"):  # of a loop, not of a user's function
                 raise
             self.returns += 1
-            self.returned = f"{type(error).__name__}: {error}"
+            self.returned = cause_text(error)
             return False
         return True
 

@@ -42,6 +42,14 @@ class Partial(ABC):
         """Whether rows depend on the order of tuples of one time."""
         return True
 
+    @property
+    def fallible(self) -> bool:
+        """Whether `lift` may refuse a tuple: it runs the user's code."""
+        return False
+
+    def try_lift(self, g: Groups) -> None:  # noqa: B027  # most partials take every tuple
+        """Raise what `lift` would raise for the first tuple that it refuses; combines nothing."""
+
     @abstractmethod
     def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
         """One row per group of tuples; `needs` are the lifted states of `self.needs`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
+from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import order_codes
 from muntin.aggregates.partials.lists import stacked
@@ -85,10 +85,10 @@ class Best(Partial):
         return self._best(state, offsets, index)
 
     def concat(self, states: list[BestItems]) -> BestItems:
-        payload = pa.concat_arrays([s.payload for s in states])
+        payload = joining.concat([s.payload for s in states])
         by = None
         if self.by is not None:
-            by = payload if self.by == self.payload else pa.concat_arrays([s.by for s in states])
+            by = payload if self.by == self.payload else joining.concat([s.by for s in states])
         return BestItems(
             stacked([s.offsets for s in states]),
             np.concatenate([s.time for s in states]),

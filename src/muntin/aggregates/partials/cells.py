@@ -17,12 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.partials.functions import Failed
 from muntin.encoding import decode, encode
 
 __all__ = ["Cells", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
 
 Objects: TypeAlias = npt.NDArray[np.object_]
 
+_FAILED = "!"
+"""What the text of a partial aggregate that failed begins with, and JSON never does."""
 _PYTHON = {"bool": bool, "int64": int, "float64": float}
 
 
@@ -121,18 +124,26 @@ def to_arrow(cells: Cells, name: str, there: Bools | None = None) -> dict[str, p
     if isinstance(cells, Numbers):
         return {f"{name}.{k}": pa.array(column) for k, column in enumerate(cells.columns)}
     some = np.ones(len(cells), dtype=np.bool_) if there is None else there
-    texts = [encode(value) if ok else None for value, ok in zip(cells, some, strict=True)]
+    texts = [_encoded(value) if ok else None for value, ok in zip(cells, some, strict=True)]
     return {name: pa.array(texts, pa.large_string())}
 
 
 def from_arrow(columns: dict[str, pa.Array], name: str) -> Cells:
     """The cells that `to_arrow` wrote under this name."""
     if name in columns:
-        return objects([None if text is None else decode(text) for text in columns[name].to_pylist()])
+        return objects([None if text is None else _decoded(text) for text in columns[name].to_pylist()])
     found = [column for key, column in columns.items() if key.startswith(f"{name}.")]
     # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
     arrays = tuple(np.array(column.to_numpy(zero_copy_only=False)) for column in found)
     return Numbers(f"{name}." in columns, arrays)
+
+
+def _encoded(value: Any) -> str:
+    return f"{_FAILED}{value.reason}" if type(value) is Failed else encode(value)
+
+
+def _decoded(text: str) -> Any:
+    return Failed(text.removeprefix(_FAILED)) if text.startswith(_FAILED) else decode(text)
 
 
 def nbytes(cells: Cells) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
+from muntin.aggregates import arrays, joining
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
@@ -107,7 +107,7 @@ class Distinct(Partial):
             np.concatenate([s.time for s in states]),
             np.concatenate([s.seq for s in states]),
             np.concatenate([s.counts for s in states]),
-            tuple(pa.concat_arrays(parts) for parts in columns),
+            tuple(joining.concat(parts) for parts in columns),
         )
 
     def take(self, state: DistinctItems, index: Ints) -> DistinctItems:

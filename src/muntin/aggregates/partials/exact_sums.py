@@ -124,19 +124,32 @@ class ExactSum(NumericPartial):
 
     def quotients(self, state: Ints, counts: Ints, factor: int, type_: pa.DataType) -> pa.Array:
         """sum * factor / count as decimals, rounded half up; null where the count is 0."""
-        pairs = np.zeros((len(state), 2), dtype=np.int64)
-        fits = limb_kernels.divide_limb_rows(state, counts, factor, pairs)
-        found = arrays.from_decimal_words(pairs, counts > 0, type_)
-        try:
-            found.validate(full=True)  # the one place where Arrow counts the digits
-        except pa.ArrowInvalid:
-            fits = False
-        if not fits:
-            raise self._overflow(str(type_))
+        found = _divided(state, counts, factor, type_)
+        if found is None:
+            overflow = self._overflow(str(type_))
+            rows = range(len(state))
+            some = (slice(row, row + 1) for row in rows)
+            unfit = (_divided(state[row], counts[row], factor, type_) is None for row in some)
+            overflow.row = next((row for row, wrong in zip(rows, unfit, strict=True) if wrong), None)
+            raise overflow
         return found
 
     def _overflow(self, room: str) -> SumError:
-        return SumError(f'a sum over "{self.expr}" overflows: it does not fit into {room}; cast the column')
+        error = SumError(f'a sum over "{self.expr}" overflows: it does not fit into {room}')
+        error.cure = 'cast the column to a decimal or a float, or choose on_error="skip", which gives null'
+        return error
+
+
+def _divided(state: Ints, counts: Ints, factor: int, type_: pa.DataType) -> pa.Array | None:
+    """As `quotients`; None where one has too many digits."""
+    pairs = np.zeros((len(state), 2), dtype=np.int64)
+    fits = limb_kernels.divide_limb_rows(state, counts, factor, pairs)
+    found = arrays.from_decimal_words(pairs, counts > 0, type_)
+    try:
+        found.validate(full=True)  # the one place where Arrow counts the digits
+    except pa.ArrowInvalid:
+        fits = False
+    return found if fits else None
 
 
 def exact_sum(expr: Expr, type_: pa.DataType) -> ExactSum:

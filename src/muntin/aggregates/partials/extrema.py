@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from muntin.aggregates import arrays
+from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.ranges import spread
@@ -85,7 +85,7 @@ class ArrowExtremum(Partial):
         return extreme_per_group(state.take(pa.array(index)), group, len(lo), self.largest)
 
     def concat(self, states: list[pa.Array]) -> pa.Array:
-        return pa.concat_arrays(states)
+        return joining.concat(states)
 
     def take(self, state: pa.Array, index: Ints) -> pa.Array:
         return state.take(pa.array(index))

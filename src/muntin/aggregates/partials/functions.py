@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from muntin.errors import UserCodeError
+from muntin.errors import UserCodeError, cause_text, value_text
 
-__all__ = ["Functions", "copied", "unchanged"]
+__all__ = ["Failed", "Functions", "copied", "unchanged"]
 
 _FIRST, _THEN, _CALLS = 32, 256, 8
 """Watched are the first so many folds, then one of so many; in each of them the first so many calls."""
+
+_REFUSED = 'repair it, or choose bad="skip" or bad="route"'
+_FAILED = 'repair the function, or choose on_error="skip", which gives null'
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """In place of a partial aggregate that could not be combined; whatever it is combined with fails, too."""
+
+    reason: str
 
 
 @dataclass(slots=True)
@@ -43,6 +53,8 @@ class Functions:
     invert: Callable[[Any, Any], Any] | None = None
     identity: Any = field(default=None, hash=False)
     watch: _Watch = field(default_factory=_Watch, compare=False, repr=False)
+    absorbing: bool = field(default=False, compare=False)
+    """Whether a combine that fails gives a `Failed`, so that only the windows over it fail."""
 
     def each(self, step: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """The results of calling one of the functions with each of these arguments."""
@@ -65,6 +77,10 @@ class Functions:
 
     def fold(self, parts: Sequence[Any]) -> Any:
         """All parts combined from left to right; there is at least one."""
+        if self.absorbing:
+            failed = next((part for part in parts if type(part) is Failed), None)
+            if failed is not None:
+                return failed
         combine = self.combine
         watched = _CALLS if self.watch.due() else 0
         p = parts[0]
@@ -76,18 +92,21 @@ class Functions:
             error.part = k
             raise
         except Exception as error:
-            raise self.failure("combine", (p, parts[k]), error, k) from error
+            failure = self.failure("combine", (p, parts[k]), error, k)
+            if self.absorbing:
+                return Failed(str(failure))
+            raise failure from error
         return p
 
     def failure(self, step: str, args: tuple[Any, ...], error: Exception, part: int) -> UserCodeError:
         """What to raise when one of the functions raised."""
-        failed = f"{self._call(step, args)} failed: {type(error).__name__}: {error}"
+        failed = f"{self._call(step, args)} failed: {cause_text(error)}"
         found = UserCodeError(f'user-defined aggregate "{self.name}": {failed}')
-        found.part = part
+        found.part, found.cure = part, _REFUSED if step == "lift" else _FAILED
         return found
 
     def _call(self, step: str, args: tuple[Any, ...]) -> str:
-        return f"{step}({', '.join(f'{arg!r:.80}' for arg in args)})"
+        return f"{step}({', '.join(value_text(arg, 80) for arg in args)})"
 
     def _watched(self, step: str, args: tuple[Any, ...]) -> Any:
         before = [copied(arg) for arg in args]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
+from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import stacked
@@ -87,7 +87,7 @@ class PerLabel(Partial):
         parts = zip(self.partials, *(s.states for s in states), strict=True)
         return Labelled(
             stacked([s.offsets for s in states]),
-            pa.concat_arrays([s.labels for s in states]),
+            joining.concat([s.labels for s in states]),
             tuple(partial.concat(list(part)) for partial, *part in parts),
         )
 

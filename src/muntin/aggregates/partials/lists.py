@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
+from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
@@ -89,7 +89,7 @@ class Collected(Partial):
             stacked([s.offsets for s in states]),
             np.concatenate([s.time for s in states]),
             np.concatenate([s.seq for s in states]),
-            pa.concat_arrays([s.values for s in states]),
+            joining.concat([s.values for s in states]),
         )
 
     def take(self, state: Items, index: Ints) -> Items:
@@ -149,8 +149,8 @@ class Places:
     def copies(self, column: pa.Array) -> pa.Array:
         """As `values`, in memory of its own: results may be kept long after the slices are gone."""
         if self.index is not None:
-            return column.take(pa.array(self.index))
-        return pa.concat_arrays([column[:0], *(column[begin:end] for begin, end in self.spans)])
+            return joining.taken(column, self.index)
+        return joining.concat([column[:0], *(column[begin:end] for begin, end in self.spans)])
 
     def _most_of(self, column: Ints | pa.Array) -> bool:
         """Whether a view wastes less memory than it uses."""

@@ -19,6 +19,9 @@ _LANES = 32
 _HALF = 32
 _MASK = 0xFFFFFFFF
 _LIMB = 4294967296.0
+_FAR = 2.0**900
+"""Sums of larger floats may be beyond floats, and their means are known to some digits less."""
+_ROUNDING = 2.0**-40
 
 Numbers = npt.NDArray[Any]
 
@@ -29,6 +32,14 @@ def _apart(x: Any, base: Any, exact: bool | None) -> float:
     if exact is None:
         return float(x - base)
     return float(((x >> _HALF) - (base >> _HALF)) * _LIMB + ((x & _MASK) - (base & _MASK)))
+
+
+@compiled
+def _near(d: float, mean: float, exact: bool | None) -> float:
+    """A deviation; none where it is what rounding took from a mean whose square is far beyond floats."""
+    if exact is None and abs(mean) > _FAR and abs(d) <= abs(mean) * _ROUNDING:
+        return 0.0
+    return d
 
 
 @compiled
@@ -63,7 +74,7 @@ def power_runs(
         m = base[group[r]]
         s = rest[group[r]]
         total = 0.0
-        if b - a >= 2 * _LANES:
+        if b - a >= 2 * _LANES and (exact is not None or not abs(m) > _FAR):
             lanes[:] = 0.0
             while b - a >= _LANES:
                 block = values[a : a + _LANES]
@@ -80,7 +91,7 @@ def power_runs(
                 total += lanes[k]
         for i in range(a, b):
             if valid is None or valid[i]:
-                total += _power(_apart(values[i], m, exact) - s, third, fourth)
+                total += _power(_near(_apart(values[i], m, exact) - s, m, exact), third, fourth)
         out[group[r]] += total
 
 
@@ -103,7 +114,8 @@ def power_scatter(
             continue
         if valid is not None and not valid[i]:
             continue
-        out[g] += _power(_apart(values[i], base[g], exact) - rest[g], third, fourth)
+        d = _near(_apart(values[i], base[g], exact) - rest[g], base[g], exact)
+        out[g] += _power(d, third, fourth)
 
 
 @compiled
@@ -136,6 +148,7 @@ def power_rows(
             if n == 0:
                 continue
             d = _apart(base[r], base_after[j], exact) + (rest[r] - rest_after[j])
+            d = _near(d, base_after[j], exact)
             if second is None:
                 total += state[r] + n * d * d
             elif third is None:
@@ -167,7 +180,9 @@ def product_runs(
         b = end[r]
         g = group[r]
         lanes[:] = 0.0
-        while b - a >= _LANES:
+        x_far = x_exact is None and abs(x_base[g]) > _FAR
+        y_far = y_exact is None and abs(y_base[g]) > _FAR
+        while b - a >= _LANES and not x_far and not y_far:
             xs = x[a : a + _LANES]
             ys = y[a : a + _LANES]
             for k in range(_LANES):
@@ -178,8 +193,8 @@ def product_runs(
                 lanes[2, k] += dy * dy
             a += _LANES
         for i in range(a, b):
-            dx = _apart(x[i], x_base[g], x_exact) - x_rest[g]
-            dy = _apart(y[i], y_base[g], y_exact) - y_rest[g]
+            dx = _near(_apart(x[i], x_base[g], x_exact) - x_rest[g], x_base[g], x_exact)
+            dy = _near(_apart(y[i], y_base[g], y_exact) - y_rest[g], y_base[g], y_exact)
             lanes[0, 0] += dx * dy
             lanes[1, 0] += dx * dx
             lanes[2, 0] += dy * dy
@@ -206,8 +221,8 @@ def product_scatter(
         g = group[i]
         if g < 0:
             continue
-        dx = _apart(x[i], x_base[g], x_exact) - x_rest[g]
-        dy = _apart(y[i], y_base[g], y_exact) - y_rest[g]
+        dx = _near(_apart(x[i], x_base[g], x_exact) - x_rest[g], x_base[g], x_exact)
+        dy = _near(_apart(y[i], y_base[g], y_exact) - y_rest[g], y_base[g], y_exact)
         out[g, 0] += dx * dy
         out[g, 1] += dx * dx
         out[g, 2] += dy * dy
@@ -243,6 +258,7 @@ def product_rows(
                 continue
             dx = _apart(x_base[r], x_base_after[j], x_exact) + (x_rest[r] - x_rest_after[j])
             dy = _apart(y_base[r], y_base_after[j], y_exact) + (y_rest[r] - y_rest_after[j])
+            dx, dy = _near(dx, x_base_after[j], x_exact), _near(dy, y_base_after[j], y_exact)
             out[j, 0] += state[r, 0] + n * dx * dy
             out[j, 1] += state[r, 1] + n * dx * dx
             out[j, 2] += state[r, 2] + n * dy * dy

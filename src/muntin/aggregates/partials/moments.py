@@ -146,7 +146,7 @@ def deviating(squares: Floats, total: Total, sums: State, count: Ints) -> Bools:
     rounding of equal values.
     """
     exact = isinstance(total, ExactSum)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         smallest: Any = 0.0 if exact else np.spacing(np.abs(total.means(sums, count)))
         differ: Bools = ~(np.sqrt(squares) <= smallest / 3)
     return differ

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
 
-__all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows"]
+__all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows", "try_each"]
 
 
 _ALWAYS = np.ones(1, dtype=np.bool_)
@@ -54,7 +54,14 @@ class Folded(Partial):
 
     @property
     def invertible(self) -> bool:
-        return self.functions.invert is not None
+        return self.functions.invert is not None and not self.functions.absorbing
+
+    @property
+    def fallible(self) -> bool:
+        return True
+
+    def try_lift(self, g: Groups) -> None:
+        try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> Folds:
         valid = g.valid_in_all(self.inputs)
@@ -157,6 +164,20 @@ def lift_each(functions: Functions, g: Groups, inputs: tuple[Expr, ...], index: 
     except UserCodeError as error:
         blame(error, g, int(index[error.part or 0]))
         raise
+
+
+def try_each(
+    functions: Functions, program: Program, g: Groups, inputs: tuple[Expr, ...], ignore_nulls: bool
+) -> None:
+    """Lift all tuples, and forget the results; compiled where the program is."""
+    valid = g.valid_in_all(inputs)
+    some = np.flatnonzero(valid) if valid is not None and ignore_nulls else np.arange(len(g.time))
+    kernels = program.kernels()
+    if kernels is not None and (valid is None or ignore_nulls):
+        out = kernels.form.zeros(len(some))
+        if program.run(kernels.lift_each, (program.values(g), some), (out.columns,)):
+            return
+    lift_each(functions, g, inputs, some)
 
 
 def _arguments(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from muntin.aggregates.partials import cells
 from muntin.aggregates.partials.cells import Cells
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
-from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows
+from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows, try_each
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
@@ -78,6 +78,13 @@ class OrderedFold(Partial):
     functions: Functions
     ignore_nulls: bool
     program: Program = field(compare=False, repr=False)
+
+    @property
+    def fallible(self) -> bool:
+        return True
+
+    def try_lift(self, g: Groups) -> None:
+        try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
 
     def lift(self, g: Groups, needs: tuple[State, ...]) -> OrderedFolds:
         kernels = self.program.kernels(len(g.time))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
+from muntin.aggregates import arrays, joining
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.extrema import extreme_per_group
@@ -116,8 +116,8 @@ class Choice(Partial):
             np.concatenate([s.time for s in states]),
             np.concatenate([s.seq for s in states]),
             None if first.keys is None else np.concatenate([cast(Ints, s.keys) for s in states]),
-            None if first.by is None else pa.concat_arrays([s.by for s in states]),
-            pa.concat_arrays([s.payload for s in states]),
+            None if first.by is None else joining.concat([s.by for s in states]),
+            joining.concat([s.payload for s in states]),
         )
 
     def take(self, state: Chosen, index: Ints) -> Chosen:

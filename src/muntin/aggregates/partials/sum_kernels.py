@@ -48,7 +48,13 @@ def add_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> N
         out[j] = total
 
 
-# Of floats: the sum and the sum of what rounding lost.
+# Of floats: the sum and the sum of what rounding lost. Where the sum is beyond the largest float, it is
+# infinite, and the second number is the sum scaled down, so that means of large values can be told. Beside
+# an infinity or NaN among the values, the second number is not finite either.
+
+_DOWN = 2.0**-64
+_UP = 2.0**64
+_LARGEST = np.finfo(np.float64).max
 
 
 @compiled
@@ -57,6 +63,36 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     s = a + b
     z = s - a
     return s, (a - (s - z)) + (b - z)
+
+
+@compiled
+def _scaled(total: float, lost: float) -> float:
+    """A sum scaled down, wherever it is."""
+    return lost if np.isfinite(lost) and not np.isfinite(total) else total * _DOWN
+
+
+@compiled
+def _added(total: float, lost: float, more: float, more_lost: float, scaled: float) -> tuple[float, float]:
+    """Two sums as one, also where one of them or the result is beyond floats; with the second one scaled."""
+    s, e = _two_sum(total, more)
+    if np.isfinite(s):
+        return s, e + lost + more_lost
+    scaled += _scaled(total, lost)
+    if not np.isfinite(scaled):
+        return scaled, np.nan
+    back = scaled * _UP
+    return (back, 0.0) if np.isfinite(back) else (back, scaled)
+
+
+@compiled
+def _add_carefully(
+    values: Floats, valid: Bools | None, begin: int, end: int, total: float, lost: float
+) -> tuple[float, float]:
+    """The sum with further floats, of which some lead beyond floats."""
+    for i in range(begin, end):
+        if valid is None or valid[i]:
+            total, lost = _added(total, lost, values[i], 0.0, values[i] * _DOWN)
+    return total, lost
 
 
 @compiled
@@ -96,6 +132,9 @@ def float_runs(values: Floats, valid: Bools | None, begin: Ints, end: Ints, grou
             if valid is None or valid[i]:
                 total, e = _two_sum(total, values[i])
                 error += e
+        if not np.isfinite(total):
+            before, lost_before = out[group[r], 0], out[group[r], 1]
+            total, error = _add_carefully(values, valid, begin[r], end[r], before, lost_before)
         out[group[r], 0] = total
         out[group[r], 1] = error
 
@@ -109,9 +148,7 @@ def float_scatter(values: Floats, valid: Bools | None, group: Ints, out: Floats)
             continue
         if valid is not None and not valid[i]:
             continue
-        total, e = _two_sum(out[g, 0], values[i])
-        out[g, 0] = total
-        out[g, 1] += e
+        out[g, 0], out[g, 1] = _added(out[g, 0], out[g, 1], values[i], 0.0, values[i] * _DOWN)
 
 
 @compiled
@@ -126,6 +163,14 @@ def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Fl
                 r = rows[i]
             total, e = _two_sum(total, state[r, 0])
             error += e + state[r, 1]
+        if not np.isfinite(total):
+            total = error = 0.0
+            for i in range(lo[j], hi[j]):
+                r = i
+                if rows is not None:
+                    r = rows[i]
+                scaled = _scaled(state[r, 0], state[r, 1])
+                total, error = _added(total, error, state[r, 0], state[r, 1], scaled)
         out[j, 0] = total
         out[j, 1] = error
 
@@ -144,10 +189,17 @@ def float_totals(state: Floats, out: Floats) -> None:
 
 
 @compiled
+def _mean(total: float, lost: float, n: float) -> float:
+    if np.isfinite(total) or not np.isfinite(lost):
+        return (total + _lost(lost)) / n
+    return max(min(lost / n * _UP, _LARGEST), -_LARGEST)
+
+
+@compiled
 def float_means(state: Floats, count: Ints, out: Floats) -> None:
     """The sums by the number of values; 0 where there is none."""
     for j in range(out.size):
-        out[j] = (state[j, 0] + _lost(state[j, 1])) / max(count[j], 1)
+        out[j] = _mean(state[j, 0], state[j, 1], float(max(count[j], 1)))
 
 
 @compiled
@@ -167,7 +219,7 @@ def split_float_means(state: Floats, count: Ints, base: Floats, rest: Floats) ->
         n = float(max(count[j], 1))
         total = state[j, 0]
         lost = _lost(state[j, 1])
-        mean = (total + lost) / n
+        mean = _mean(total, state[j, 1], n)
         product = mean * n
         left = ((total - product) + _product_error(mean, n, product) + lost) / n
         base[j] = mean

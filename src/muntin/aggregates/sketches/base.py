@@ -28,7 +28,7 @@ from muntin.aggregates.base import (
 )
 from muntin.aggregates.partials.ranges import spread
 from muntin.aggregates.sketches.items import Items, distinct_items, hashed, is_hashed
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr
 
 __all__ = ["HashedSketch", "Result", "SketchAggregate", "SketchKind", "Sketched", "power_of_two"]
@@ -160,7 +160,9 @@ class SketchAggregate(Aggregate):
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
         if self.result not in ("estimate", "bytes"):
-            raise QueryError(f'result must be "estimate" or "bytes" (the sketch): got {self.result!r}')
+            raise QueryError(
+                f'result must be "estimate" or "bytes" (the sketch): got {value_text(self.result)}'
+            )
 
     @abstractmethod
     def sketch(self, text: bool) -> SketchKind:
@@ -235,7 +237,8 @@ def power_of_two(lg: object, name: str, low: int, high: int) -> None:
     """A QueryError if a user gave something else than an exponent in this range."""
     if isinstance(lg, bool) or not isinstance(lg, int) or not low <= lg <= high:
         raise QueryError(
-            f"{name} must be a whole number from {low} to {high} (the size is 2**{name}): got {lg!r}"
+            f"{name} must be a whole number from {low} to {high} (the size is 2**{name}): "
+            f"got {value_text(lg)}"
         )
 
 

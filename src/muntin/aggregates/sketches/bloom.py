@@ -27,7 +27,7 @@ from muntin.aggregates.base import (
 )
 from muntin.aggregates.sketches.items import hash_integers, is_hashed
 from muntin.aggregates.texts import Bytes, texts
-from muntin.errors import DataError, QueryError
+from muntin.errors import DataError, QueryError, value_text
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
 
@@ -123,9 +123,9 @@ class Bloom(Aggregate):
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
         if isinstance(self.size, bool) or not isinstance(self.size, int) or not 1 <= self.size <= 10**9:
-            raise QueryError(f"size must be a whole number from 1 to 10**9: got {self.size!r}")
+            raise QueryError(f"size must be a whole number from 1 to 10**9: got {value_text(self.size)}")
         if isinstance(self.error, bool) or not isinstance(self.error, float) or not 0 < self.error < 1:
-            raise QueryError(f"error must be a number between 0 and 1: got {self.error!r}")
+            raise QueryError(f"error must be a number between 0 and 1: got {value_text(self.error)}")
 
     def _partial(self) -> FilterBits:
         bits = math.ceil(-self.size * math.log(self.error) / math.log(2) ** 2)

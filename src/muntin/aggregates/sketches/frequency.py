@@ -16,7 +16,7 @@ from muntin.aggregates.base import refuse
 from muntin.aggregates.sketches.base import HashedSketch, SketchAggregate, SketchKind, power_of_two
 from muntin.aggregates.sketches.items import from_stored, stored
 from muntin.aggregates.sketches.package import datasketches
-from muntin.errors import DataError, QueryError
+from muntin.errors import DataError, QueryError, value_text
 
 __all__ = ["CountMin", "FrequentItems"]
 
@@ -158,7 +158,7 @@ class CountMin(SketchAggregate):
         for name in ("error", "confidence"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-                raise QueryError(f"{name} must be a number between 0 and 1: got {value!r}")
+                raise QueryError(f"{name} must be a number between 0 and 1: got {value_text(value)}")
 
     def sketch(self, text: bool) -> Counts:
         # DataSketches needs three buckets or more.
@@ -173,7 +173,9 @@ class CountMin(SketchAggregate):
         for item in self.items:
             if isinstance(item, str) != text:
                 name = self.inputs[0]
-                raise DataError(f'count_min needs items like its column: "{name}" is {type_}; got {item!r}')
+                raise DataError(
+                    f'count_min needs items like its column: "{name}" is {type_}; got {value_text(item)}'
+                )
 
     def estimate(self, sketch: Any | None) -> list[dict[str, Any]]:
         counts = [0 if sketch is None else round(sketch.get_estimate(item)) for item in self.items]
@@ -187,9 +189,11 @@ def _checked_items(items: Sequence[Any], result: str) -> tuple[Any, ...]:
     if not isinstance(items, (list, tuple)) or any(
         isinstance(item, bool) or not isinstance(item, (int, str)) for item in items
     ):
-        raise QueryError(f'items must be a list of strings or whole numbers, like ["a", "b"]: got {items!r}')
+        raise QueryError(
+            f'items must be a list of strings or whole numbers, like ["a", "b"]: got {value_text(items)}'
+        )
     if any(isinstance(item, int) and not -(2**63) <= item < 2**63 for item in items):
-        raise QueryError(f"items must fit into 64 bits: got {items!r}")
+        raise QueryError(f"items must fit into 64 bits: got {value_text(items)}")
     if not items and result == "estimate":
         raise QueryError('count_min needs items=["a", "b"], whose counts it gives, or result="bytes"')
     return tuple(items)

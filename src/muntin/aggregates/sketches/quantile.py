@@ -16,7 +16,7 @@ from muntin.aggregates.quantiles import fraction
 from muntin.aggregates.sketches.base import SketchAggregate, SketchKind
 from muntin.aggregates.sketches.items import Items, numbers
 from muntin.aggregates.sketches.package import datasketches
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr
 
 __all__ = ["ApproxQuantile"]
@@ -84,7 +84,7 @@ class ApproxQuantile(SketchAggregate):
         SketchAggregate.__post_init__(self)
         fraction(self.q, "q")
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 8 <= self.k <= 65_535:
-            raise QueryError(f"k must be a whole number from 8 to 65535: got {self.k!r}")
+            raise QueryError(f"k must be a whole number from 8 to 65535: got {value_text(self.k)}")
 
     def sketch(self, text: bool) -> Kll:
         return Kll(self.k)

@@ -10,7 +10,6 @@ length = "30 seconds"
 from __future__ import annotations
 
 import logging
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from muntin.errors import MuntinError, QueryError
 from muntin.query import QuerySpec
-from muntin.query.files import load_windows, toml_value, windows_to_toml
+from muntin.query.files import load_windows, read_toml, toml_value, windows_to_toml
 from muntin.slicing.changing import change_queries
 from muntin.slicing.operator import SlicingOperator
 from muntin.windows.base import Window
@@ -52,10 +51,7 @@ class Change:
 
 def read_change(text: str, source: str) -> Change:
     """The change in a text; a QueryError that calls it `source` says what is wrong with it."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise QueryError(f"{source} is not valid TOML: {error}") from None
+    document = read_toml(text, source)
     others = sorted(set(document) - {"windows", "remove"})
     if others:
         raise QueryError(f'{source}: unknown key "{others[0]}"; a change has [windows.NAME] and remove = []')

@@ -19,7 +19,7 @@ from muntin.windows.base import Window
 
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
 
-FREE = ("idle_after", "bad", "max_ahead", "max_windows")
+FREE = ("idle_after", "bad", "on_error", "max_ahead", "max_windows")
 """Policies that no stored state depends on."""
 
 Form = dict[str, Any]

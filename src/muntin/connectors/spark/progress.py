@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats"]
 
 SUMMED = (
-    "tuples", "late", "bad", "windows", "updates", "retractions", "keys", "slices", "kept_tuples",
+    "tuples", "late", "bad", "errors", "windows", "updates", "retractions", "keys", "slices", "kept_tuples",
     "state_bytes", "written_bytes",
 )  # fmt: skip
 GREATEST = ("newest", "watermark", "refused_changes")
@@ -36,6 +36,7 @@ class StreamStats:
     tuples: int
     late: int
     bad: int
+    errors: int
     windows: int
     updates: int
     retractions: int
@@ -76,6 +77,7 @@ def counted(stored: Stored, written: int) -> dict[str, int | None]:
         "tuples": metrics.tuples,
         "late": metrics.late,
         "bad": operator.arrivals.bad,
+        "errors": metrics.errors,
         "windows": metrics.windows,
         "updates": metrics.updates,
         "retractions": metrics.retractions,

@@ -10,7 +10,7 @@ from typing import Any
 from muntin.aggregates.base import Aggregate
 from muntin.aggregates.partials.functions import copied, unchanged
 from muntin.aggregates.udaf import UserDefined
-from muntin.errors import UserCodeError
+from muntin.errors import UserCodeError, cause_text
 from muntin.testing.laws.cases import Case, Tuple
 from muntin.testing.rows import same_value
 
@@ -191,5 +191,5 @@ class Algebra:
         except Broken:
             raise
         except Exception as error:
-            raise Broken(law, f"{text} fails: {type(error).__name__}: {error}") from error
+            raise Broken(law, f"{text} fails: {cause_text(error)}") from error
         return self.lower(partial)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.base import Aggregate
 from muntin.aggregates.udaf import UserDefined
-from muntin.errors import MuntinError, QueryError
+from muntin.errors import MuntinError, QueryError, cause_text
 from muntin.testing.laws.algebra import Algebra, Broken
 from muntin.testing.laws.cases import Case, cases, smallest
 from muntin.testing.laws.columns import Columns
@@ -123,9 +123,7 @@ class _Checking:
             try:
                 self.aggregate.functions.lift(*row)
             except Exception as error:  # noqa: BLE001  which values it takes is for its author to say
-                self.notes[f"lift({_shown(row)}) fails and is left out: {type(error).__name__}: {error}"] = (
-                    None
-                )
+                self.notes[f"lift({_shown(row)}) fails and is left out: {cause_text(error)}"] = None
             else:
                 kept.append(row)
         if not any(None not in row for row in kept):

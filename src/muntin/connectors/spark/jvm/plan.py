@@ -121,6 +121,12 @@ def _unchecked(case: Case) -> tuple[str, ...]:
     )
 
 
+def _skips_computed(case: Case) -> tuple[str, ...]:
+    if case.query.bad != "skip":
+        return ()
+    return tuple(name for name, a in case.query.aggregates if any(map(computes, a.reads)))
+
+
 def _nested_keys(case: Case) -> tuple[str, ...]:
     keys = zip(case.query.keys, case.binding.keys, strict=True)
     return tuple(name for name, kind in keys if t.is_nested(kind) or t.is_duration(kind))
@@ -130,6 +136,8 @@ ALWAYS = (
     Rule(lambda c: c.query.early is not None, "early results are asked for"),
     Rule(lambda c: c.query.late == "route", "late tuples are routed"),
     Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
+    Rule(lambda c: c.query.on_error == "skip", "values that cannot be computed are skipped"),
+    Rule(_skips_computed, "tuples for which an expression fails are skipped"),
     Rule(_unknown, "windows follow the tuples, a measure, or the newest tuple of all keys"),
     Rule(lambda c: c.windows(lambda w: getattr(w, "emit_empty", False)), "empty windows are emitted"),
     Rule(

@@ -1,0 +1,49 @@
+"""Arrow columns joined and taken apart, where texts of more than 2 GB do not fit into one column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from muntin.aggregates.arrays import Ints
+from muntin.errors import DataError, PlacedError
+
+__all__ = ["MOST_BYTES", "TextError", "concat", "taken", "text_bytes"]
+
+MOST_BYTES = 2**31 - 1
+"""What the offsets of a column of texts or bytes can count; those of large_string and large_binary more."""
+
+
+class TextError(DataError, PlacedError):
+    """Texts or bytes that do not fit into one column."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the texts or bytes of one column must stay below 2 GB: {what}")
+        self.cure = (
+            'make the operator with schema={...} and "large_string" or "large_binary" for the column, '
+            "or advance the watermark in smaller steps"
+        )
+
+
+def concat(arrays: Sequence[pa.Array]) -> pa.Array:
+    """The arrays one after the other."""
+    try:
+        return pa.concat_arrays(arrays)
+    except pa.ArrowInvalid as error:
+        raise TextError(f"got {sum(array.nbytes for array in arrays):,} bytes") from error
+
+
+def taken(array: pa.Array, index: Ints) -> pa.Array:
+    """The values at these places."""
+    try:
+        return array.take(pa.array(index))
+    except pa.ArrowInvalid as error:
+        raise TextError(f"got {len(index):,} values of {array.type}") from error
+
+
+def text_bytes(array: pa.Array) -> int:
+    """How many bytes count towards the limit."""
+    limited = t.is_string(array.type) or t.is_binary(array.type)
+    return int(array.nbytes) if limited else 0
