@@ -115,8 +115,8 @@ def limited(found: Iterable[_T], window: str, what: str, record: object) -> list
 def too_many(window: str, what: str, record: object) -> UserCodeError:
     """The error for a tuple or time with more than MOST_WINDOWS windows."""
     return UserCodeError(
-        f"{window}: {what} must give at most {MOST_WINDOWS:,} windows at a time: got more for {value_text(record)}; "
-        "let fewer of them overlap"
+        f"{window}: {what} must give at most {MOST_WINDOWS:,} windows at a time: got more for "
+        f"{value_text(record)}; let fewer of them overlap"
     )
 
 
