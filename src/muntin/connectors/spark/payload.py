@@ -16,6 +16,7 @@ from muntin.errors import DataError
 from muntin.slicing.archive import pack, unpack
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
+from muntin.slicing.validation import Bounds
 
 __all__ = ["pack_bad", "pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
 
@@ -67,13 +68,14 @@ def take_in(
     They come in any order; sorted, a repeated micro-batch adds floats in the same order. Returns early
     results, where the query asks for them.
     """
-    operator.bind(schema)
+    binding = operator.bind(schema)
     for payload in sorted(payloads):
         header, tables = unpack(payload, checked=False)
         if header["holds"] == "slices":
             _check_cuts(header["changes"], changes)
             keys = [column.combine_chunks() for column in tables["keys"].columns]
-            operator.take_slices(keys, load_slices(tables["slices"], operator.slices.partials))
+            bounds = Bounds(len(tables["keys"]) if keys else 1, binding.time.limit)
+            operator.take_slices(keys, load_slices(tables["slices"], operator.slices.partials, bounds))
         elif header["holds"] == "bad":
             operator.arrivals.bad += header["count"]
             operator.arrivals.routed += [tables["bad"]] if len(tables["bad"]) else []
