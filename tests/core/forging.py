@@ -10,6 +10,7 @@ import resource
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -83,7 +84,8 @@ HOLDING = {
 }  # fmt: skip
 SKETCHED = {
     "hll": a.approx_count_distinct("s"), "kll": a.approx_quantile("f", 0.5), "theta": a.theta("v", lg_k=5),
-    "often": a.frequent_items("s", lg_size=4), "cm": a.count_min("s", ["s1"], error=0.1), "bloom": a.bloom("s", size=20),
+    "often": a.frequent_items("s", lg_size=4), "cm": a.count_min("s", ["s1"], error=0.1),
+    "bloom": a.bloom("s", size=20),
 }  # fmt: skip
 OWN = {"mean": _summed(True), "ordered": _summed(False), "text": _joined()}
 
@@ -144,8 +146,8 @@ def tuples(begin: int, end: int, seed: int = 3) -> pa.Table:
     time = i + (i // 40) * 8 - rng.integers(0, 12, len(i))
     v = rng.integers(0, 10, len(i))
     columns = {
-        "t": time, "k": np.array(["a", "b", "c"])[i % 3], "j": i % 5, "v": v, "f": rng.normal(5, 2, len(i)) ** 2 + 1,
-        "d": v, "m": i, "s": [f"s{x}" for x in v], "flag": v > 2,
+        "t": time, "k": np.array(["a", "b", "c"])[i % 3], "j": i % 5, "v": v,
+        "f": rng.normal(5, 2, len(i)) ** 2 + 1, "d": v, "m": i, "s": [f"s{x}" for x in v], "flag": v > 2,
     }  # fmt: skip
     return pa.table({name: pa.array(columns[name]).cast(SCHEMA.field(name).type) for name in SCHEMA.names})
 
@@ -191,7 +193,11 @@ def forged(name: str, seed: int) -> bytes:
 def _forged(header: dict[str, Any], tables: dict[str, pa.Table], random: Random) -> bytes:
     kind = random.choice(["header", "table", "table", "bytes", "bytes"])
     if kind == "bytes":
-        return _with_other_bytes(archive.pack(header, tables), random)
+        data = archive.pack(header, tables, checked=False)
+        size = int.from_bytes(data[8:16], "big")
+        # Mostly in the tables: their numbers and offsets lie at multiples of 8.
+        broken = data[:8] + with_other_bytes(data[8:], random, 0 if random.random() < 0.1 else 8 + size)
+        return broken + archive._checksum([broken])
     for _ in range(random.choice([1, 1, 2])):
         if kind == "header":
             change_value(header, random)
@@ -295,10 +301,25 @@ def _with_other_content(value: Any, random: Random) -> Any:
     if not value:
         return value
     if isinstance(value, str):
-        return random.choice(["", "x", "null", "[]", "[1, 2]", '{"tuple": [1]}', "[" * 9_999, "1e999", value + value, value[:-1]])
+        return random.choice(
+            [
+                "",
+                "x",
+                "null",
+                "[]",
+                "[1, 2]",
+                '{"tuple": [1]}',
+                "[" * 9_999,
+                "1e999",
+                value + value,
+                value[:-1],
+            ]
+        )
     changed = bytearray(value)
     for _ in range(random.choice([1, 2, 8])):
-        changed[random.randrange(min(len(changed), random.choice([16, len(changed)])))] = random.randrange(256)
+        changed[random.randrange(min(len(changed), random.choice([16, len(changed)])))] = random.randrange(
+            256
+        )
     return bytes(changed)[: random.choice([len(changed), len(changed), random.randrange(len(changed) + 1)])]
 
 
@@ -307,12 +328,10 @@ def _masked(array: pa.Array, mask: list[bool]) -> pa.Array:
     return array.take(index)
 
 
-def _with_other_bytes(data: bytes, random: Random) -> bytes:
-    broken = bytearray(data[:-32])
-    size = int.from_bytes(data[8:16], "big")
+def with_other_bytes(data: bytes, random: Random, low: int = 0) -> bytes:
+    """The bytes with others in some places from `low` on."""
+    broken = bytearray(data)
     for _ in range(random.choice([1, 1, 2, 8])):
-        # Mostly in the tables: their numbers and offsets lie at multiples of 8.
-        low = 8 if random.random() < 0.1 else 16 + size
         at = random.randrange(low, len(broken))
         what = random.randrange(5)
         if what == 0:
@@ -324,42 +343,53 @@ def _with_other_bytes(data: bytes, random: Random) -> bytes:
         else:
             at -= at % 8
             broken[at : at + 8] = random.choice(NUMBERS).to_bytes(8, "little", signed=True)
-    return bytes(broken) + archive._checksum([broken])
+    return bytes(broken)
 
 
 # The worker. ----------------------------------------------------------------------------------------
 
 
-def became_of(name: str, seed: int) -> str:
-    """What became of a forged snapshot: "refused", "runs", "fails" with an error of Muntin, or what is wrong."""
-    data = forged(name, seed)
+def outcome(restore: Callable[[], Any], go_on: Callable[[Any], None]) -> str:
+    """What became of something forged: it is refused, it runs, it fails with an error of Muntin, or WRONG."""
     try:
-        op = Operator.restore(data, SHAPES[name]())
+        restored = restore()
     except MuntinError as error:
         return f"refused: {error}"
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # which is what is looked for
         return f"WRONG at restore: {type(error).__name__}: {error}"
     try:
-        go_on(op, SHAPES[name]())
+        go_on(restored)
     except MuntinError as error:
         return f"fails: {error}"
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         return f"WRONG afterwards: {type(error).__name__}: {error}"
     return "runs"
 
 
-def main() -> None:
-    """Answer each line "name seed"."""
+def became_of(name: str, seed: str) -> str:
+    """What became of a forged snapshot."""
+    data, query = forged(name, int(seed)), SHAPES[name]()
+    return outcome(lambda: Operator.restore(data, query), lambda op: go_on(op, query))
+
+
+def prepare() -> None:
+    """Compile what is needed."""
     for name in SHAPES:
         go_on(Operator.restore(saved(name), SHAPES[name]()), SHAPES[name]())
-    with open("/proc/self/status") as status:
-        held = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData"))
+
+
+def serve(prepare: Callable[[], None], answer: Callable[..., str]) -> None:
+    """Answer each line of the input; memory is bounded once all is compiled."""
+    prepare()
+    status = Path("/proc/self/status").read_text().splitlines()
+    held = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData"))
     resource.setrlimit(resource.RLIMIT_DATA, (held + ROOM, held + ROOM))
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     for line in sys.stdin:
-        name, seed = line.split()
-        print(became_of(name, int(seed)).replace("\n", " ")[:400], flush=True)
+        sys.stdout.write(answer(*line.split()).replace("\n", " ")[:400] + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    serve(prepare, became_of)

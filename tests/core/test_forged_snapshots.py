@@ -1,97 +1,31 @@
-"""A snapshot with a right checksum and wrong contents is refused, or gives an operator that works.
-
-Forged ones are restored in a process of their own, which may crash, hang or ask for too much memory:
-all of that is a failure here.
-"""
+"""A snapshot with a right checksum and wrong contents is refused, or gives an operator that works."""
 
 from __future__ import annotations
 
-import os
-import selectors
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from forging import SHAPES  # beside this file, not installed
-
-PATIENCE = 30.0
-"""Seconds for one snapshot."""
-LOADING = 600.0
-"""Seconds to compile what the operators need, where that has not been kept."""
-
-
-class Worker:
-    """A process that restores forged snapshots; a new one takes over where it ends."""
-
-    def __init__(self) -> None:
-        self.process: subprocess.Popen[str] | None = None
-
-    def ask(self, case: str) -> str:
-        """What became of the snapshot."""
-        if self.process is None:
-            command = [sys.executable, str(Path(__file__).parent / "forging.py")]
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            )  # fmt: skip
-            if self._answer(LOADING) != "ready\n":
-                self.close()
-                raise AssertionError("the snapshots themselves do not work")
-        assert self.process.stdin is not None
-        self.process.stdin.write(case + "\n")
-        self.process.stdin.flush()
-        answer = self._answer(PATIENCE)
-        if answer is None or not answer:
-            code = self.close()
-            return "WRONG: takes too long" if answer is None else f"WRONG: the process ended ({code})"
-        return answer.strip()
-
-    def _answer(self, patience: float) -> str | None:
-        """A line; nothing where the process has ended, None where it takes too long."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.process.stdout, selectors.EVENT_READ)
-            return self.process.stdout.readline() if selector.select(patience) else None
-
-    def close(self) -> int:
-        """End the process; how it ended."""
-        if self.process is None:
-            return 0
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        if self.process.poll() is None:
-            self.process.kill()
-        code = self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process = None
-        return code
+from forged_worker import Worker  # beside this file, not installed
+from forging import SHAPES
 
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    worker = Worker()
+    worker = Worker(Path(__file__).parent / "forging.py")
     yield worker
     worker.close()
 
 
-def wrong(worker: Worker, name: str, seeds: Iterable[int]) -> list[str]:
-    """The forged snapshots of which something became that must not."""
-    found = {f"{name} {seed}": worker.ask(f"{name} {seed}") for seed in seeds}
-    return [f"{case}: {answer}" for case, answer in found.items() if answer.startswith("WRONG")]
-
-
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_forged_snapshot_is_refused_or_works(worker: Worker, name: str) -> None:
-    assert wrong(worker, name, range(40)) == []
+    assert worker.wrong(name, range(40)) == []
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", SHAPES)
 def test_any_forged_snapshot_is_refused_or_works(worker: Worker, name: str) -> None:
-    assert wrong(worker, name, range(40, 2_040)) == []
+    assert worker.wrong(name, range(40, 2_040)) == []

@@ -54,7 +54,7 @@ def unpack(data: bytes, checked: bool = True) -> tuple[dict[str, Any], dict[str,
     if checked and (len(data) < 16 + _CHECK or _checksum([whole[:-_CHECK]]) != data[-_CHECK:]):
         raise SnapshotError("the snapshot is damaged: its checksum does not match; take an older one")
     size = int.from_bytes(data[8:16], "big")
-    with reading("it has the form of a snapshot, but does not hold what a snapshot of this version does"):
+    with reading():
         header = json.loads(data[16 : 16 + size])
         at, end = 16 + size, len(data) - (_CHECK if checked else 0)
         tables = {}
@@ -69,15 +69,17 @@ def unpack(data: bytes, checked: bool = True) -> tuple[dict[str, Any], dict[str,
 
 
 @contextmanager
-def reading(problem: str) -> Iterator[None]:
+def reading() -> Iterator[None]:
     """Whatever goes wrong while bytes from outside are read is a SnapshotError; Muntin's own errors pass."""
     try:
         yield
     except MuntinError:
         raise
     except Exception as error:
-        told = f"{type(error).__name__}: {str(error)[:200]}"
-        raise SnapshotError(f"{problem} ({told}); take an older one") from error
+        raise SnapshotError(
+            "this has the form of a snapshot, but does not hold what a snapshot of this version does "
+            f"({type(error).__name__}: {str(error)[:200]}); take an older one"
+        ) from error
 
 
 def read_table(body: memoryview) -> pa.Table:

@@ -136,6 +136,11 @@ class Binding:
         kind = self.schema.field(column).type
         return pa.float64() if pa.types.is_floating(kind) else pa.int64()
 
+    def edge_dtype(self, window: Window) -> type[np.generic]:
+        """The type of the edges that a window is known by, inside."""
+        floating = window.measure is not None and self.measure_type(window.measure) == pa.float64()
+        return np.float64 if floating else np.int64
+
 
 def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
     """A DataError, which names the nearest one, where a column is missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,14 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
         elif kind == "skipped":
             tuples.skipped[name] = read_columns(kind, table, bounds)["rank"]
         elif kind == "closed":
-            kept.closed[name] = Closed(**{"low": None, "high": None} | read_columns(kind, table, bounds))
+            columns = read_columns(kind, table, bounds, binding.edge_dtype(queries[name].window))
+            marks = [mark for mark in ("low", "high") if mark in columns]
+            on_measure = ["low", "high"] if queries[name].window.on_measure else []
+            refuse_unless(not len(table) or marks == on_measure, f"edges of {name} on a measure")
+            kept.closed[name] = Closed(**{"low": None, "high": None} | columns)
         elif kind == "past":
-            kept.past[name] = Past(**read_columns(kind, table, bounds))
+            columns = read_columns(kind, table, bounds, binding.edge_dtype(queries[name].window))
+            kept.past[name] = Past(**columns)
     _check_slices(kept)
     for query_ in queries.values():
         _check_query(kept, query_, binding)
@@ -70,7 +76,7 @@ def _load_tuples(binding: Binding, tables: dict[str, pa.Table], bounds: Bounds) 
         tuples.offsets = np.zeros(keys + 1, dtype=np.int64)
     behind = tuples.base + np.diff(tuples.offsets)
     ranks = (np.zeros(keys), tuples.base, tuples.committed.rank, tuples.sliced.rank, behind)
-    in_order = all((low <= high).all() for low, high in zip(ranks[:-1], ranks[1:], strict=True))
+    in_order = all((low <= high).all() for low, high in pairwise(ranks))
     refuse_unless(in_order, "what is final must be sliced, and what is sliced must have come")
     return tuples
 
@@ -84,11 +90,11 @@ def _load_batch(columns: dict[str, Any], table: pa.Table, binding: Binding) -> B
 
 def _load_contexts(saved: pa.Array, query: LiveQuery) -> npt.NDArray[Any]:
     kind = _window(query).initial(0).dtype
-    wanted = pa.string() if kind == object else pa.binary(kind.itemsize)
+    wanted = pa.string() if kind.hasobject else pa.binary(kind.itemsize)
     refuse_unless(
         saved.type == wanted and not saved.null_count, f"contexts must be {wanted}: got {saved.type}"
     )
-    if kind == object:
+    if kind.hasobject:
         values = [decode(text) for text in saved.to_pylist()]
         contexts = np.empty(len(values), dtype=object)
         contexts[:] = values
@@ -132,7 +138,7 @@ def _check_query(kept: KeptSlicer, query: LiveQuery, binding: Binding) -> None:
     if tuples.batch is not None:
         some = np.flatnonzero(np.diff(tuples.offsets))
         time[some] = tuples.batch.time[tuples.offsets[some]]
-    floating = window.measure is not None and binding.measure_type(window.measure) == pa.float64()
+    floating = binding.edge_dtype(window) is np.float64
     for progress in (tuples.committed, tuples.sliced):
         contexts = progress.contexts.get(query.name)
         refuse_unless(contexts is not None or not keys, f'contexts of "{query.name}"')

@@ -36,6 +36,7 @@ from muntin.slicing.validation import (
     refuse_unless,
 )
 from muntin.timeline import Micros
+from muntin.windows.base import ContextFreeWindow
 
 
 def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
@@ -82,9 +83,7 @@ def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOpe
     must be given.
     """
     header, tables = unpack(data)
-    with reading(
-        "this file has the form of a snapshot, but does not hold what a snapshot of this version does"
-    ):
+    with reading():
         return assemble(header, tables, _query_of(header, read_query, query))
 
 
@@ -199,10 +198,11 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
             operator.late.append(Late(name.partition("/")[2], _one_batch(table)))
         elif kind in ("registry", "extent"):
             refuse_unless(name in names, f'no query is called "{name}"')
-            columns = read_columns(kind, table, bounds)
+            columns = read_columns(kind, table, bounds, operator.binding.edge_dtype(names[name].window))
             if kind == "registry":
                 values = tables.get(f"registry_values/{name}")
-                operator.windows.registries[name] = _load_registry(columns, values, slices.partials)
+                free = isinstance(names[name].window, ContextFreeWindow)
+                operator.windows.registries[name] = _load_registry(columns, values, free, slices.partials)
             else:
                 refuse_unless(len(table) <= bounds.keys and names[name].emits_empty, "extents of no key")
                 operator.windows.extents[name] = Extent(**columns)
@@ -238,17 +238,19 @@ def _load_waiting(name: str, tables: dict[str, pa.Table], partials: PartialSet, 
     return waiting
 
 
-def _load_registry(columns: dict[str, Any], values: pa.Table | None, partials: PartialSet) -> Registry:
-    if values is not None:
-        edges = [("start", pa.int64()), ("end", pa.int64())]
-        check_schema("registry_values", values, pa.schema([*edges, *_types(partials)]))
-        refuse_unless(len(values) == len(columns["key"]), "each emitted window must have its values")
-        values = values.combine_chunks()
-    return Registry(**columns, values=values)
-
-
-def _types(partials: PartialSet) -> list[tuple[str, pa.DataType]]:
-    return [(str(i), bound.type) for i, bound in enumerate(partials.bound)]
+def _load_registry(
+    columns: dict[str, Any], values: pa.Table | None, free: bool, partials: PartialSet
+) -> Registry:
+    """What was emitted, and the values that a retraction repeats: windows that are context-free have none."""
+    if values is None:
+        refuse_unless(free or not len(columns["key"]), "emitted windows must have their values")
+        return Registry(**columns)
+    edges = [("start", pa.int64()), ("end", pa.int64())]
+    wanted = pa.schema([*edges, *((str(i), bound.type) for i, bound in enumerate(partials.bound))])
+    check_schema("registry_values", values, wanted)
+    fits = not free and len(values) == len(columns["key"])
+    refuse_unless(fits, "each emitted window that may be retracted must have its values")
+    return Registry(**columns, values=values.select(wanted.names).combine_chunks())
 
 
 def save_slices(table: SliceTable, partials: PartialSet) -> pa.Table:
@@ -275,8 +277,10 @@ def load_slices(table: pa.Table, partials: PartialSet, bounds: Bounds) -> SliceT
         if partial.uniform:
             kinds = {name: column.type for name, column in partial.to_arrow(empty).items()}
             check_schema("slices", pa.table(own), pa.schema(kinds))
-        states.append(partial.from_arrow(own))
-        refuse_unless(partial.sound(states[-1]), f"the rows of {type(partial).__name__} are not in order")
+        state = partial.from_arrow(own)
+        fits = partial.size(state) == len(table) and partial.sound(state)
+        refuse_unless(fits, f"the rows of {type(partial).__name__} are not what it makes")
+        states.append(state)
     return SliceTable.of(columns, tuple(states))
 
 

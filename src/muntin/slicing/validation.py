@@ -20,7 +20,16 @@ from muntin.aggregates.arrays import read_numbers, rows_in_order
 from muntin.errors import SnapshotError
 from muntin.timeline import INF, LIMIT, NEG_INF
 
-__all__ = ["TABLES", "Bounds", "Role", "check_header", "check_schema", "read_columns", "refuse_unless"]
+__all__ = [
+    "TABLES",
+    "Bounds",
+    "Role",
+    "check_header",
+    "check_schema",
+    "check_value",
+    "read_columns",
+    "refuse_unless",
+]
 
 Column = npt.NDArray[Any]
 
@@ -129,20 +138,22 @@ class Bounds:
 def refuse_unless(fine: object, problem: str) -> None:
     """A SnapshotError if something is not as it must be."""
     if not fine:
-        raise SnapshotError(f"the snapshot does not hold what one of this version does: {problem}")
+        raise SnapshotError(
+            f"the state does not hold what a snapshot of this version does: {problem}; take an older one"
+        )
 
 
-def read_columns(kind: str, table: pa.Table, bounds: Bounds) -> dict[str, Column]:
-    """The numbers of a table, each within the bounds of its role, in the order that it has."""
+def read_columns(kind: str, table: pa.Table, bounds: Bounds, value: Any = np.int64) -> dict[str, Column]:
+    """The numbers of a table, each within the bounds of its role, in the order that it has.
+
+    `value` is the type of edges on a measure.
+    """
     declared = TABLES[kind]
     found: dict[str, Column] = {}
     for name, role in declared.columns.items():
         if name not in declared.optional or name in table.column_names:
-            column = table.column(name)
-            dtype = np.bool_ if role is FLAG else np.int64
-            if role is VALUE and column.type == pa.float64():
-                dtype = np.float64
-            found[name] = read_numbers(column.combine_chunks(), dtype)
+            dtype = {FLAG: np.bool_, VALUE: value}.get(role, np.int64)
+            found[name] = read_numbers(table.column(name).combine_chunks(), dtype)
             _check_range(f"{name} in {kind}", found[name], role, bounds)
     if declared.order:
         whole = np.zeros(1, dtype=np.int64)
@@ -181,18 +192,19 @@ def check_header(header: Any) -> None:
     refuse_unless(type(header) is dict, "a header of named values")
     for name, role in (HEADER | NULLABLE).items():
         if name in header and not (header[name] is None and name in NULLABLE):
-            _check_value(name, header[name], role)
+            check_value(name, header[name], role)
     for name in header["metrics"]:
-        _check_value(name, header["metrics"][name], COUNT)
+        check_value(name, header["metrics"][name], COUNT)
     for window in header["windows"]:
         refuse_unless(
             type(window) is list and len(window) == 5, f"a window of five values: got {window!r:.80}"
         )
         for value, role in zip(window, (str, str, EDGE, MOMENT, COUNT), strict=True):
-            _check_value("a window", value, role)
+            check_value("a window", value, role)
 
 
-def _check_value(name: str, value: Any, role: type | Role) -> None:
+def check_value(name: str, value: Any, role: type | Role) -> None:
+    """A plain value has the type, or lies in the range, that it must."""
     if isinstance(role, Role):
         low, high = Bounds().of(role)
         apart = role is MOMENT and value in (NEG_INF, INF)

@@ -45,7 +45,7 @@ def fields_fit(contexts: npt.NDArray[np.void], reached: Reached) -> bool:
         if name in _POSITIONS and reached.floating:
             fine: Flags = np.abs(field.view(np.float64)) < LIMIT  # false for NaN
         elif name in _RANKS:
-            fine = (field >= -1) & (field.T <= reached.rank).T
+            fine = (field >= -1) & (reached.rank >= field.T).T
         elif name in _TIMES or name in _POSITIONS:
             fine = (field >= -LIMIT) & (field <= LIMIT)
         else:

@@ -122,7 +122,7 @@ class Partial(ABC):
 
     @abstractmethod
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
-        """The state that `to_arrow` wrote; a SnapshotError where nulls or lengths are not as it writes them."""
+        """The state that `to_arrow` wrote; a SnapshotError where it writes no such nulls or lengths."""
 
     @property
     def uniform(self) -> bool:

@@ -125,7 +125,8 @@ class PerLabel(Partial):
         return Labelled(offsets, items[0], tuple(states))
 
     def sound(self, state: Labelled) -> bool:
-        return all(partial.sound(part) for partial, part in zip(self.partials, state.states, strict=True))
+        parts = zip(self.partials, state.states, strict=True)
+        return all(partial.size(p) == len(state.labels) and partial.sound(p) for partial, p in parts)
 
 
 def _numbered(group: Ints, code: Ints, size: int, n: int) -> tuple[Ints, Ints, Ints]:
