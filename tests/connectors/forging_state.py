@@ -23,6 +23,7 @@ from key_group import KeyGroup
 from muntin.connectors.spark.packing import GROUP, Packing
 from muntin.connectors.spark.parts import DIGEST
 from muntin.connectors.spark.step import Given, step
+from muntin.errors import SnapshotError
 from muntin.slicing import archive
 from muntin.slicing.operator import ARRIVAL
 
@@ -32,6 +33,13 @@ NAMES = ("tumbling", "keyless", "sessions", "count", "aware", "empty", "early", 
 def rows(begin: int, end: int) -> list[tuple[Any, ...]]:
     """Tuples in the order of their columns."""
     return [tuple(row.values()) for row in tuples(begin, end, begin).to_pylist()]
+
+
+class Parts(dict[str, bytes]):
+    """A state store that says so where it lacks a part."""
+
+    def __missing__(self, path: str) -> bytes:
+        raise SnapshotError(f"the state has lost {path}")
 
 
 @cache
@@ -57,7 +65,7 @@ def payloads(name: str) -> tuple[bytes, ...]:
 def go_on(name: str, head: bytes, parts: dict[str, bytes], given: tuple[bytes, ...]) -> None:
     """A step of a key group that was read from the state store."""
     group = KeyGroup(SHAPES[name](), SCHEMA)
-    group.head, group.parts = head, parts
+    group.head, group.parts = head, Parts(parts)
     stored = group.load()
     step(stored, group.job, Given(given, 260, watermark=250))
     group._save(stored)

@@ -64,7 +64,7 @@ def _load_tuples(binding: Binding, tables: dict[str, pa.Table], bounds: Bounds) 
     tuples.committed = Progress(progress["committed"], {})
     tuples.sliced = Progress(progress["sliced"], {})
     keys = len(tuples.base)
-    refuse_unless(keys <= bounds.keys, f"the progress of {keys} keys, of {bounds.keys}")
+    refuse_unless(keys <= max(bounds.keys, 1), f"the progress of {keys} keys, of {bounds.keys}")
     for path, table in tables.items():
         if path.startswith("arrived/"):
             tuples.arrived.append(_load_batch(read_columns("arrived", table, bounds), table, binding))

@@ -204,7 +204,7 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
                 free = isinstance(names[name].window, ContextFreeWindow)
                 operator.windows.registries[name] = _load_registry(columns, values, free, slices.partials)
             else:
-                refuse_unless(len(table) <= bounds.keys and names[name].emits_empty, "extents of no key")
+                refuse_unless(len(table) <= slices.keys and names[name].emits_empty, "extents of no key")
                 operator.windows.extents[name] = Extent(**columns)
     raws = [waiting.raw.tuples for waiting in slices.waiting if waiting.raw is not None]
     _check_routed([*(late.raw for late in operator.late), *raws])

@@ -95,6 +95,8 @@ def _read(
     """What a payload holds, checked as the tables of a snapshot are: slices, bad tuples or tuples."""
     holds = header["holds"]
     if holds == "slices":
+        for name in header["changes"] or ():
+            check_value("a change", name, str)
         names = tables["keys"].column_names
         refuse_unless(names == list(operator.spec.keys), f"slices of the keys {names}")
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
