@@ -27,6 +27,7 @@ __all__ = [
     "check_header",
     "check_schema",
     "check_value",
+    "goes_on_as",
     "read_columns",
     "refuse_unless",
 ]
@@ -185,6 +186,12 @@ def check_schema(name: str, table: pa.Table, wanted: pa.Schema) -> None:
         refuse_unless(len(places) == 1, f'{name} must have one column "{field.name}": got {len(places)}')
         kind = table.schema.field(places[0]).type
         refuse_unless(kind == field.type, f'"{field.name}" in {name} must be {field.type}: got {kind}')
+
+
+def goes_on_as(was: pa.DataType, now: pa.DataType) -> bool:
+    """Whether a column of a stream may go on with another type: instants with another zone, or only nulls."""
+    instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
+    return was == now or (instants and bool(was.tz) == bool(now.tz)) or pa.null() in (was, now)
 
 
 def check_header(header: Any) -> None:

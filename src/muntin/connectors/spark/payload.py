@@ -18,7 +18,7 @@ from muntin.slicing.binding import Binding
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
 from muntin.slicing.table import SliceTable
-from muntin.slicing.validation import Bounds, Role, check_schema, check_value, refuse_unless
+from muntin.slicing.validation import Bounds, Role, check_schema, check_value, goes_on_as, refuse_unless
 
 __all__ = ["pack_bad", "pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
 
@@ -95,8 +95,8 @@ def _read(
     """What a payload holds, checked as the tables of a snapshot are: slices, bad tuples or tuples."""
     holds = header["holds"]
     if holds == "slices":
-        for name in header["changes"] or ():
-            check_value("a change", name, str)
+        known = header["changes"]
+        refuse_unless(known is None or type(known) is list, f"changes {known!r:.80}")
         names = tables["keys"].column_names
         refuse_unless(names == list(operator.spec.keys), f"slices of the keys {names}")
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
@@ -106,7 +106,11 @@ def _read(
         check_value("count", header["count"], Role.COUNT)
         lacking = {*binding.schema.names, "reason"} - {*table.column_names, ARRIVAL}
         refuse_unless(not len(table) or not lacking, f"bad tuples without {sorted(lacking)}")
-    elif ARRIVAL in table.column_names:
+        return table
+    for name in sorted(binding.columns()):
+        now, was = table.schema.field(name).type, binding.schema.field(name).type
+        refuse_unless(goes_on_as(was, now), f'tuples whose "{name}" is {now}, and was {was}')
+    if ARRIVAL in table.column_names:
         check_schema(holds, table, pa.schema([(ARRIVAL, pa.int64())]))
         refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have its place")
     return table

@@ -25,7 +25,7 @@ from muntin.query import QuerySpec
 from muntin.slicing.archive import VERSION, reading
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import assemble, dismantle
-from muntin.slicing.validation import Role, check_value, refuse_unless
+from muntin.slicing.validation import Role, check_value, goes_on_as, refuse_unless
 
 __all__ = ["Stored", "Written", "read", "token_of", "write"]
 
@@ -190,8 +190,7 @@ def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
         return
     for name in sorted(binding.columns() & set(schema.names)):
         was, now = binding.schema.field(name).type, schema.field(name).type
-        instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
-        if was != now and not (instants and bool(was.tz) == bool(now.tz)) and pa.null() not in (was, now):
+        if not goes_on_as(was, now):
             raise SnapshotError(
                 f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
                 "cast it to what it was, or start from a new checkpoint"
