@@ -45,7 +45,9 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
         elif kind == "skipped":
             tuples.skipped[name] = read_columns(kind, table, bounds)["rank"]
         elif kind == "closed":
-            columns = read_columns(kind, table, bounds, binding.edge_dtype(queries[name].window))
+            columns: dict[str, Any] = read_columns(
+                kind, table, bounds, binding.edge_dtype(queries[name].window)
+            )
             marks = [mark for mark in ("low", "high") if mark in columns]
             on_measure = ["low", "high"] if queries[name].window.on_measure else []
             refuse_unless(not len(table) or marks == on_measure, f"edges of {name} on a measure")

@@ -106,13 +106,15 @@ TABLES = {
 }  # fmt: skip
 """The tables of numbers that a snapshot may hold, by the first part of their name."""
 
-HEADER = {
+HEADER: dict[str, type | Role] = {
     "fingerprint": str, "windows": list, "in_order": bool, "lag_is_time": bool, "watermark": MOMENT,
     "seq": COUNT, "metrics": dict, "bad": COUNT, "bound": bool, "records": list, "newest": MOMENT,
     "retained_from": EDGE, "touched": bool, "keys": COUNT, "ahead": bool, "upto": MOMENT,
 }  # fmt: skip
 """The values beside the tables; some are there only when the types of the input are known."""
-NULLABLE = {"query": str, "store": str, "lag": COUNT}
+WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
+"""Of a window that is served: its name, its text, since when, after what, how many came too late."""
+NULLABLE: dict[str, type | Role] = {"query": str, "store": str, "lag": COUNT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,10 @@ def read_columns(kind: str, table: pa.Table, bounds: Bounds, value: Any = np.int
     found: dict[str, Column] = {}
     for name, role in declared.columns.items():
         if name not in declared.optional or name in table.column_names:
-            dtype = {FLAG: np.bool_, VALUE: value}.get(role, np.int64)
-            found[name] = read_numbers(table.column(name).combine_chunks(), dtype)
+            # Without rows, edges are integers whatever the measure.
+            dtype = {FLAG: np.bool_, VALUE: value if len(table) else np.int64}.get(role, np.int64)
+            column = table.column(name).combine_chunks()
+            found[name] = read_numbers(column, dtype) if len(table) else np.zeros(0, dtype=dtype)
             _check_range(f"{name} in {kind}", found[name], role, bounds)
     if declared.order:
         whole = np.zeros(1, dtype=np.int64)
@@ -206,7 +210,7 @@ def check_header(header: Any) -> None:
         refuse_unless(
             type(window) is list and len(window) == 5, f"a window of five values: got {window!r:.80}"
         )
-        for value, role in zip(window, (str, str, EDGE, MOMENT, COUNT), strict=True):
+        for value, role in zip(window, WINDOW, strict=True):
             check_value("a window", value, role)
 
 

@@ -75,4 +75,4 @@ def _is_begin(pair: object, seen: int) -> bool:
     if type(pair) is not list or [type(value) for value in pair] != [int, int]:
         return False
     rank, time = pair
-    return 0 <= rank <= seen and abs(time) <= LIMIT
+    return bool(0 <= rank <= seen and abs(time) <= LIMIT)

@@ -30,7 +30,7 @@ from muntin.slicing.validation import Role, check_value, goes_on_as, refuse_unle
 __all__ = ["Stored", "Written", "read", "token_of", "write"]
 
 
-HEAD = {
+HEAD: dict[str, type | Role] = {
     "token": str, "widths": dict, "parts": dict, "header": dict, "groups": Role.SOME, "asked": dict,
     "served": list, "heard": Role.ANY, "refused": Role.COUNT, "changes": list,
 }  # fmt: skip
