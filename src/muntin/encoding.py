@@ -39,7 +39,7 @@ def decode(text: str) -> Any:
     """
     try:
         return _unpack(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise SnapshotError(f"damaged state of user code: {text[:80]!r}") from error
 
 

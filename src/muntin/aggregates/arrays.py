@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
+from muntin.errors import SnapshotError
 from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ __all__ = [
     "order_keys",
     "plain",
     "plain_type",
+    "read_lists",
+    "read_numbers",
+    "rows_in_order",
     "take_or_null",
     "to_lists",
     "true",
@@ -267,6 +271,45 @@ def list_items(lists: pa.Array) -> pa.Array:
     offsets = lists.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     return lists.values.slice(first, last - first)
+
+
+def read_lists(columns: dict[str, pa.Array], *names: str) -> tuple[Ints, list[pa.Array]]:
+    """The offsets and the items of columns that `to_lists` wrote of the same rows.
+
+    A SnapshotError where their rows are not equally long.
+    """
+    lists = [columns[name] for name in names]
+    offsets = from_lists(lists[0])
+    for name, column in zip(names, lists, strict=True):
+        if column.null_count or not np.array_equal(from_lists(column), offsets):
+            raise SnapshotError(f'the lists of "{name}" are not as long as those beside them')
+    return offsets, [list_items(column) for column in lists]
+
+
+def read_numbers(column: pa.Array, dtype: Any = np.int64) -> npt.NDArray[Any]:
+    """Numbers from a snapshot; a SnapshotError where there are nulls, or values of another type.
+
+    Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
+    """
+    if column.null_count or column.type != pa.from_numpy_dtype(dtype):
+        raise SnapshotError(f"a column of {np.dtype(dtype)} has {column.null_count} nulls and {column.type}")
+    return np.array(column.to_numpy(zero_copy_only=False))
+
+
+def rows_in_order(offsets: Ints, *columns: npt.NDArray[Any]) -> bool:
+    """Whether the items of each row are sorted by these columns, the first one first.
+
+    >>> rows_in_order(np.array([0, 2, 3]), np.array([5, 5, 1]), np.array([1, 2, 9]))
+    True
+    """
+    begins = np.zeros(len(columns[0]) + 1, dtype=np.bool_)
+    begins[offsets] = True
+    fine = begins[1 : len(columns[0])]
+    tied = ~fine
+    for column in columns:
+        fine = fine | (tied & (column[1:] > column[:-1]))
+        tied &= column[1:] == column[:-1]
+    return bool((fine | tied).all())
 
 
 def _fixed(array: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -111,6 +111,13 @@ class _OverSome(Partial):
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
         return self.partial.from_arrow(columns)
 
+    @property
+    def uniform(self) -> bool:
+        return self.partial.uniform
+
+    def sound(self, state: State) -> bool:
+        return self.partial.sound(state)
+
 
 @dataclass(frozen=True, slots=True)
 class Filtered(_OverSome):

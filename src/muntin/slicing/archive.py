@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from muntin.errors import SnapshotError
+from muntin.errors import MuntinError, SnapshotError
 
 MAGIC = b"MUNTIN"
 VERSION = 4
@@ -53,13 +54,75 @@ def unpack(data: bytes, checked: bool = True) -> tuple[dict[str, Any], dict[str,
     if checked and (len(data) < 16 + _CHECK or _checksum([whole[:-_CHECK]]) != data[-_CHECK:]):
         raise SnapshotError("the snapshot is damaged: its checksum does not match; take an older one")
     size = int.from_bytes(data[8:16], "big")
-    header = json.loads(data[16 : 16 + size])
-    at = 16 + size
-    tables = {}
-    for name, length in header.pop("parts"):
-        tables[name] = pa.ipc.open_stream(pa.py_buffer(whole[at : at + length])).read_all()
-        at += length
+    with reading():
+        header = json.loads(data[16 : 16 + size])
+        at, end = 16 + size, len(data) - (_CHECK if checked else 0)
+        tables = {}
+        for name, length in header.pop("parts"):
+            if name in tables or length < 0 or length % _ALIGNED:
+                raise SnapshotError(f"the snapshot is damaged: {length} bytes of a table {name!r}")
+            tables[name] = read_table(whole[at : at + length])
+            at += length
+        if at != end:
+            raise SnapshotError(f"the snapshot is damaged: tables of {at} bytes in {end}; take an older one")
     return header, tables
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Whatever goes wrong while bytes from outside are read is a SnapshotError; Muntin's own errors pass."""
+    try:
+        yield
+    except MuntinError:
+        raise
+    except Exception as error:
+        raise SnapshotError(
+            "this has the form of a snapshot, but does not hold what a snapshot of this version does "
+            f"({type(error).__name__}: {str(error)[:200]}); take an older one"
+        ) from error
+
+
+def read_table(body: memoryview) -> pa.Table:
+    """The table that an Arrow stream holds, checked down to each offset and each text.
+
+    Compressed ones, which Muntin never writes, are refused: few bytes could ask for any amount of memory.
+    So are more rows than bits: a column of nulls takes none, however long it is.
+    """
+    source = pa.py_buffer(body)
+    for message in pa.ipc.MessageReader.open_stream(source):
+        if _is_compressed(message):
+            raise SnapshotError("a table of a snapshot must not be compressed")
+    table = pa.ipc.open_stream(source).read_all()
+    if not table.num_columns:
+        return pa.table({})  # without columns there are no rows to speak of, whatever their number
+    if table.num_rows > 8 * len(body):
+        raise SnapshotError(f"a table of {len(body)} bytes cannot have {table.num_rows} rows")
+    table.validate(full=True)
+    return table
+
+
+def _is_compressed(message: pa.Message) -> bool:
+    """Whether the header of a message says so: pyarrow does not tell. Headers are FlatBuffers."""
+    data = memoryview(message.metadata)
+    header = _field(data, int.from_bytes(data[:4], "little"), _HEADER)
+    if message.type == "dictionary" and header is not None:
+        header = _field(data, header, _DICTIONARY)
+    return message.type != "schema" and header is not None and _field(data, header, _COMPRESSION) is not None
+
+
+_HEADER, _DICTIONARY, _COMPRESSION = 2, 1, 3
+"""Numbers of fields, in a message, a batch of a dictionary and a batch of rows."""
+
+
+def _field(data: memoryview, table: int, number: int) -> int | None:
+    """Where the table lies that is a field of the one at this place; None if there is none."""
+
+    def at(place: int, size: int) -> int:
+        return int.from_bytes(data[place : place + size], "little", signed=size == 4)
+
+    fields = table - at(table, 4)
+    offset = at(fields + 4 + 2 * number, 2) if 4 + 2 * number < at(fields, 2) else 0
+    return table + offset + at(table + offset, 4) if offset else None
 
 
 def _checksum(data: Iterable[Any]) -> bytes:

@@ -145,6 +145,11 @@ class Binding:
         kind = self.schema.field(column).type
         return pa.float64() if pa.types.is_floating(kind) else pa.int64()
 
+    def edge_dtype(self, window: Window) -> type[np.generic]:
+        """The type of the edges that a window is known by, inside."""
+        floating = window.measure is not None and self.measure_type(window.measure) == pa.float64()
+        return np.float64 if floating else np.int64
+
 
 def _fallible(
     partials: PartialSet, windows: Iterable[Window], kinds: dict[Expr, pa.DataType]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.errors import SnapshotError
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.planning.plan import Plan, make_plan
@@ -207,6 +208,8 @@ class SlicingOperator:
             ids = self.keys.encode(keys)
             # Key by key as they are: the rows of each stand together, in order.
             offsets, by_id = rows.offsets(len(ids)), np.argsort(ids)
+            if not (np.diff(ids[by_id]) > 0).all():
+                raise SnapshotError("slices must come with each of their keys once")
             order = numbers(offsets[by_id], offsets[by_id + 1] - offsets[by_id])
             rows = rows.take(order, self.slices.partials).renumbered(ids)
         self.slices.keys = len(self.keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, get_args
@@ -10,31 +11,34 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.encoding import decode, encode
-from muntin.errors import MuntinError, QueryError, SnapshotError, value_text
+from muntin.encoding import encode
+from muntin.errors import QueryError, SnapshotError, value_text
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
 from muntin.query.spec import Bad, OnError
-from muntin.slicing.archive import pack, unpack
+from muntin.slicing.archive import pack, reading, unpack
 from muntin.slicing.batch import Batch
-from muntin.slicing.closed import Closed, Past
 from muntin.slicing.extents import Extent
 from muntin.slicing.judging import Late, Raw, Waiting
 from muntin.slicing.kept import KeptSlicer
-from muntin.slicing.live import LiveQuery, LiveSet
-from muntin.slicing.manager import SliceManager
+from muntin.slicing.kept_loading import load_kept
+from muntin.slicing.live import LiveSet
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.registry import Registry
-from muntin.slicing.table import COLUMNS, SliceTable
-from muntin.slicing.tuples import KeptTuples, Progress
+from muntin.slicing.routed import one_table
+from muntin.slicing.table import SliceTable
+from muntin.slicing.validation import (
+    TABLES,
+    Bounds,
+    check_header,
+    check_schema,
+    read_columns,
+    refuse_unless,
+)
 from muntin.timeline import Micros
-
-_CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high")
-_PAST = ("key", "begin", "a", "b", "end", "due", "count")
-_EXTENT = ("first", "last", "shown")
-_REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage")
+from muntin.windows.base import ContextFreeWindow
 
 
 def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
@@ -81,19 +85,13 @@ def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOpe
     must be given.
     """
     header, tables = unpack(data)
-    try:
+    with reading():
         return assemble(header, tables, _query_of(header, read_query, query))
-    except (AttributeError, AssertionError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, MuntinError):
-            raise
-        raise SnapshotError(
-            "this file has the form of a snapshot, but does not hold what a snapshot of this version does "
-            f"({type(error).__name__}: {error}); take an older one"
-        ) from error
 
 
 def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpec) -> SlicingOperator:
-    """The operator that was taken apart; `spec` is its query."""
+    """The operator that was taken apart; `spec` is its query. Nothing runs on what is not sound."""
+    check_header(header)
     operator = SlicingOperator(spec, bool(header["in_order"]), header["store"])
     for live, (_, _, since, after, late) in zip(operator.live.queries, header["windows"], strict=True):
         live.since, live.after, live.late = since, after, late
@@ -105,11 +103,14 @@ def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpe
     operator._seq = header["seq"]
     operator.arrivals.bad = header["bad"]
     operator.arrivals.routed = [table for path, table in tables.items() if path.startswith("bad/")]
+    _check_routed(operator.arrivals.routed)
     operator.held = [table for path, table in tables.items() if path.startswith("held/")]
     operator.declared = {field.name: field.type for field in tables["declared"].schema}
     if header["bound"]:
         operator.bind(tables["input"].schema, tuple(header["records"]))
         _load_state(operator, header, tables)
+        for results in operator.held:
+            check_schema("results", results, operator.results.schema)
     return operator
 
 
@@ -170,14 +171,20 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     for i, late in enumerate(operator.late):
         tables[f"late/{i}/{late.query}"] = pa.Table.from_batches([late.raw])
     for name, registry in operator.windows.registries.items():
-        tables[f"registry/{name}"] = pa.table({c: pa.array(getattr(registry, c)) for c in _REGISTRY})
+        tables[f"registry/{name}"] = pa.table(
+            {c: pa.array(getattr(registry, c)) for c in _columns("registry")}
+        )
         if registry.values is not None:
             tables[f"registry_values/{name}"] = registry.values
     for name, extent in operator.windows.extents.items():
-        tables[f"extent/{name}"] = pa.table({c: pa.array(getattr(extent, c)) for c in _EXTENT})
+        tables[f"extent/{name}"] = pa.table({c: pa.array(getattr(extent, c)) for c in _columns("extent")})
     if slices.kept is not None:
         header |= {"ahead": slices.kept._ahead, "upto": slices.kept._upto}
         _save_kept(slices.kept, inputs, tables)
+
+
+def _columns(kind: str) -> Iterable[str]:
+    return TABLES[kind].columns
 
 
 def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[str, pa.Table]) -> None:
@@ -185,32 +192,73 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     assert operator.binding is not None
     slices.newest, slices.retained_from = header["newest"], header["retained_from"]
     slices.touched, slices.keys = header["touched"], max(header["keys"], 1)
-    if operator.spec.keys and len(tables["keys"]):
-        operator.keys.encode([c.combine_chunks() for c in tables["keys"].columns])
-    slices.table = load_slices(tables["slices"], slices.partials)
-    inputs = operator.binding.inputs
+    if operator.spec.keys:
+        load_keys(operator, tables["keys"])
+    refuse_unless(header["keys"] == len(operator.keys), f"{len(operator.keys)} keys, not {header['keys']}")
+    bounds = Bounds(len(operator.keys), operator.binding.time.limit)
+    slices.table = load_slices(tables["slices"], slices.partials, bounds)
+    names = {q.name: q for q in operator.live.queries}
     for path, table in tables.items():
         kind, _, name = path.partition("/")
         if kind == "waiting":
-            raw, at = tables.get(f"waiting_raw/{name}"), tables.get(f"waiting_at/{name}")
-            waiting = Waiting(load_slices(table, slices.partials))
-            if raw is not None and at is not None:
-                key, time = (at.column(c).to_numpy().copy() for c in ("key", "time"))
-                waiting.raw = Raw(key, time, _one_batch(raw))
-            slices.waiting.append(waiting)
+            slices.waiting.append(_load_waiting(name, tables, slices.partials, bounds))
         elif kind == "late":
             operator.late.append(Late(name.partition("/")[2], _one_batch(table)))
-        elif kind == "registry":
-            columns = {c: table.column(c).to_numpy().copy() for c in _REGISTRY}
-            operator.windows.registries[name] = Registry(
-                **columns, values=tables.get(f"registry_values/{name}")
-            )
-        elif kind == "extent":
-            columns = {c: table.column(c).to_numpy().copy() for c in _EXTENT}
-            operator.windows.extents[name] = Extent(**columns)
+        elif kind in ("registry", "extent"):
+            refuse_unless(name in names, f'no query is called "{name}"')
+            columns = read_columns(kind, table, bounds, operator.binding.edge_dtype(names[name].window))
+            if kind == "registry":
+                values = tables.get(f"registry_values/{name}")
+                free = isinstance(names[name].window, ContextFreeWindow)
+                operator.windows.registries[name] = _load_registry(columns, values, free, slices.partials)
+            else:
+                refuse_unless(len(table) <= slices.keys and names[name].emits_empty, "extents of no key")
+                operator.windows.extents[name] = Extent(**columns)
+    raws = [waiting.raw.tuples for waiting in slices.waiting if waiting.raw is not None]
+    _check_routed([*(late.raw for late in operator.late), *raws])
     if slices.kept is not None:
         slices.kept._ahead, slices.kept._upto = header["ahead"], header["upto"]
-        _load_kept(slices.kept, inputs, tables, slices)
+        load_kept(slices.kept, operator.binding, tables, bounds)
+
+
+def _check_routed(parts: list[Any]) -> None:
+    """Tuples that are routed have columns of any type, but must become one table."""
+    if parts:
+        one_table(parts)
+
+
+def load_keys(operator: SlicingOperator, table: pa.Table) -> None:
+    """Number the keys anew: in the same order, and each once."""
+    kinds = pa.schema(zip(operator.spec.keys, operator.keys.types, strict=True))
+    check_schema("keys", table, kinds)
+    ids = operator.keys.encode([table.column(name).combine_chunks() for name in kinds.names])
+    refuse_unless(np.array_equal(ids, np.arange(len(table))), "each key must be there once")
+
+
+def _load_waiting(name: str, tables: dict[str, pa.Table], partials: PartialSet, bounds: Bounds) -> Waiting:
+    raw, at = tables.get(f"waiting_raw/{name}"), tables.get(f"waiting_at/{name}")
+    waiting = Waiting(load_slices(tables[f"waiting/{name}"], partials, bounds))
+    refuse_unless(len(waiting.rows), "some tuples must wait")
+    if raw is not None and at is not None:
+        place = read_columns("waiting_at", at, bounds)
+        refuse_unless(len(at) == len(raw) == waiting.rows.n.sum(), "each tuple that waits must have a place")
+        waiting.raw = Raw(place["key"], place["time"], _one_batch(raw))
+    return waiting
+
+
+def _load_registry(
+    columns: dict[str, Any], values: pa.Table | None, free: bool, partials: PartialSet
+) -> Registry:
+    """What was emitted, and the values that a retraction repeats: windows that are context-free have none."""
+    if values is None:
+        refuse_unless(free or not len(columns["key"]), "emitted windows must have their values")
+        return Registry(**columns)
+    edges = [("start", pa.int64()), ("end", pa.int64())]
+    wanted = pa.schema([*edges, *((str(i), bound.type) for i, bound in enumerate(partials.bound))])
+    check_schema("registry_values", values, wanted)
+    fits = not free and len(values) == len(columns["key"])
+    refuse_unless(fits, "each emitted window that may be retracted must have its values")
+    return Registry(**columns, values=values.select(wanted.names).combine_chunks())
 
 
 def save_slices(table: SliceTable, partials: PartialSet) -> pa.Table:
@@ -221,29 +269,32 @@ def save_slices(table: SliceTable, partials: PartialSet) -> pa.Table:
     return pa.table(columns)
 
 
-def load_slices(table: pa.Table, partials: PartialSet) -> SliceTable:
-    """The rows that `save_slices` wrote."""
-    states: list[Any] = []
-    for i, partial in enumerate(partials.partials):
+def load_slices(table: pa.Table, partials: PartialSet, bounds: Bounds) -> SliceTable:
+    """The rows that `save_slices` wrote; a SnapshotError where they are not what it writes."""
+    columns = read_columns("slices", table, bounds)
+    fine = (columns["first"] <= columns["last"]) & (columns["fresh"] <= columns["n"])
+    refuse_unless(fine.all(), "a slice must end behind its begin, with some of its tuples fresh")
+    states = []
+    for i, (partial, empty) in enumerate(zip(partials.partials, partials.empty(), strict=True)):
         prefix = f"{i}/"
         own = {
             name.removeprefix(prefix): table.column(name).combine_chunks()
             for name in table.column_names
             if name.startswith(prefix)
         }
-        states.append(partial.from_arrow(own))
-    columns = {name: table.column(name).to_numpy().copy() for name in COLUMNS}
+        if partial.uniform:
+            kinds = {name: column.type for name, column in partial.to_arrow(empty).items()}
+            check_schema("slices", pa.table(own), pa.schema(kinds))
+        state = partial.from_arrow(own)
+        fits = partial.size(state) == len(table) and partial.sound(state)
+        refuse_unless(fits, f"the rows of {type(partial).__name__} are not what it makes")
+        states.append(state)
     return SliceTable.of(columns, tuple(states))
 
 
 def _save_batch(batch: Batch, inputs: tuple[Expr, ...]) -> pa.Table:
     columns = {"key": pa.array(batch.key), "time": pa.array(batch.time), "seq": pa.array(batch.seq)}
     return pa.table(columns | {f"{i}": batch.values[e] for i, e in enumerate(inputs)})
-
-
-def _load_batch(table: pa.Table, inputs: tuple[Expr, ...]) -> Batch:
-    key, time, seq = (table.column(c).to_numpy().copy() for c in ("key", "time", "seq"))
-    return Batch(key, time, seq, {e: table.column(f"{i}").combine_chunks() for i, e in enumerate(inputs)})
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -271,42 +322,10 @@ def _save_kept(kept: KeptSlicer, inputs: tuple[Expr, ...], tables: dict[str, pa.
     for name, skipped in tuples.skipped.items():
         tables[f"skipped/{name}"] = pa.table({"rank": skipped})
     for name, closed in kept.closed.items():
-        columns = {c: getattr(closed, c) for c in _CLOSED}
+        columns = {c: getattr(closed, c) for c in _columns("closed")}
         tables[f"closed/{name}"] = pa.table({c: pa.array(v) for c, v in columns.items() if v is not None})
     for name, past in kept.past.items():
-        tables[f"past/{name}"] = pa.table({c: pa.array(getattr(past, c)) for c in _PAST})
-
-
-def _load_kept(
-    kept: KeptSlicer, inputs: tuple[Expr, ...], tables: dict[str, pa.Table], slices: SliceManager
-) -> None:
-    progress = {c: tables["progress"].column(c).to_numpy().copy() for c in tables["progress"].column_names}
-    tuples = KeptTuples(base=progress["base"], reached=progress["reached"])
-    tuples.committed = Progress(progress["committed"], {})
-    tuples.sliced = Progress(progress["sliced"], {})
-    queries = {q.name: q for q in slices.live.driven}
-    for path, table in tables.items():
-        kind, _, name = path.partition("/")
-        if kind == "contexts":
-            stage, _, query = name.partition("/")
-            contexts = _load_contexts(table.column("context").combine_chunks(), queries[query])
-            getattr(tuples, stage).contexts[query] = contexts
-        elif kind == "skipped":
-            tuples.skipped[name] = table.column("rank").to_numpy().copy()
-        elif kind == "closed":
-            columns = {c: table.column(c).to_numpy().copy() for c in table.column_names}
-            kept.closed[name] = Closed(**{"low": None, "high": None} | columns)
-        elif kind == "past":
-            kept.past[name] = Past(**{c: table.column(c).to_numpy().copy() for c in _PAST})
-        elif kind == "arrived":
-            tuples.arrived.append(_load_batch(table, inputs))
-    if "tuples" in tables:
-        tuples.batch = _load_batch(tables["tuples"], inputs)
-        tuples.fresh = tables["tuples"].column("fresh").to_numpy(zero_copy_only=False).copy()
-        tuples._index(len(tuples.base))
-    else:
-        tuples.offsets = np.zeros(len(tuples.base) + 1, dtype=np.int64)
-    kept.tuples = tuples
+        tables[f"past/{name}"] = pa.table({c: pa.array(getattr(past, c)) for c in _columns("past")})
 
 
 def _save_contexts(contexts: npt.NDArray[Any]) -> pa.Array:
@@ -314,14 +333,3 @@ def _save_contexts(contexts: npt.NDArray[Any]) -> pa.Array:
         return pa.array([encode(context) for context in contexts], pa.string())
     raw = pa.py_buffer(np.ascontiguousarray(contexts).tobytes())
     return pa.Array.from_buffers(pa.binary(contexts.dtype.itemsize), len(contexts), [None, raw])
-
-
-def _load_contexts(saved: pa.Array, query: LiveQuery) -> npt.NDArray[Any]:
-    if pa.types.is_string(saved.type):
-        values = [decode(text) for text in saved.to_pylist()]
-        contexts = np.empty(len(values), dtype=object)
-        contexts[:] = values
-        return contexts
-    kind = query.window.initial(0).dtype  # type: ignore[attr-defined]
-    raw = saved.buffers()[1]
-    return np.frombuffer(raw, dtype=kind, count=len(saved), offset=saved.offset * kind.itemsize).copy()

@@ -25,6 +25,7 @@ import pyarrow as pa
 from muntin.errors import PlacedError
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, NEG_INF
+from muntin.windows.reached import Reached, fields_fit, lists_fit
 
 __all__ = [
     "EARLIER",
@@ -326,3 +327,19 @@ class TupleDriven(Window):
 
         Forward context aware types do not know yet where their windows begin, and name none.
         """
+
+    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
+        """Whether contexts that were read from a snapshot fit the tuples that each key has reached.
+
+        Types whose fields depend on each other say more.
+        """
+        if contexts.dtype == object:
+            fits = lists_fit(contexts, self.initial(1)[0], reached)
+        else:
+            fits = fields_fit(contexts, reached)
+        if not fits or self.context is not Context.FORWARD_AWARE:
+            return fits
+        # It reads tuples from there on, where they are still needed.
+        needed = self.keep_from(contexts, reached.rank)
+        there = self.reach is not None or (reached.kept <= needed).all()
+        return bool(there and (needed <= reached.rank).all())

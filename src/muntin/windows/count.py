@@ -13,6 +13,7 @@ from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tupl
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
+from muntin.windows.reached import Reached
 from muntin.windows.validation import flag, whole_number
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ class Count(TupleDriven):
         base = np.where(contexts["base"] < 0, seen, contexts["base"])
         first = np.maximum((seen - base - self.n) // self.every + 1, 0)
         return base, first, (seen - base - 1) // self.every
+
+    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
+        known = contexts["base"] >= 0
+        counted = np.where(known, contexts["base"] + contexts["seen"] == reached.rank, contexts["seen"] == 0)
+        return TupleDriven.goes_on(self, contexts, reached) and bool(counted.all())
 
     @property
     def on_measure(self) -> bool:

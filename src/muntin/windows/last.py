@@ -13,6 +13,7 @@ from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
+from muntin.windows.reached import Reached
 from muntin.windows.validation import plain, positive_span, same_kind, text, time_offset, whole_number
 
 if TYPE_CHECKING:
@@ -104,6 +105,12 @@ class Last(TupleDriven):
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         first = np.maximum(contexts["seen"] - self.n, contexts["base"])
         return np.where(contexts["base"] < 0, seen, first)
+
+    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
+        # At each edge from its next one on a window comes out: that lies behind a tuple.
+        known = contexts["base"] >= 0
+        behind = (contexts["edge"] > reached.time) & (contexts["seen"] > contexts["base"])
+        return TupleDriven.goes_on(self, contexts, reached) and bool((behind | ~known).all())
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -19,6 +19,7 @@ from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import count_unseen, integer_ranges
 from muntin.windows.measured_grid import MeasureGrid, positions_of
+from muntin.windows.reached import Reached
 from muntin.windows.validation import fail, measured_unit, number, on, positive_number, shown
 
 if TYPE_CHECKING:
@@ -142,6 +143,12 @@ class MeasuredPeriodic(TupleDriven):
         slot = contexts["oldest"] % self.per_tuple
         begin = contexts["begins"][np.arange(len(contexts)), slot]
         return np.where(contexts["oldest"] < contexts["following"], begin, seen)
+
+    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
+        if not TupleDriven.goes_on(self, contexts, reached):
+            return False
+        open_ones = contexts["following"] - contexts["oldest"]
+        return bool(((open_ones >= 0) & (open_ones <= self.per_tuple)).all())
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         oldest, last = contexts["oldest"], contexts["following"] - 1

@@ -25,6 +25,7 @@ from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
+from muntin.windows.reached import Reached
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
@@ -366,6 +367,12 @@ class ForwardContextAware(_UserDefined, TupleDriven):
             first = whole(found, self.describe(), "the rank that keep_rank gives", str(rank))
             kept.append(min(base + max(first, 0), until))
         return np.array(kept, np.int64)
+
+    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
+        if not TupleDriven.goes_on(self, contexts, reached):
+            return False
+        bounds = zip(contexts, reached.kept.tolist(), reached.rank.tolist(), strict=True)
+        return all(base < 0 or max(base, kept) <= seen <= rank for (_, base, seen), kept, rank in bounds)
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -130,7 +130,16 @@ class Partial(ABC):
 
     @abstractmethod
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
-        """The state that `to_arrow` wrote."""
+        """The state that `to_arrow` wrote; a SnapshotError where it writes no such nulls or lengths."""
+
+    @property
+    def uniform(self) -> bool:
+        """Whether `to_arrow` writes columns of the same names and types whatever the rows hold."""
+        return True
+
+    def sound(self, state: State) -> bool:
+        """Whether rows that were read hold what functions here rely on: order, ranges, counts above 0."""
+        return True
 
 
 def with_needs(partials: Iterable[Partial]) -> tuple[Partial, ...]:

@@ -116,10 +116,11 @@ class Best(Partial):
         return {name: arrays.to_lists(state.offsets, part) for name, part in _parts(state).items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> BestItems:
-        time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
-        by = arrays.list_items(columns["by"]) if "by" in columns else None
-        offsets = arrays.from_lists(columns["time"])
-        return BestItems(offsets, time, seq, by, arrays.list_items(columns["payload"]))
+        names = [name for name in _PARTS if name in columns]
+        offsets, items = arrays.read_lists(columns, *names)
+        parts = dict(zip(names, items, strict=True))
+        time, seq = arrays.read_numbers(parts["time"]), arrays.read_numbers(parts["seq"])
+        return BestItems(offsets, time, seq, parts.get("by"), parts["payload"])
 
 
 def _parts(state: BestItems) -> dict[str, Ints | pa.Array]:

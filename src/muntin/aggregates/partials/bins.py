@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.expressions import Expr
@@ -57,5 +58,4 @@ class Bins(NumericPartial):
         return {"counts": pa.FixedSizeListArray.from_arrays(pa.array(state.reshape(-1)), state.shape[1])}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Ints:
-        counts = np.array(columns["counts"].flatten(), dtype=np.int64)
-        return counts.reshape(-1, len(self.edges) - 1)
+        return arrays.read_numbers(columns["counts"].flatten()).reshape(-1, len(self.edges) - 1)

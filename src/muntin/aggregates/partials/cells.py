@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.arrays import Bools, Ints, read_numbers
 from muntin.aggregates.partials.functions import Failed
 from muntin.encoding import decode, encode
+from muntin.errors import SnapshotError
 
 __all__ = ["Cells", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
 
@@ -27,6 +28,7 @@ Objects: TypeAlias = npt.NDArray[np.object_]
 _FAILED = "!"
 """What the text of a partial aggregate that failed begins with, and JSON never does."""
 _PYTHON = {"bool": bool, "int64": int, "float64": float}
+_ARROW = {"bool": np.bool_, "int64": np.int64, "double": np.float64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +135,10 @@ def from_arrow(columns: dict[str, pa.Array], name: str) -> Cells:
     if name in columns:
         return objects([None if text is None else _decoded(text) for text in columns[name].to_pylist()])
     found = [column for key, column in columns.items() if key.startswith(f"{name}.")]
-    # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
-    arrays = tuple(np.array(column.to_numpy(zero_copy_only=False)) for column in found)
-    return Numbers(f"{name}." in columns, arrays)
+    if not found or any(str(column.type) not in _ARROW for column in found):
+        raise SnapshotError(f'"{name}" of a user-defined aggregate must be text or numbers')
+    read = tuple(read_numbers(column, _ARROW[str(column.type)]) for column in found)
+    return Numbers(f"{name}." in columns, read)
 
 
 def _encoded(value: Any) -> str:

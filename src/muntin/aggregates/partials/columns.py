@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates import arrays
 from muntin.aggregates.base import Ints, Partial
 from muntin.memory import end_to_end, fresh, rows_at, zeroed
 
@@ -54,10 +55,8 @@ class NumericPartial(Partial):
         return {str(k): pa.array(np.ascontiguousarray(state[:, k])) for k in range(self.width)}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> npt.NDArray[Any]:
-        arrays = [columns[str(k)].to_numpy(zero_copy_only=False) for k in range(self.width)]
-        # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
-        found: npt.NDArray[Any] = np.array(arrays[0]) if self.width == 1 else np.column_stack(arrays)
-        return found.astype(self.dtype, copy=False)
+        read = [arrays.read_numbers(columns[str(k)], self.dtype) for k in range(self.width)]
+        return read[0] if self.width == 1 else np.column_stack(read)
 
     def zeros(self, rows: int) -> npt.NDArray[Any]:
         """The identity of the sums, for that many rows."""

@@ -55,6 +55,9 @@ class _Count(NumericPartial):
     def running(self, state: Ints) -> Ints:
         return np.cumsum(state)
 
+    def sound(self, state: Ints) -> bool:
+        return bool((state >= 0).all())
+
 
 @dataclass(frozen=True, slots=True)
 class Rows(_Count):

@@ -135,11 +135,13 @@ class Distinct(Partial):
         return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> DistinctItems:
-        time, seq, counts = (
-            np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq", "counts")
-        )
-        values = tuple(arrays.list_items(columns[str(k)]) for k in range(len(self.exprs)))
-        return DistinctItems(arrays.from_lists(columns["time"]), time, seq, counts, values)
+        names = ("time", "seq", "counts", *map(str, range(len(self.exprs))))
+        offsets, items = arrays.read_lists(columns, *names)
+        time, seq, counts = map(arrays.read_numbers, items[:3])
+        return DistinctItems(offsets, time, seq, counts, tuple(items[3:]))
+
+    def sound(self, state: DistinctItems) -> bool:
+        return arrays.rows_in_order(state.offsets, state.time, state.seq) and bool((state.counts > 0).all())
 
 
 def _without_repetition(

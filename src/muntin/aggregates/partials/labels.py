@@ -114,15 +114,19 @@ class PerLabel(Partial):
         return {name: arrays.to_lists(state.offsets, column) for name, column in columns.items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Labelled:
+        names = ["label", *(name for name in columns if name != "label")]
+        offsets, items = arrays.read_lists(columns, *names)
         states: list[Any] = []
         for k, partial in enumerate(self.partials):
-            own = [name for name in columns if name.startswith(f"{k}.")]
-            states.append(
-                partial.from_arrow({n.removeprefix(f"{k}."): arrays.list_items(columns[n]) for n in own})
-            )
-        return Labelled(
-            arrays.from_lists(columns["label"]), arrays.list_items(columns["label"]), tuple(states)
-        )
+            own = {
+                n.removeprefix(f"{k}."): i for n, i in zip(names, items, strict=True) if n.startswith(f"{k}.")
+            }
+            states.append(partial.from_arrow(own))
+        return Labelled(offsets, items[0], tuple(states))
+
+    def sound(self, state: Labelled) -> bool:
+        parts = zip(self.partials, state.states, strict=True)
+        return all(partial.size(p) == len(state.labels) and partial.sound(p) for partial, p in parts)
 
 
 def _numbered(group: Ints, code: Ints, size: int, n: int) -> tuple[Ints, Ints, Ints]:

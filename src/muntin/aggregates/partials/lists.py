@@ -115,8 +115,11 @@ class Collected(Partial):
         return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Items:
-        time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
-        return Items(arrays.from_lists(columns["time"]), time, seq, arrays.list_items(columns["values"]))
+        offsets, (time, seq, values) = arrays.read_lists(columns, "time", "seq", "values")
+        return Items(offsets, arrays.read_numbers(time), arrays.read_numbers(seq), values)
+
+    def sound(self, state: Items) -> bool:
+        return arrays.rows_in_order(state.offsets, state.time, state.seq)
 
 
 @dataclass(frozen=True, slots=True)

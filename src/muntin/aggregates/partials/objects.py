@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.partials import cells
@@ -51,6 +52,10 @@ class Folded(Partial):
     functions: Functions
     ignore_nulls: bool
     program: Program = field(compare=False, repr=False)
+
+    @property
+    def uniform(self) -> bool:
+        return False
 
     @property
     def invertible(self) -> bool:
@@ -131,7 +136,10 @@ class Folded(Partial):
         return {"count": pa.array(state.count), **cells.to_arrow(state.value, "value", there)}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Folds:
-        return Folds(np.array(columns["count"], dtype=np.int64), cells.from_arrow(columns, "value"))
+        return Folds(arrays.read_numbers(columns["count"]), cells.from_arrow(columns, "value"))
+
+    def sound(self, state: Folds) -> bool:
+        return bool((state.count >= 0).all())
 
 
 def reduce_rows(

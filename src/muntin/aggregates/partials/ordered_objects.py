@@ -83,6 +83,10 @@ class OrderedFold(Partial):
     def fallible(self) -> bool:
         return True
 
+    @property
+    def uniform(self) -> bool:
+        return False
+
     def try_lift(self, g: Groups) -> None:
         try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
 
@@ -188,8 +192,12 @@ class OrderedFold(Partial):
         return columns | cells.to_arrow(state.folds.value, "fold", state.folds.count > 0)
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> OrderedFolds:
-        time, seq = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("time", "seq"))
-        items = {name: arrays.list_items(c) for name, c in columns.items() if name.split(".")[0] == "items"}
-        offsets = arrays.from_lists(columns["time"])
-        lifted = Lifted(offsets, time, seq, cells.from_arrow(items, "items"))
+        names = [name for name in columns if name.split(".")[0] == "items"]
+        offsets, (time, seq, *items) = arrays.read_lists(columns, "time", "seq", *names)
+        found = cells.from_arrow(dict(zip(names, items, strict=True)), "items")
+        lifted = Lifted(offsets, arrays.read_numbers(time), arrays.read_numbers(seq), found)
         return OrderedFolds.of(lifted, cells.from_arrow(columns, "fold"))
+
+    def sound(self, state: OrderedFolds) -> bool:
+        lifted = state.lifted
+        return arrays.rows_in_order(lifted.offsets, lifted.time, lifted.seq)

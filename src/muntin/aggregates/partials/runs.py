@@ -26,6 +26,8 @@ else:
 
 __all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
 
+_MOST = 2**53
+"""Values of one row, at most."""
 _SMALL = 32
 """Up to so many keys, a call into NumPy costs more than its vectorised sort saves."""
 
@@ -196,8 +198,12 @@ class SortedRuns(Partial):
         return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Runs:
-        keys, upto = (np.array(arrays.list_items(columns[name]), dtype=np.int64) for name in ("keys", "upto"))
-        return Runs(arrays.from_lists(columns["keys"]), keys, upto)
+        offsets, items = arrays.read_lists(columns, "keys", "upto")
+        return Runs(offsets, *map(arrays.read_numbers, items))
+
+    def sound(self, state: Runs) -> bool:
+        ordered = (arrays.rows_in_order(state.offsets, c) for c in (state.keys, state.upto))
+        return all(ordered) and bool(((state.upto > 0) & (state.upto <= _MOST)).all())
 
 
 def in_pieces(state: Runs | Pieces) -> Pieces:

@@ -146,9 +146,7 @@ class Choice(Partial):
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Chosen:
         numbers = {
-            name: np.array(columns[name].to_numpy(zero_copy_only=False), dtype=np.int64)
-            for name in ("time", "seq", "keys")
-            if name in columns
+            name: arrays.read_numbers(columns[name]) for name in ("time", "seq", "keys") if name in columns
         }
         by, payload = columns.get("by"), columns["payload"]
         return Chosen(numbers["time"], numbers["seq"], numbers.get("keys"), by, payload)

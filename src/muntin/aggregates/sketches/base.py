@@ -28,7 +28,7 @@ from muntin.aggregates.base import (
 )
 from muntin.aggregates.partials.ranges import spread
 from muntin.aggregates.sketches.items import Items, distinct_items, hashed, is_hashed
-from muntin.errors import QueryError, value_text
+from muntin.errors import QueryError, SnapshotError, value_text
 from muntin.expressions import Expr
 
 __all__ = ["HashedSketch", "Result", "SketchAggregate", "SketchKind", "Sketched", "power_of_two"]
@@ -143,8 +143,14 @@ class Sketched(Partial):
     def from_arrow(self, columns: dict[str, pa.Array]) -> Objects:
         out = np.full(len(columns["sketch"]), None, dtype=np.object_)
         for j, data in enumerate(columns["sketch"].to_pylist()):
-            out[j] = None if data is None else self.kind.load(data)
+            out[j] = None if data is None else self._loaded(data)
         return out
+
+    def _loaded(self, data: bytes) -> Any:
+        try:
+            return self.kind.load(data)
+        except Exception as error:  # of the kinds that C++ raises
+            raise SnapshotError(f"a sketch of {len(data)} bytes cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class FilterBits(Partial):
         return {"bits": pa.FixedSizeListArray.from_arrays(pa.array(state.reshape(-1)), self.words)}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Words:
-        return np.array(columns["bits"].flatten(), dtype=np.uint64).reshape(-1, self.words)
+        return arrays.read_numbers(columns["bits"].flatten(), np.uint64).reshape(-1, self.words)
 
 
 @dataclass(frozen=True, slots=True)

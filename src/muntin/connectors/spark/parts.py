@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.slicing.archive import read_table
+
 __all__ = ["Part", "from_body", "joined", "paths_of", "runs_of", "split", "widths_for"]
 
 TIMED = {"slices": "first", "tuples": "time", "registry": "due", "closed": "due"}
@@ -169,8 +171,7 @@ def _to_ipc(table: pa.Table) -> bytes:
 
 def from_body(body: bytes) -> tuple[str, pa.Table]:
     """The digest and the rows that `Part.body` wrote."""
-    rows = pa.ipc.open_stream(pa.py_buffer(memoryview(body)[DIGEST:])).read_all()
-    return body[:DIGEST].decode().rstrip(), rows
+    return body[:DIGEST].decode().rstrip(), read_table(memoryview(body)[DIGEST:])
 
 
 def runs_of(paths: Iterable[str]) -> dict[str, list[list[int]]]:

@@ -13,9 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.errors import DataError
-from muntin.slicing.archive import pack, unpack
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.archive import pack, reading, unpack
+from muntin.slicing.binding import Binding
+from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
+from muntin.slicing.table import SliceTable
+from muntin.slicing.validation import Bounds, Role, check_schema, check_value, goes_on_as, refuse_unless
 
 __all__ = ["pack_bad", "pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
 
@@ -67,22 +70,50 @@ def take_in(
     They come in any order; sorted, a repeated micro-batch adds floats in the same order. Returns early
     results, where the query asks for them.
     """
-    operator.bind(schema)
+    binding = operator.bind(schema)
     for payload in sorted(payloads):
         header, tables = unpack(payload, checked=False)
-        if header["holds"] == "slices":
+        with reading():
+            held = _read(header, tables, operator, binding)
+        if isinstance(held, SliceTable):
             _check_cuts(header["changes"], changes)
-            keys = [column.combine_chunks() for column in tables["keys"].columns]
-            operator.take_slices(keys, load_slices(tables["slices"], operator.slices.partials))
+            operator.take_slices([column.combine_chunks() for column in tables["keys"].columns], held)
         elif header["holds"] == "bad":
             operator.arrivals.bad += header["count"]
-            operator.arrivals.routed += [tables["bad"]] if len(tables["bad"]) else []
+            operator.arrivals.routed += [held] if len(held) else []
         else:
-            for batch in tables["tuples"].combine_chunks().to_batches():
+            for batch in held.combine_chunks().to_batches():
                 operator.take_in(batch)
     if newest is not None:
         operator.slices.newest = max(operator.slices.newest, newest)
     return operator.look()
+
+
+def _read(
+    header: dict[str, Any], tables: dict[str, pa.Table], operator: SlicingOperator, binding: Binding
+) -> SliceTable | pa.Table:
+    """What a payload holds, checked as the tables of a snapshot are: slices, bad tuples or tuples."""
+    holds = header["holds"]
+    if holds == "slices":
+        known = header["changes"]
+        refuse_unless(known is None or type(known) is list, f"changes {known!r:.80}")
+        names = tables["keys"].column_names
+        refuse_unless(names == list(operator.spec.keys), f"slices of the keys {names}")
+        bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
+        return load_slices(tables["slices"], operator.slices.partials, bounds)
+    table = tables[holds]
+    if holds == "bad":
+        check_value("count", header["count"], Role.COUNT)
+        lacking = {*binding.schema.names, "reason"} - {*table.column_names, ARRIVAL}
+        refuse_unless(not len(table) or not lacking, f"bad tuples without {sorted(lacking)}")
+        return table
+    for name in sorted(binding.columns()):
+        now, was = table.schema.field(name).type, binding.schema.field(name).type
+        refuse_unless(goes_on_as(was, now), f'tuples whose "{name}" is {now}, and was {was}')
+    if ARRIVAL in table.column_names:
+        check_schema(holds, table, pa.schema([(ARRIVAL, pa.int64())]))
+        refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have its place")
+    return table
 
 
 def _check_cuts(known: list[str] | None, wanted: Iterable[str]) -> None:
@@ -104,5 +135,6 @@ def pack_results(results: pa.Table) -> bytes:
 def unpack_results(payload: bytes) -> list[pa.RecordBatch]:
     """The rows that `pack_results` wrote."""
     _, tables = unpack(payload, checked=False)
-    batches: list[pa.RecordBatch] = tables["results"].to_batches()
+    with reading():
+        batches: list[pa.RecordBatch] = tables["results"].to_batches()
     return batches

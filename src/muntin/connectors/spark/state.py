@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -21,11 +22,19 @@ from muntin.connectors.spark.migration import asked_for, migrate, served_by, win
 from muntin.connectors.spark.parts import from_body, joined, paths_of, runs_of, split, widths_for
 from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
-from muntin.slicing.archive import VERSION
+from muntin.slicing.archive import VERSION, reading
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import assemble, dismantle
+from muntin.slicing.validation import Role, check_value, goes_on_as, refuse_unless
 
 __all__ = ["Stored", "Written", "read", "token_of", "write"]
+
+
+HEAD: dict[str, type | Role] = {
+    "token": str, "widths": dict, "parts": dict, "header": dict, "groups": Role.SOME, "asked": dict,
+    "served": list, "heard": Role.ANY, "refused": Role.COUNT, "changes": list,
+}  # fmt: skip
+"""The plain values of a head, and what they are."""
 
 
 @dataclass(slots=True)
@@ -101,7 +110,8 @@ def write(stored: Stored) -> Written:
 
 def token_of(head: bytes) -> str:
     """The token of the step that wrote this head."""
-    return str(json.loads(head)["token"])
+    with reading():
+        return str(json.loads(head)["token"])
 
 
 def read(
@@ -115,7 +125,9 @@ def read(
 
     `schema` are the columns of the input as they are now.
     """
-    found = json.loads(head)
+    with reading():
+        found = json.loads(head)
+        _check_head(found)
     if found["version"] != VERSION:
         raise SnapshotError(
             f"the checkpoint has format version {found['version']}, this version of Muntin reads {VERSION}; "
@@ -128,17 +140,19 @@ def read(
             f'{groups} now; add spark.conf.set("spark.sql.shuffle.partitions", "{found["groups"]}"), '
             "or start from a new checkpoint"
         )
-    served = windows_of(found["asked"], found["served"], query)
     parts, tables = {}, {}
     for path in paths_of(found["parts"]):
         body = part(path)
-        digest, tables[path] = from_body(body)
+        with reading():
+            digest, tables[path] = from_body(body)
         parts[path] = digest, len(body)
-    operator = assemble(found["header"], joined(tables), served)
-    if schema is not None:
-        _check_types(operator, schema)
-        _look_at(operator, schema)
-    migrate(operator, found["asked"], query)
+    with reading():
+        served = windows_of(found["asked"], found["served"], query)
+        operator = assemble(found["header"], joined(tables), served)
+        if schema is not None:
+            _check_types(operator, schema)
+            _look_at(operator, schema)
+        migrate(operator, found["asked"], query)
     return Stored(
         operator,
         query,
@@ -152,6 +166,23 @@ def read(
     )
 
 
+def _check_head(head: Any) -> None:
+    """The plain values of a head; those of the operator, and what was asked for, are looked at later."""
+    check_value("head", head, dict)
+    if head["version"] != VERSION:  # which is told first
+        return
+    for name, kind in HEAD.items():
+        if head[name] is not None or name != "heard":
+            check_value(name, head[name], kind)
+    for name, width in head["widths"].items():
+        check_value(f"the length of the parts of {name}", width, Role.SOME)
+    for name in head["changes"]:
+        check_value("a change", name, str)
+    for name, runs in head["parts"].items():
+        whole = all(type(number) is int for run in runs for number in run)
+        refuse_unless(whole and all(len(run) == 2 for run in runs), f"parts of {name}: {runs!r:.80}")
+
+
 def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
     """What is stored was computed from columns of certain types, and goes on only with these."""
     binding = operator.binding
@@ -159,8 +190,7 @@ def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
         return
     for name in sorted(binding.columns() & set(schema.names)):
         was, now = binding.schema.field(name).type, schema.field(name).type
-        instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
-        if was != now and not (instants and bool(was.tz) == bool(now.tz)) and pa.null() not in (was, now):
+        if not goes_on_as(was, now):
             raise SnapshotError(
                 f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
                 "cast it to what it was, or start from a new checkpoint"

@@ -1,0 +1,226 @@
+"""What the tables of a snapshot must be like, column by column, and the check that they are.
+
+Bytes from outside may hold anything under a right checksum. Compiled code indexes with key numbers,
+ranks and offsets, and lists windows between times: each column has a role, and the role has bounds. What
+columns say about each other, order and ranges of ranks, is checked once all of them are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates.arrays import read_numbers, rows_in_order
+from muntin.errors import SnapshotError
+from muntin.timeline import INF, LIMIT, NEG_INF
+
+__all__ = [
+    "TABLES",
+    "Bounds",
+    "Role",
+    "check_header",
+    "check_schema",
+    "check_value",
+    "goes_on_as",
+    "read_columns",
+    "refuse_unless",
+]
+
+Column = npt.NDArray[Any]
+
+
+class Role(Enum):
+    """What the numbers of a column are."""
+
+    KEY = auto()
+    """The number of a key."""
+    TIME = auto()
+    """The time of a tuple."""
+    MOMENT = auto()
+    """The same, or before or behind all tuples."""
+    EDGE = auto()
+    """The end of a window, which may be anywhere."""
+    RANK = auto()
+    """The number of tuples of a key before one; -1 for none."""
+    COUNT = auto()
+    SOME = auto()
+    """A count of at least 1."""
+    STAGE = auto()
+    """A stage of an emitted window."""
+    ANY = auto()
+    """Any integer: hashes, order of arrival."""
+    VALUE = auto()
+    """Integers or floats: edges on a measure."""
+    FLAG = auto()
+
+
+KEY, TIME, MOMENT, EDGE, RANK, COUNT, SOME, STAGE, ANY, VALUE, FLAG = Role
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The columns of a table, and those that it is sorted by."""
+
+    columns: Mapping[str, Role]
+    order: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+_TUPLES = {"key": KEY, "time": TIME, "seq": ANY}
+TABLES = {
+    "slices": Declared(
+        {
+            "key": KEY, "first": TIME, "last": TIME, "n": SOME, "mark": ANY, "rank": RANK, "fresh": COUNT,
+            "level": COUNT,
+        },
+        order=("key", "first"),
+    ),
+    "tuples": Declared(_TUPLES | {"fresh": FLAG}, order=("key", "time", "seq")),
+    "arrived": Declared(_TUPLES),
+    "waiting_at": Declared({"key": KEY, "time": TIME}),
+    "progress": Declared({"base": RANK, "reached": MOMENT, "committed": RANK, "sliced": RANK}),
+    "skipped": Declared({"rank": RANK}),
+    "closed": Declared(
+        {
+            "key": KEY, "begin": RANK, "end": RANK, "start": EDGE, "stop": EDGE, "due": EDGE, "low": VALUE,
+            "high": VALUE,
+        },
+        optional=("low", "high"),
+    ),
+    "past": Declared(
+        {"key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK, "due": EDGE, "count": COUNT}
+    ),
+    "registry": Declared(
+        {
+            "a": VALUE, "b": VALUE, "key": KEY, "ordinal": COUNT, "n": COUNT, "mark": ANY, "due": EDGE,
+            "revision": COUNT, "stage": STAGE,
+        }
+    ),
+    "extent": Declared({"first": MOMENT, "last": MOMENT, "shown": MOMENT}),
+}  # fmt: skip
+"""The tables of numbers that a snapshot may hold, by the first part of their name."""
+
+HEADER: dict[str, type | Role] = {
+    "fingerprint": str, "windows": list, "in_order": bool, "lag_is_time": bool, "watermark": MOMENT,
+    "seq": COUNT, "metrics": dict, "bad": COUNT, "bound": bool, "records": list, "newest": MOMENT,
+    "retained_from": EDGE, "touched": bool, "keys": COUNT, "ahead": bool, "upto": MOMENT,
+}  # fmt: skip
+"""The values beside the tables; some are there only when the types of the input are known."""
+WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
+"""Of a window that is served: its name, its text, since when, after what, how many came too late."""
+NULLABLE: dict[str, type | Role] = {"query": str, "store": str, "lag": COUNT}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many keys there are, and how far from 1970 a tuple may lie."""
+
+    keys: int = 1
+    time: int = LIMIT
+
+    def of(self, role: Role) -> tuple[int, int]:
+        """The smallest and the largest number in a role."""
+        return {
+            KEY: (0, self.keys - 1),
+            TIME: (-self.time, self.time),
+            MOMENT: (-LIMIT, LIMIT),
+            EDGE: (NEG_INF, INF),
+            RANK: (-1, LIMIT),
+            COUNT: (0, LIMIT),
+            SOME: (1, LIMIT),
+            STAGE: (0, 2),
+        }.get(role, (NEG_INF - 1, INF))
+
+
+def refuse_unless(fine: object, problem: str) -> None:
+    """A SnapshotError if something is not as it must be."""
+    if not fine:
+        raise SnapshotError(
+            f"the state does not hold what a snapshot of this version does: {problem}; take an older one"
+        )
+
+
+def read_columns(kind: str, table: pa.Table, bounds: Bounds, value: Any = np.int64) -> dict[str, Column]:
+    """The numbers of a table, each within the bounds of its role, in the order that it has.
+
+    `value` is the type of edges on a measure.
+    """
+    declared = TABLES[kind]
+    found: dict[str, Column] = {}
+    for name, role in declared.columns.items():
+        if name not in declared.optional or name in table.column_names:
+            # Without rows, edges are integers whatever the measure.
+            dtype = {FLAG: np.bool_, VALUE: value if len(table) else np.int64}.get(role, np.int64)
+            column = table.column(name).combine_chunks()
+            found[name] = read_numbers(column, dtype) if len(table) else np.zeros(0, dtype=dtype)
+            _check_range(f"{name} in {kind}", found[name], role, bounds)
+    if declared.order:
+        whole = np.zeros(1, dtype=np.int64)
+        sorted_by = [found[name] for name in declared.order]
+        refuse_unless(
+            rows_in_order(whole, *sorted_by), f"{kind} must be sorted by {', '.join(declared.order)}"
+        )
+    return found
+
+
+def _check_range(name: str, values: Column, role: Role, bounds: Bounds) -> None:
+    if role is MOMENT:
+        values = values[(values != INF) & (values != NEG_INF)]
+    if not len(values) or role in (ANY, VALUE, FLAG):
+        return
+    low, high = bounds.of(role)
+    least, most = int(values.min()), int(values.max())
+    refuse_unless(
+        low <= least and most <= high, f"{name} must lie from {low} to {high}: got {least} to {most}"
+    )
+    if role in (COUNT, SOME) and most > LIMIT // len(values):  # sums of counts must not overflow
+        refuse_unless(values.sum(dtype=np.float64) <= LIMIT, f"{name} must add up to 2**62 at most")
+
+
+def check_schema(name: str, table: pa.Table, wanted: pa.Schema) -> None:
+    """A table of values must have these columns, of these types, and maybe others before or behind."""
+    for field in wanted:
+        places = table.schema.get_all_field_indices(field.name)
+        refuse_unless(len(places) == 1, f'{name} must have one column "{field.name}": got {len(places)}')
+        kind = table.schema.field(places[0]).type
+        refuse_unless(kind == field.type, f'"{field.name}" in {name} must be {field.type}: got {kind}')
+
+
+def goes_on_as(was: pa.DataType, now: pa.DataType) -> bool:
+    """Whether a column of a stream may go on with another type: instants with another zone, or only nulls."""
+    instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
+    return was == now or (instants and bool(was.tz) == bool(now.tz)) or pa.null() in (was, now)
+
+
+def check_header(header: Any) -> None:
+    """The plain values of a snapshot have the types and lie in the ranges of their roles."""
+    refuse_unless(type(header) is dict, "a header of named values")
+    for name, role in (HEADER | NULLABLE).items():
+        if name in header and not (header[name] is None and name in NULLABLE):
+            check_value(name, header[name], role)
+    for name in header["metrics"]:
+        check_value(name, header["metrics"][name], COUNT)
+    for window in header["windows"]:
+        refuse_unless(
+            type(window) is list and len(window) == 5, f"a window of five values: got {window!r:.80}"
+        )
+        for value, role in zip(window, WINDOW, strict=True):
+            check_value("a window", value, role)
+
+
+def check_value(name: str, value: Any, role: type | Role) -> None:
+    """A plain value has the type, or lies in the range, that it must."""
+    if isinstance(role, Role):
+        low, high = Bounds().of(role)
+        apart = role is MOMENT and value in (NEG_INF, INF)
+        fine = type(value) is int and (apart or low <= value <= high)
+    else:
+        fine = type(value) is role
+    told = role.name.lower() if isinstance(role, Role) else role.__name__
+    refuse_unless(fine, f"{name} must be of the kind {told}: got {value!r:.80}")

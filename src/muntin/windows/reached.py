@@ -1,0 +1,78 @@
+"""Contexts that come from a snapshot: whether windows can go on with them from the tuples that are kept.
+
+Compiled code finds tuples by the ranks in a context, and counts windows from the edges in it. So each
+field has a role, which its name tells: a rank is that of a tuple which came, a time or a position on a
+measure is one that a tuple can have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.timeline import LIMIT
+
+__all__ = ["Reached", "fields_fit", "lists_fit"]
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_RANKS = ("base", "begin", "begins", "seen")
+_TIMES = ("start", "last", "first", "edge", "latest", "oldest", "following", "step")
+_POSITIONS = ("position", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What is known of each key, in ranks that count the tuples of one query."""
+
+    rank: Ints
+    """How many tuples the context has seen."""
+    kept: Ints
+    """The rank of the oldest tuple that is kept."""
+    time: Ints
+    """The time of that tuple; INF if there is none."""
+    floating: bool
+    """Whether the measure of the window is a float."""
+
+
+def fields_fit(contexts: npt.NDArray[np.void], reached: Reached) -> bool:
+    """Whether all fields of contexts that are records lie where a field of that name may."""
+    for name in contexts.dtype.names or ():
+        field = contexts[name]
+        if name in _POSITIONS and reached.floating:
+            fine: Flags = np.abs(field.view(np.float64)) < LIMIT  # false for NaN
+        elif name in _RANKS:
+            fine = (field >= -1) & (reached.rank >= field.T).T
+        elif name in _TIMES or name in _POSITIONS:
+            fine = (field >= -LIMIT) & (field <= LIMIT)
+        else:
+            continue
+        if not fine.all():
+            return False
+    return True
+
+
+def lists_fit(contexts: npt.NDArray[np.object_], like: list[object], reached: Reached) -> bool:
+    """Whether contexts of the user's code are lists like a fresh one, whose first entry is the user's own.
+
+    The others are numbers, or lists of pairs: the rank and the time at which a window began.
+    """
+    for context, seen in zip(contexts, reached.rank.tolist(), strict=True):
+        if type(context) is not list or len(context) != len(like):
+            return False
+        for value, fresh in zip(context[1:], like[1:], strict=True):
+            if type(value) is not type(fresh) or (type(value) is int and abs(value) > LIMIT):
+                return False
+            if type(value) is list and not all(_is_begin(pair, seen) for pair in value):
+                return False
+    return True
+
+
+def _is_begin(pair: object, seen: int) -> bool:
+    if type(pair) is not list or [type(value) for value in pair] != [int, int]:
+        return False
+    rank, time = pair
+    return bool(0 <= rank <= seen and abs(time) <= LIMIT)
