@@ -48,6 +48,7 @@ class QuerySpec:
     late: Late = "drop"
     bad: Bad = "fail"
     idle_after: int | None = None
+    forget_keys_after: int | None = None
 
     def __post_init__(self) -> None:
         if not self.windows:
@@ -82,6 +83,7 @@ class QuerySpec:
         late: Late = "drop",
         bad: Bad = "fail",
         idle_after: object = None,
+        forget_keys_after: object = None,
     ) -> Self:
         """Say which column is the time, and what happens to late, early and bad tuples.
 
@@ -96,6 +98,10 @@ class QuerySpec:
             bad: Tuples without a usable time, or with a value of a wrong type, fail the
                 run, are skipped, or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
+            forget_keys_after: Forget a key that has no tuple for this span of event time. Its open
+                windows close after its last tuple, and a later tuple starts anew, with rank 0.
+                It concerns windows that would hold every key for ever: those that tuples cut, and
+                empty ones. Windows on time and sessions go on as they are.
         """
         return replace(
             self,
@@ -106,6 +112,9 @@ class QuerySpec:
             late=late,
             bad=bad,
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
+            forget_keys_after=None
+            if forget_keys_after is None
+            else span(forget_keys_after, "forget_keys_after"),
         )
 
     def validated(self) -> Self:
@@ -204,6 +213,12 @@ def _check_policies(spec: QuerySpec) -> None:
             f"idle_after must be a positive duration of wall-clock time: got "
             f'{format_span(spec.idle_after)!r}; write idle_after="30 seconds"'
         )
+    if spec.forget_keys_after is not None and spec.forget_keys_after <= 0:
+        raise QueryError(
+            "forget_keys_after must be a positive length of event time: got "
+            f'{format_span(spec.forget_keys_after)!r}; write forget_keys_after="7 days", '
+            "or leave it out to forget no key"
+        )
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -225,6 +240,7 @@ def _check_units(spec: QuerySpec) -> None:
     lengths.append(("allowed_lateness", spec.allowed_lateness))
     if isinstance(spec.early, Every):
         lengths.append(("early", spec.early.period))
+    lengths.append(("forget_keys_after", spec.forget_keys_after))
     durations = [(where, length) for where, length in lengths if length and isinstance(length, Micros)]
     integers = [(where, length) for where, length in lengths if length and not isinstance(length, Micros)]
     if durations and integers:

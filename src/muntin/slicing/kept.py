@@ -14,10 +14,11 @@ from muntin.slicing.batch import Batch, numbers, ranges
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.listing_kernels import mark_pairs, rows_holding
 from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.lives import Edges, Lives
 from muntin.slicing.slicer import slice_sorted
 from muntin.slicing.table import SliceTable
 from muntin.slicing.table_kernels import align_ranks
-from muntin.slicing.tuples import KeptTuples, Look, Progress
+from muntin.slicing.tuples import NO_LIFE, KeptTuples, Look, Progress
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, TupleDriven
 
@@ -69,8 +70,8 @@ class KeptSlicer:
         self._unseen = True
         kept, manager = self.tuples, self.manager
         keys = manager.keys
-        kept.grow(keys, manager.live)
-        timed = any(_window(q).timed for q in manager.live.driven)
+        self.grow()
+        timed = manager.forget is not None or any(_window(q).timed for q in manager.live.driven)
         dirty = kept.settle(keys, self._upto if timed else NEG_INF)
         self._upto = upto
         if self._ahead:
@@ -82,12 +83,22 @@ class KeptSlicer:
         end = kept.positions_until(upto)
         reached = kept.base + end - kept.offsets[:-1]
         new = np.flatnonzero(reached > kept.sliced.rank)
-        edges: list[tuple[Column, Column]] = []
+        edges: list[Edges] = []
+        lives = self._lives(kept.sliced, new, end, min(upto, manager.watermark))
+        look = Look(upto, manager.newest)
         for query in manager.live.driven:
+            if lives is not None and query.ends_with_key:
+                closed, found = lives.cut(kept, query, kept.sliced, look)
+                self._remember(query, closed)
+                edges += found
+                continue
             over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
-            cuts = kept.cut(query, kept.sliced, over, end[over], Look(upto, manager.newest))
+            cuts = kept.cut(query, kept.sliced, over, end[over], look)
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
+        if lives is not None:
+            edges.append(lives.begins)
+            lives.record(kept, kept.sliced)
         # A slice ends where the final part ends, so that this part can be committed.
         final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
         edges.append((new, final[new]))
@@ -105,6 +116,11 @@ class KeptSlicer:
         keys = np.arange(len(kept.base), dtype=np.int64)
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
         look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
+        if self.manager.forget is not None and query.ends_with_key:
+            self.grow()
+            keys = np.flatnonzero(kept.sliced.last > NO_LIFE)
+            lives = Lives.of(kept, kept.sliced, keys, end[keys], NEG_INF, self.manager.forget)
+            return lives.cut(kept, query, kept.sliced, look)[0]
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
     def adapt(self, old: LiveSet, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
@@ -114,10 +130,34 @@ class KeptSlicer:
         if kept.batch is not None:
             kept.batch = kept.batch.with_columns(inputs)
         gone = [q.name for q in old.driven if q not in live.driven]
-        for known in (kept.sliced.contexts, kept.committed.contexts, kept.skipped, self.closed, self.past):
+        contexts = (kept.sliced.contexts, kept.committed.contexts)
+        lives = (kept.sliced.firsts, kept.committed.firsts)
+        for known in (*contexts, *lives, kept.skipped, self.closed, self.past):
             for name in gone:
                 known.pop(name, None)
-        self.tuples.grow(self.manager.keys, live)
+        self.grow()
+
+    def grow(self) -> None:
+        """Make room for new keys and new queries."""
+        keys, live = self.manager.keys, self.manager.live
+        self.tuples.grow(keys, live)
+        if self.manager.forget is not None:
+            for progress in (self.tuples.committed, self.tuples.sliced):
+                progress.grow_lives(keys, live.driven)
+
+    def _lives(
+        self, progress: Progress, new: Column, end: Column, upto: int, among: Column | None = None
+    ) -> Lives | None:
+        """The lives of keys that have new tuples up to the positions `end`, or that time may close."""
+        forget = self.manager.forget
+        if forget is None:
+            return None
+        lives = progress.last > NO_LIFE
+        if not any(_window(q).timed and q.ends_with_key for q in self.manager.live.driven):
+            lives &= progress.last + forget <= upto
+        waiting = np.flatnonzero(lives) if among is None else among[lives[among]]
+        keys = np.union1d(new, waiting) if len(waiting) else new
+        return Lives.of(self.tuples, progress, keys, end[keys], upto, forget)
 
     def dissolve(self) -> None:
         """Nothing needs the order of tuples any more: all of them become plain slices."""
@@ -247,7 +287,7 @@ class KeptSlicer:
         the slices, too.
         """
         kept, manager = self.tuples, self.manager
-        kept.grow(manager.keys, manager.live)  # keys and queries may be newer than the last slicing
+        self.grow()  # keys and queries may be newer than the last slicing
         if kept.batch is None or self._unseen:
             return
         final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
@@ -261,20 +301,30 @@ class KeptSlicer:
         settled = manager.final == manager.watermark and not self._ahead
         caught_up = (target == kept.sliced.rank) & settled
         kept.committed.copy_from(kept.sliced, np.flatnonzero(caught_up))
-        behind = np.flatnonzero(~caught_up)
-        for query in manager.live.driven:
-            moves = target[behind] > kept.committed.rank[behind]
-            over = behind if _window(query).timed else behind[moves]
-            # Where some final tuples are not among these, time must not close what they belong to.
-            for upto, some in ((manager.final, target >= final), (NEG_INF, target < final)):
-                own = over[some[over]]
-                if not len(own):
-                    continue
-                end = kept.offsets[own] + target[own] - kept.base[own]
-                kept.cut(query, kept.committed, own, end, Look(upto, manager.newest))
+        # Where some final tuples are not among these, time must not close what they belong to.
+        for upto, some in ((manager.final, target >= final), (NEG_INF, target < final)):
+            self._commit_contexts(np.flatnonzero(~caught_up & some), target, upto)
         kept.committed.rank = np.maximum(kept.committed.rank, target)
         self._expire()
         kept.drop_before(self._tuples_needed_from())
+
+    def _commit_contexts(self, keys: Column, target: Column, upto: int) -> None:
+        """Bring the final contexts of these keys to the ranks `target`."""
+        if not len(keys):
+            return
+        kept, look = self.tuples, Look(upto, self.manager.newest)
+        end = kept.offsets[:-1] + target - kept.base
+        moved = keys[target[keys] > kept.committed.rank[keys]]
+        lives = self._lives(kept.committed, moved, end, upto, keys)
+        for query in self.manager.live.driven:
+            if lives is not None and query.ends_with_key:
+                lives.cut(kept, query, kept.committed, look)
+                continue
+            own = keys if _window(query).timed else moved
+            if len(own):
+                kept.cut(query, kept.committed, own, end[own], look)
+        if lives is not None:
+            lives.record(kept, kept.committed)
 
     def _expire(self) -> None:
         """Forget the windows that no tuple can change, but for the edges of the last ones."""

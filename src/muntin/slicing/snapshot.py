@@ -29,10 +29,10 @@ from muntin.slicing.table import COLUMNS, SliceTable
 from muntin.slicing.tuples import KeptTuples, Progress
 from muntin.timeline import Micros
 
-_CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high")
-_PAST = ("key", "begin", "a", "b", "end", "due", "count")
-_EXTENT = ("first", "last", "shown")
-_REGISTRY = ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage")
+_CLOSED = ("key", "begin", "end", "start", "stop", "due", "low", "high", "life")
+_PAST = ("key", "begin", "a", "b", "end", "due", "count", "life")
+_EXTENT = ("first", "last", "shown", "key")
+_REGISTRY = ("a", "b", "key", "life", "ordinal", "n", "mark", "due", "revision", "stage")
 
 
 def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
@@ -166,7 +166,8 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
         if registry.values is not None:
             tables[f"registry_values/{name}"] = registry.values
     for name, extent in operator.windows.extents.items():
-        tables[f"extent/{name}"] = pa.table({c: pa.array(getattr(extent, c)) for c in _EXTENT})
+        columns = {c: getattr(extent, c) for c in _EXTENT}
+        tables[f"extent/{name}"] = pa.table({c: pa.array(v) for c, v in columns.items() if v is not None})
     if slices.kept is not None:
         header |= {"ahead": slices.kept._ahead, "upto": slices.kept._upto}
         _save_kept(slices.kept, inputs, tables)
@@ -198,7 +199,7 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
                 **columns, values=tables.get(f"registry_values/{name}")
             )
         elif kind == "extent":
-            columns = {c: table.column(c).to_numpy().copy() for c in _EXTENT}
+            columns = {c: table.column(c).to_numpy().copy() for c in table.column_names}
             operator.windows.extents[name] = Extent(**columns)
     if slices.kept is not None:
         slices.kept._ahead, slices.kept._upto = header["ahead"], header["upto"]
@@ -258,6 +259,9 @@ def _save_kept(kept: KeptSlicer, inputs: tuple[Expr, ...], tables: dict[str, pa.
         }
     )
     for stage, progress in (("committed", tuples.committed), ("sliced", tuples.sliced)):
+        tables[f"lives/{stage}"] = pa.table({"life": progress.life, "last": progress.last})
+        for name, firsts in progress.firsts.items():
+            tables[f"firsts/{stage}/{name}"] = pa.table({"first": firsts})
         for name, contexts in progress.contexts.items():
             tables[f"contexts/{stage}/{name}"] = pa.table({"context": _save_contexts(contexts)})
     for name, skipped in tuples.skipped.items():
@@ -274,8 +278,8 @@ def _load_kept(
 ) -> None:
     progress = {c: tables["progress"].column(c).to_numpy().copy() for c in tables["progress"].column_names}
     tuples = KeptTuples(base=progress["base"], reached=progress["reached"])
-    tuples.committed = Progress(progress["committed"], {})
-    tuples.sliced = Progress(progress["sliced"], {})
+    tuples.committed = Progress(progress["committed"])
+    tuples.sliced = Progress(progress["sliced"])
     queries = {q.name: q for q in slices.live.driven}
     for path, table in tables.items():
         kind, _, name = path.partition("/")
@@ -283,6 +287,12 @@ def _load_kept(
             stage, _, query = name.partition("/")
             contexts = _load_contexts(table.column("context").combine_chunks(), queries[query])
             getattr(tuples, stage).contexts[query] = contexts
+        elif kind == "lives":
+            found = getattr(tuples, name)
+            found.life, found.last = (table.column(c).to_numpy().copy() for c in ("life", "last"))
+        elif kind == "firsts":
+            stage, _, query = name.partition("/")
+            getattr(tuples, stage).firsts[query] = table.column("first").to_numpy().copy()
         elif kind == "skipped":
             tuples.skipped[name] = table.column("rank").to_numpy().copy()
         elif kind == "closed":

@@ -21,24 +21,38 @@ import numpy.typing as npt
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table_kernels import ends_until, key_offsets
-from muntin.timeline import NEG_INF
+from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+NO_LIFE = NEG_INF
+"""The time of the last tuple of a key, where no life of it is open."""
+
+
+def _no_ranks() -> Column:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far the contexts of each driven query have got, for all keys."""
+    """How far the contexts of each driven query have got, for all keys.
 
-    rank: Column
-    contexts: dict[str, Any]
+    Where keys are forgotten, also the life of each key that is open: at which rank it began, the time of
+    its last tuple, and for each query that of the first one.
+    """
+
+    rank: Column = field(default_factory=_no_ranks)
+    contexts: dict[str, Any] = field(default_factory=dict)
+    life: Column = field(default_factory=_no_ranks)
+    last: Column = field(default_factory=_no_ranks)
+    firsts: dict[str, Column] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
         """Bytes of ranks and contexts; of contexts that are Python values, their length as text."""
-        size = self.rank.nbytes
+        size = self.rank.nbytes + self.life.nbytes + self.last.nbytes
+        size += sum(firsts.nbytes for firsts in self.firsts.values())
         for contexts in self.contexts.values():
             size += contexts.nbytes
             if contexts.dtype == object:
@@ -52,17 +66,41 @@ class Progress:
             self.rank = np.concatenate([self.rank, np.zeros(new, dtype=np.int64)])
         for query in queries:
             old = self.contexts.get(query.name)
-            fresh = _driven(query).initial(keys - (0 if old is None else len(old)))
+            fresh = driven_window(query).initial(keys - (0 if old is None else len(old)))
             if old is None:
                 self.contexts[query.name] = fresh
             elif len(fresh):
                 self.contexts[query.name] = np.concatenate([old, fresh])
+
+    def grow_lives(self, keys: int, queries: tuple[LiveQuery, ...]) -> None:
+        """Make room for the lives of new keys, and in new queries."""
+        new = keys - len(self.life)
+        if new > 0:
+            self.life = np.concatenate([self.life, np.zeros(new, dtype=np.int64)])
+            self.last = np.concatenate([self.last, np.full(new, NO_LIFE, dtype=np.int64)])
+        for query in queries:
+            old = self.firsts.get(query.name, _no_ranks())
+            if query.ends_with_key and len(old) < keys:
+                unknown = np.full(keys - len(old), INF, dtype=np.int64)
+                self.firsts[query.name] = np.concatenate([old, unknown])
+
+    def keep(self, keys: Column) -> None:
+        """Forget all other keys."""
+        self.rank = self.rank[keys]
+        self.contexts = {name: contexts[keys] for name, contexts in self.contexts.items()}
+        if len(self.life):
+            self.life, self.last = self.life[keys], self.last[keys]
+            self.firsts = {name: firsts[keys] for name, firsts in self.firsts.items()}
 
     def copy_from(self, other: Progress, keys: Column) -> None:
         """Go to where the other one is, for these keys."""
         self.rank[keys] = other.rank[keys]
         for name, contexts in self.contexts.items():
             contexts[keys] = copy_contexts(other.contexts[name][keys])
+        if len(self.life):
+            self.life[keys], self.last[keys] = other.life[keys], other.last[keys]
+            for name, firsts in self.firsts.items():
+                firsts[keys] = other.firsts[name][keys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +122,8 @@ class KeptTuples:
     arrived: list[Batch] = field(default_factory=list)
     base: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reached: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    committed: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
-    sliced: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
+    committed: Progress = field(default_factory=Progress)
+    sliced: Progress = field(default_factory=Progress)
     offsets: Column = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     skipped: dict[str, Column] = field(default_factory=dict)
     counted: bool = False
@@ -187,33 +225,54 @@ class KeptTuples:
         look: Look,
     ) -> Cuts:
         """Run one query's context over the tuples of these keys up to the positions `end`."""
-        window = _driven(query)
-        aware = window.context is Context.FORWARD_AWARE
+        aware = query.window.context is Context.FORWARD_AWARE
         begin = self.offsets[keys]
         if not aware:
             begin = begin + progress.rank[keys] - self.base[keys]
+        contexts = progress.contexts[query.name]
+        part = copy_contexts(contexts[keys])
+        cuts, _ = self.run(query, part, keys, begin, end, look)
+        if not look.closing:
+            contexts[keys] = part
+        cuts.segment = keys[cuts.segment]
+        cuts.edge_segment = keys[cuts.edge_segment]
+        return cuts
+
+    def run(
+        self,
+        query: LiveQuery,
+        contexts: Any,
+        keys: Column,
+        begin: Column,
+        end: Column,
+        look: Look,
+        until: Column | None = None,
+    ) -> tuple[Cuts, Column]:
+        """Run contexts over the tuples at begin:end, each over those of its key.
+
+        Returns the windows, with the numbers of contexts as segments, and the time of the first tuple
+        that each context was given; INF where there was none.
+        """
         skipped = self._skip(query, keys)
         tuples = self._segments(
             query, keys, np.maximum(begin, self.offsets[keys] + skipped - self.base[keys]), end
         )
+        size = np.diff(tuples.offsets)
         if skipped.any():
-            tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
-        contexts = progress.contexts[query.name]
-        part = copy_contexts(contexts[keys])
-        cuts = window.cut(
-            part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
+            tuples.rank = tuples.rank - np.repeat(skipped, size)
+        tuples.until = until
+        cuts = driven_window(query).cut(
+            contexts, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
         )
-        if not look.closing:
-            contexts[keys] = part
         for segment, ranks in (
             (cuts.segment, (cuts.begin, cuts.end)),
             (cuts.edge_segment, (cuts.edge_rank,)),
         ):
             for rank in ranks:
                 rank += skipped[segment]
-        cuts.segment = keys[cuts.segment]
-        cuts.edge_segment = keys[cuts.edge_segment]
-        return cuts
+        first = np.full(len(keys), INF, dtype=np.int64)
+        first[size > 0] = tuples.time[tuples.offsets[:-1][size > 0]]
+        return cuts, first
 
     def _skip(self, query: LiveQuery, keys: Column) -> Column:
         """Per key: the rank of the query's first tuple; a query added on the fly starts its own count."""
@@ -255,6 +314,7 @@ def copy_contexts(contexts: Any) -> Any:
     return contexts.copy()
 
 
-def _driven(query: LiveQuery) -> TupleDriven:
+def driven_window(query: LiveQuery) -> TupleDriven:
+    """The window of a query whose edges depend on the tuples in order."""
     assert isinstance(query.window, TupleDriven)
     return query.window
