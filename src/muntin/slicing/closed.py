@@ -119,8 +119,8 @@ class Past:
     def last_ones(self, certain: Column) -> Past:
         """For each key the windows with the largest edges as one row; and those that may be cut again.
 
-        On a measure edges never go back during a life, so of those that stay no others can come again. `certain` are
-        the ranks, by key, before which no tuple changes its place.
+        On a measure edges never go back during a life, so of those that stay no others can come again.
+        `certain` are the ranks, by key, before which no tuple changes its place.
         """
         if not len(self):
             return self

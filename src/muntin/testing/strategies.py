@@ -125,8 +125,8 @@ def scenarios(
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: queries are added and removed. `snapshots`: the engine is restored here
     and there. `wide`: longer windows, silences and lateness, and more keys. `forget`:
-    silent keys are forgotten. `items`: how long a stream becomes. `aggregates`: from which to choose, by their names in
-    `muntin.testing.strategy_aggregates.AGGREGATES`.
+    silent keys are forgotten. `items`: how long a stream becomes. `aggregates`: from
+    which to choose, by their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
