@@ -189,7 +189,7 @@ def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] |
 def kind_of_time(spec: QuerySpec, windows: Iterable[Window], lag: int | None) -> str:
     """What the time column must hold, as the lengths in the query tell: durations, or units of integers."""
     lengths = [s for w in windows if w.measure is None for s in w.spans()]
-    lengths += [spec.allowed_lateness, spec.forget_keys_after, lag]
+    lengths += [spec.allowed_lateness, spec.forget_keys_after or 0, lag or 0]
     told = [length for length in lengths if length]
     return ("timestamp" if isinstance(told[0], Micros) else "integer") if told else ""
 

@@ -75,7 +75,7 @@ def living(operator: SlicingOperator) -> Mask:
 
 def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
     tuples = kept.tuples
-    kept.grow()
+    tuples.grow(kept.manager)
     for batch in (*tuples.arrived, *([] if tuples.batch is None else [tuples.batch])):
         alive[batch.key] = True
     for closed in kept.closed.values():

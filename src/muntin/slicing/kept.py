@@ -18,9 +18,9 @@ from muntin.slicing.lives import Edges, Lives
 from muntin.slicing.slicer import slice_sorted
 from muntin.slicing.table import SliceTable
 from muntin.slicing.table_kernels import align_ranks
-from muntin.slicing.tuples import NO_LIFE, KeptTuples, Look, Progress
+from muntin.slicing.tuples import NO_LIFE, KeptTuples, Look, Progress, driven_window
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Context, TupleDriven
+from muntin.windows.base import Context
 
 if TYPE_CHECKING:
     from muntin.slicing.manager import SliceManager
@@ -70,8 +70,8 @@ class KeptSlicer:
         self._unseen = True
         kept, manager = self.tuples, self.manager
         keys = manager.keys
-        self.grow()
-        timed = manager.forget is not None or any(_window(q).timed for q in manager.live.driven)
+        self.tuples.grow(self.manager)
+        timed = manager.forget is not None or any(driven_window(q).timed for q in manager.live.driven)
         dirty = kept.settle(keys, self._upto if timed else NEG_INF)
         self._upto = upto
         if self._ahead:
@@ -84,7 +84,7 @@ class KeptSlicer:
         reached = kept.base + end - kept.offsets[:-1]
         new = np.flatnonzero(reached > kept.sliced.rank)
         edges: list[Edges] = []
-        lives = self._lives(kept.sliced, new, end, min(upto, manager.watermark))
+        lives = Lives.under_way(manager, kept, kept.sliced, new, end, min(upto, manager.watermark))
         look = Look(upto, manager.newest)
         for query in manager.live.driven:
             if lives is not None and query.ends_with_key:
@@ -92,7 +92,7 @@ class KeptSlicer:
                 self._remember(query, closed)
                 edges += found
                 continue
-            over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
+            over = np.arange(keys, dtype=np.int64) if driven_window(query).timed else new
             cuts = kept.cut(query, kept.sliced, over, end[over], look)
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
@@ -117,7 +117,7 @@ class KeptSlicer:
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
         look = Look(self.manager.watermark, self.manager.newest, closing=True, partial=partial)
         if self.manager.forget is not None and query.ends_with_key:
-            self.grow()
+            self.tuples.grow(self.manager)
             keys = np.flatnonzero(kept.sliced.last > NO_LIFE)
             lives = Lives.of(kept, kept.sliced, keys, end[keys], NEG_INF, self.manager.forget)
             return lives.cut(kept, query, kept.sliced, look)[0]
@@ -135,29 +135,7 @@ class KeptSlicer:
         for known in (*contexts, *lives, kept.skipped, self.closed, self.past):
             for name in gone:
                 known.pop(name, None)
-        self.grow()
-
-    def grow(self) -> None:
-        """Make room for new keys and new queries."""
-        keys, live = self.manager.keys, self.manager.live
-        self.tuples.grow(keys, live)
-        if self.manager.forget is not None:
-            for progress in (self.tuples.committed, self.tuples.sliced):
-                progress.grow_lives(keys, live.driven)
-
-    def _lives(
-        self, progress: Progress, new: Column, end: Column, upto: int, among: Column | None = None
-    ) -> Lives | None:
-        """The lives of keys that have new tuples up to the positions `end`, or that time may close."""
-        forget = self.manager.forget
-        if forget is None:
-            return None
-        lives = progress.last > NO_LIFE
-        if not any(_window(q).timed and q.ends_with_key for q in self.manager.live.driven):
-            lives &= progress.last + forget <= upto
-        waiting = np.flatnonzero(lives) if among is None else among[lives[among]]
-        keys = np.union1d(new, waiting) if len(waiting) else new
-        return Lives.of(self.tuples, progress, keys, end[keys], upto, forget)
+        self.tuples.grow(self.manager)
 
     def dissolve(self) -> None:
         """Nothing needs the order of tuples any more: all of them become plain slices."""
@@ -197,7 +175,7 @@ class KeptSlicer:
         kept, certain = self.tuples, self.tuples.committed.rank[past.key]
         skip = kept.skip_of(query)
         seen = np.maximum(kept.committed.rank - skip, 0)
-        key, begin = _window(query).open_begins(kept.committed.contexts[query.name], seen)
+        key, begin = driven_window(query).open_begins(kept.committed.contexts[query.name], seen)
         span = 1 + max(int(past.begin.max(initial=0)), int((begin + skip[key]).max(initial=0)))
         is_open = np.isin(past.key * span + past.begin, key * span + begin + skip[key])
         again: Mask = (past.end > certain) | ((past.end == certain) & is_open)
@@ -287,7 +265,7 @@ class KeptSlicer:
         the slices, too.
         """
         kept, manager = self.tuples, self.manager
-        self.grow()  # keys and queries may be newer than the last slicing
+        self.tuples.grow(self.manager)  # keys and queries may be newer than the last slicing
         if kept.batch is None or self._unseen:
             return
         final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
@@ -315,12 +293,12 @@ class KeptSlicer:
         kept, look = self.tuples, Look(upto, self.manager.newest)
         end = kept.offsets[:-1] + target - kept.base
         moved = keys[target[keys] > kept.committed.rank[keys]]
-        lives = self._lives(kept.committed, moved, end, upto, keys)
+        lives = Lives.under_way(self.manager, kept, kept.committed, moved, end, upto, keys)
         for query in self.manager.live.driven:
             if lives is not None and query.ends_with_key:
                 lives.cut(kept, query, kept.committed, look)
                 continue
-            own = keys if _window(query).timed else moved
+            own = keys if driven_window(query).timed else moved
             if len(own):
                 kept.cut(query, kept.committed, own, end[own], look)
         if lives is not None:
@@ -366,7 +344,7 @@ class KeptSlicer:
         """Per key: the smallest rank that a window of the query which is not closed for good may need."""
         kept, final = self.tuples, self.manager.final
         needed = self.keep_from(query, kept.committed, kept.committed.rank)
-        reach = _window(query).reach
+        reach = driven_window(query).reach
         if reach is None or final == NEG_INF:
             return needed
         # What still comes lies at `final` or later, and so looks back less far the longer a key is
@@ -379,7 +357,7 @@ class KeptSlicer:
         """Per key: the smallest rank that a window may still need, as far as its context tells."""
         skip = self.tuples.skip_of(query)
         own = np.maximum(seen - skip, 0)
-        kept = _window(query).keep_from(progress.contexts[query.name], own)
+        kept = driven_window(query).keep_from(progress.contexts[query.name], own)
         return np.where(seen > skip, kept + skip, seen)
 
     def needs(self, table: SliceTable) -> Mask:
@@ -402,7 +380,7 @@ class KeptSlicer:
         for query in self.manager.live.driven:
             skip = kept.skip_of(query)
             seen = np.maximum(kept.committed.rank - skip, 0)
-            key, rank = _window(query).open_begins(kept.committed.contexts[query.name], seen)
+            key, rank = driven_window(query).open_begins(kept.committed.contexts[query.name], seen)
             pairs.append((key, rank + skip[key]))
         for key, rank in pairs:
             mark_pairs(table.offsets(self.manager.keys), table.rank, key, rank, hard)
@@ -419,8 +397,3 @@ def _carry_levels(rows: SliceTable, old: SliceTable, sliced: Column, classes: in
         return dropped
     held = rows_holding(old.key, old.rank, old.n, rows.key, rows.rank)
     return np.where(held >= 0, old.level[held], dropped)
-
-
-def _window(query: LiveQuery) -> TupleDriven:
-    assert isinstance(query.window, TupleDriven)
-    return query.window

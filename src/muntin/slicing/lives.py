@@ -10,6 +10,7 @@ as soon as the watermark is that far behind the last tuple.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ from muntin.slicing.live import LiveQuery
 from muntin.slicing.tuples import NO_LIFE, KeptTuples, Look, Progress, copy_contexts, driven_window
 from muntin.timeline import INF
 from muntin.windows.base import Context
+
+if TYPE_CHECKING:
+    from muntin.slicing.manager import SliceManager
 
 __all__ = ["Edges", "Lives"]
 
@@ -46,6 +50,31 @@ class Lives:
     is_over: Mask
     is_last: Mask
     forget: int
+
+    @classmethod
+    def under_way(
+        cls,
+        manager: SliceManager,
+        kept: KeptTuples,
+        progress: Progress,
+        new: Column,
+        end: Column,
+        upto: int,
+        among: Column | None = None,
+    ) -> Lives | None:
+        """Those of the keys with new tuples up to the positions `end` of all keys, or that time may end.
+
+        None where no key is ever forgotten. `among`: time ends lives of these keys only.
+        """
+        forget = manager.forget
+        if forget is None:
+            return None
+        waits = progress.last > NO_LIFE
+        if not any(driven_window(q).timed and q.ends_with_key for q in manager.live.driven):
+            waits &= progress.last + forget <= upto
+        waiting = np.flatnonzero(waits) if among is None else among[waits[among]]
+        keys = np.union1d(new, waiting) if len(waiting) else new
+        return cls.of(kept, progress, keys, end[keys], upto, forget)
 
     @classmethod
     def of(

@@ -13,16 +13,19 @@ Two positions per key, both ranks in the key's order of (time, arrival):
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
-from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.live import LiveQuery
 from muntin.slicing.table_kernels import ends_until, key_offsets
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
+
+if TYPE_CHECKING:
+    from muntin.slicing.manager import SliceManager
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -141,15 +144,18 @@ class KeptTuples:
         kept += self.base.nbytes + self.reached.nbytes + self.offsets.nbytes
         return kept + self.committed.nbytes + self.sliced.nbytes
 
-    def grow(self, keys: int, live: LiveSet) -> None:
+    def grow(self, manager: SliceManager) -> None:
         """Make room for new keys and new queries."""
+        keys, driven = manager.keys, manager.live.driven
         new = keys - len(self.base)
         if new > 0:
             self.base = np.concatenate([self.base, np.zeros(new, dtype=np.int64)])
             self.reached = np.concatenate([self.reached, np.full(new, NEG_INF, dtype=np.int64)])
             self.offsets = np.concatenate([self.offsets, np.full(new, self.offsets[-1])])
         for progress in (self.committed, self.sliced):
-            progress.grow(keys, live.driven)
+            progress.grow(keys, driven)
+            if manager.forget is not None:
+                progress.grow_lives(keys, driven)
 
     def batches(self) -> list[Batch]:
         """All kept tuples, in parts."""
