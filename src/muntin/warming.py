@@ -215,7 +215,7 @@ def _threads() -> None:
 
 
 def _late() -> None:
-    """Tuples that change what came out, and early results."""
+    """Tuples that change what came out, early results, and keys that are forgotten."""
     for options in ({"allowed_lateness": 5}, {"allowed_lateness": 5, "early": each_batch()}):
         for named in (_ON_TIME, _BY_TUPLES["count windows"]):
             query = windows(**named).aggregate(**_SUMS).by("j").on("t", late="route", **options)
@@ -225,6 +225,8 @@ def _late() -> None:
                 operator.advance(at + 3)
             operator.finish()
             operator.take_late()
+    forgotten = {"x": w.tumbling(10, emit_empty=True), **_BY_TUPLES["count windows"]}
+    _stream(windows(**forgotten).aggregate(**_SUMS).by("j").on("t", forget_keys_after=3), _tuples())
 
 
 def _store(store: str) -> None:

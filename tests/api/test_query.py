@@ -91,6 +91,8 @@ def test_fingerprints_tell_queries_apart() -> None:
         base.on("ts", idle_after="1 minute"),
         base.on("ts", max_ahead="1 minute"),
         base.on("ts", max_windows=1_000),
+        base.on("ts", forget_keys_after="1 day"),
+        base.on("ts", forget_keys_after="2 days"),
         base.aggregate(n=a.count()),
         dataclasses.replace(base, aggregates=base.aggregates[::-1]),
         dataclasses.replace(base, windows=base.windows[:1]),
@@ -204,6 +206,16 @@ def test_a_fingerprint_never_changes() -> None:
             lambda: mt.windows(s=w.sliding(60, every=1)).on("t", max_windows=59),
             "not lie in more than 59 windows",
         ),
+        (
+            lambda: mt.windows(m=MINUTE).on("ts", forget_keys_after="0 s"),
+            "forget_keys_after must be a positive",
+        ),
+        (lambda: mt.windows(m=MINUTE).on("ts", forget_keys_after=-5), "or leave it out to forget no key"),
+        (lambda: mt.windows(m=MINUTE).on("ts", forget_keys_after=5), "and 5 in forget_keys_after"),
+        (
+            lambda: mt.windows(m=MINUTE).on("ts", forget_keys_after="soon"),
+            "forget_keys_after must be a duration",
+        ),
         (lambda: mt.every("0 seconds"), "period must be positive"),
         (lambda: mt.windows(m=MINUTE).on("ts").run({}), "the query has no aggregate"),
         (lambda: mt.windows(m=MINUTE).aggregate(n=a.count()).operator(), "the query has no time column"),
@@ -306,3 +318,17 @@ def test_measures_of_any_other_name_have_edges_of_their_own(measure: str) -> Non
     assert (edges["m"][f"start_{measure}"], edges["m"][f"end_{measure}"]) == (20, 30)
     assert (edges["c"]["start_rank"], edges["c"][f"start_{measure}"]) == (0, None)
     assert (edges["p"]["ordinal"], edges["m"]["ordinal"]) == (0, None)
+
+
+def test_forgetting_is_part_of_the_query_as_it_is_shown() -> None:
+    query = mt.windows(c=w.count(3)).aggregate(n=a.count()).by("k").on("ts", forget_keys_after="7 days")
+    assert query.forget_keys_after == Micros(7 * 86_400_000_000)
+    assert repr(query).endswith(".on('ts', forget_keys_after='7 days')")
+
+
+def test_the_unit_of_forgetting_must_fit_the_time_column() -> None:
+    query = mt.windows(c=w.count(3)).aggregate(n=a.count()).by("k")
+    with pytest.raises(QueryError, match="7 days"):
+        query.on("t", forget_keys_after="7 days").run({"t": [1], "k": [1]})
+    with pytest.raises(QueryError, match="timestamp"):
+        query.on("t", forget_keys_after=7).run({"t": [dt.datetime(2026, 1, 1)], "k": [1]})

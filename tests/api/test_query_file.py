@@ -129,6 +129,7 @@ def queries(draw: st.DrawFn) -> mt.Query:
         idle_after=draw(st.one_of(st.none(), SPANS)),
         max_ahead=draw(st.one_of(st.none(), SPANS)),
         max_windows=draw(st.none() if _plain(windows) else st.integers(2**62)),
+        forget_keys_after=draw(st.one_of(st.none(), SPANS)),
     )
 
 

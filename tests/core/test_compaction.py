@@ -78,6 +78,12 @@ def test_queries_that_come_and_go_do_not_depend_on_it(scenario: Scenario) -> Non
     check_compacted(scenario)
 
 
+@settings(max_examples=FEWER)
+@given(scenarios(live=True, snapshots=True, forget=True))
+def test_the_lives_of_keys_do_not_depend_on_it(scenario: Scenario) -> None:
+    check_compacted(scenario)
+
+
 def churn(window: Window, keys: int = 4 * FEW, **on: object) -> Operator:
     """A stream in which each key has a few tuples of values 0 to 3 and is never seen again."""
     query = mt.windows(x=window).aggregate(n=a.count()).by("k").on("t", **on)

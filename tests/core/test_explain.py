@@ -340,6 +340,30 @@ def test_every_policy_is_told(policies: dict[str, Any], words: str) -> None:
     assert words in str(query({"x": w.tumbling(10)}, **policies).explain())
 
 
+def test_keys_that_are_held_for_ever_are_told_with_the_cure() -> None:
+    shape = mt.windows(x=w.count(3), y=w.tumbling(10), z=w.tumbling(10, emit_empty=True))
+    shape = shape.aggregate(n=a.count())
+    assert "silent keys" not in str(shape.on("t").explain())  # all tuples have one key
+    words = str(shape.by("k").on("t").explain())
+    assert "silent keys: held for ever by x, z, so memory grows with the number of keys; forget_" in words
+    words = str(shape.by("k").on("t", forget_keys_after=50).explain())
+    assert "silent keys: forgotten 50 after their last tuple, when open windows of x, z close" in words
+    assert "held for ever" not in words
+
+
+def test_keys_that_windows_forget_by_themselves_are_told() -> None:
+    shape = mt.windows(x=w.tumbling(10), y=w.session(5), z=w.slide_by_tuple(10, every=1))
+    words = str(shape.aggregate(n=a.count()).by("k").on("t").explain())
+    assert "silent keys: forgotten when the windows around their tuples are over" in words
+
+
+def test_landmarks_hold_their_keys_in_any_case() -> None:
+    shape = mt.windows(x=w.landmark(0, every=10)).aggregate(n=a.count()).by("k")
+    for policies in ({}, {"forget_keys_after": 50}):
+        words = str(shape.on("t", **policies).explain())
+        assert "silent keys: held for ever by x, whose windows hold all tuples since their start" in words
+
+
 def test_time_and_keys_are_told() -> None:
     shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count())
     assert "time: t\n  keys: none\n" in str(shape.on("t").explain())

@@ -92,14 +92,14 @@ def test_any_buffer_of_bytes_will_do(saved: bytes) -> None:
 
 
 def test_another_version_is_refused_by_number(saved: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert archive.VERSION == 4
-    for other in (3, 5):
+    assert archive.VERSION == 5
+    for other in (4, 6):
         monkeypatch.setattr(archive, "VERSION", other)
         written = query({"x": w.tumbling(10)}).operator().snapshot()
-        with pytest.raises(SnapshotError, match=f"format version 4, this version of Muntin reads {other}"):
+        with pytest.raises(SnapshotError, match=f"format version 5, this version of Muntin reads {other}"):
             Operator.restore(saved)
         monkeypatch.undo()
-        with pytest.raises(SnapshotError, match=f"format version {other}, this version of Muntin reads 4"):
+        with pytest.raises(SnapshotError, match=f"format version {other}, this version of Muntin reads 5"):
             Operator.restore(written)
 
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, note, seed, settings
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
 
-PARTS = 25  # the sum of all shares below
+PARTS = 29  # the sum of all shares below
 SEED = os.environ.get("MUNTIN_SEED", "")
 IN_PROFILE = {"default": 100 * PARTS, "deep": 4_400 * PARTS}[settings.get_current_profile_name()]
 EXAMPLES = int(os.environ.get("MUNTIN_EXAMPLES", IN_PROFILE))
@@ -95,6 +95,16 @@ def test_early_results(scenario: Scenario) -> None:
 
 @on_random(2, early=True, live=True, snapshots=True, wide=True)
 def test_early_results_of_queries_that_come_and_go(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, "ranks", "frames", "measures", "user", "time", forget=True)
+def test_keys_that_are_forgotten(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@on_random(2, early=True, live=True, snapshots=True, forget=True)
+def test_forgotten_keys_under_early_results_of_queries_that_come_and_go(scenario: Scenario) -> None:
     check(scenario)
 
 

@@ -17,7 +17,7 @@ from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
 from muntin.query import AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
-from muntin.windows import Session
+from muntin.windows import Landmark, Session
 
 STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
 
@@ -129,6 +129,7 @@ def settings(query: QuerySpec) -> list[tuple[str, str]]:
         ),
         ("a silent stream", "stays open" if idle is None else f"closes its windows after {_length(idle)}"),
         ("windows in a step", f"at most {_most(query.max_windows)}"),
+        *([("silent keys", silent_keys(query))] if query.keys or query.forget_keys_after else []),
     ]
 
 
@@ -155,6 +156,30 @@ def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] |
     if in_order:
         return f"{limit}, as the watermark follows the data and {why}"
     return f"{limit} if the watermark follows the data (watermark_lag), as {why}; otherwise no limit"
+
+
+def silent_keys(query: QuerySpec) -> str:
+    """What becomes of keys that have no more tuples."""
+    landmarks = [name for name, window in query.windows if isinstance(window, Landmark)]
+    holding = [name for name, window in query.windows if window.holds_keys and name not in landmarks]
+    parts = []
+    if holding and query.forget_keys_after is None:
+        parts.append(
+            f"held for ever by {', '.join(holding)}, so memory grows with the number of keys; "
+            'forget_keys_after="7 days", for example, forgets them'
+        )
+    elif holding:
+        after = _length(query.forget_keys_after or 0)
+        parts.append(
+            f"forgotten {after} after their last tuple, when open windows of {', '.join(holding)} close "
+            "and empty ones end; a later tuple starts anew"
+        )
+    if landmarks:
+        parts.append(
+            f"held for ever by {', '.join(landmarks)}, whose windows hold all tuples since their start, "
+            "so memory grows with the number of keys"
+        )
+    return "; ".join(parts) or "forgotten when the windows around their tuples are over"
 
 
 def _length(length: int) -> str:

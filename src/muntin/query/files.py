@@ -35,7 +35,7 @@ Q = TypeVar("Q", bound=QuerySpec)
 _TABLES = ("stream", "windows", "aggregates")
 _STREAM = (
     "time", "key", "allowed_lateness", "emit", "early", "late", "bad", "on_error",
-    "idle_after", "max_ahead", "max_windows",
+    "idle_after", "forget_keys_after", "max_ahead", "max_windows",
 )  # fmt: skip
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -44,7 +44,8 @@ def policy_arguments(spec: QuerySpec) -> dict[str, Any]:
     """The arguments of `.on()` beside the time column that differ from their defaults."""
     defaults = type(spec).__dataclass_fields__
     names = (
-        "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "max_ahead", "max_windows",
+        "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after",
+        "max_ahead", "max_windows",
     )  # fmt: skip
     return {name: getattr(spec, name) for name in names if getattr(spec, name) != defaults[name].default}
 

@@ -50,6 +50,7 @@ class QuerySpec:
     late: Late = "drop"
     bad: Bad = "fail"
     idle_after: int | None = None
+    forget_keys_after: int | None = None
     max_ahead: int | None = None
     max_windows: int | None = None
     on_error: OnError = "fail"
@@ -88,6 +89,7 @@ class QuerySpec:
         late: Late = "drop",
         bad: Bad = "fail",
         idle_after: object = None,
+        forget_keys_after: object = None,
         max_ahead: object = None,
         max_windows: int | None = None,
         on_error: OnError = "fail",
@@ -106,6 +108,10 @@ class QuerySpec:
                 expression or the `lift` of an aggregate refuses, fail the run, are skipped,
                 or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
+            forget_keys_after: Forget a key that has no tuple for this span of event time. Its open
+                windows close after its last tuple, and a later tuple starts anew, with rank 0.
+                It concerns windows that would hold every key for ever: those that tuples cut, and
+                empty ones. Windows on time and sessions go on as they are.
             max_ahead: A tuple whose time is further ahead of the clock than this is a bad
                 tuple. By default 366 days where the watermark follows the data
                 (`watermark_lag`, `in_order=True`), and no limit elsewhere; a long
@@ -127,6 +133,9 @@ class QuerySpec:
             late=late,
             bad=bad,
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
+            forget_keys_after=None
+            if forget_keys_after is None
+            else span(forget_keys_after, "forget_keys_after"),
             max_ahead=None if max_ahead is None else span(max_ahead, "max_ahead"),
             max_windows=_plain_integer(max_windows),
             on_error=on_error,
@@ -235,6 +244,12 @@ def _check_policies(spec: QuerySpec) -> None:
                 f"{name} must be a positive duration of wall-clock time: got "
                 f'{format_span(length)!r}; write {name}="{example}"'
             )
+    if spec.forget_keys_after is not None and spec.forget_keys_after <= 0:
+        raise QueryError(
+            "forget_keys_after must be a positive length of event time: got "
+            f'{format_span(spec.forget_keys_after)!r}; write forget_keys_after="7 days", '
+            "or leave it out to forget no key"
+        )
 
 
 def _plain_integer(value: Any) -> Any:
@@ -278,6 +293,7 @@ def _check_units(spec: QuerySpec) -> None:
     lengths.append(("allowed_lateness", spec.allowed_lateness))
     if isinstance(spec.early, Every):
         lengths.append(("early", spec.early.period))
+    lengths.append(("forget_keys_after", spec.forget_keys_after))
     durations = [(where, length) for where, length in lengths if length and isinstance(length, Micros)]
     integers = [(where, length) for where, length in lengths if length and not isinstance(length, Micros)]
     if durations and integers:

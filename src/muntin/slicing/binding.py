@@ -70,8 +70,8 @@ class Binding:
         spans = [s for w in windows for s in w.spans()]
         kind = schema.field(spec.time).type
         _check_civil(windows, kind)
-        if isinstance(spec.early, Every):
-            TimeColumn(kind, (spec.early.period,))  # its unit must fit, but edges do not lie on it
+        early = spec.early.period if isinstance(spec.early, Every) else 0
+        TimeColumn(kind, (early, spec.forget_keys_after or 0))  # their units must fit, but no edge lies there
         time = TimeColumn(kind, (*spans, spec.allowed_lateness))
         _check_clock(spec, time)
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
@@ -225,7 +225,7 @@ def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] |
 def kind_of_time(spec: QuerySpec, windows: Iterable[Window], lag: int | None) -> str:
     """What the time column must hold, as the lengths in the query tell: durations, or units of integers."""
     lengths = [s for w in windows if w.measure is None for s in w.spans()]
-    lengths += [spec.allowed_lateness, 0 if lag is None else lag]
+    lengths += [spec.allowed_lateness, spec.forget_keys_after or 0, lag or 0]
     told = [length for length in lengths if length]
     return ("timestamp" if isinstance(told[0], Micros) else "integer") if told else ""
 

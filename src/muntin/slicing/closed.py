@@ -28,16 +28,19 @@ class Closed:
     due: Column
     low: Any
     high: Any
+    life: Column
+    """On a measure, when the life of the key began: its edges there come again in the next one. Or 0."""
 
     @classmethod
-    def of(cls, cuts: Cuts) -> Closed:
+    def of(cls, cuts: Cuts, life: Column | None = None) -> Closed:
         """The windows that a run of tuples closed."""
-        return cls(cuts.segment, cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.due, cuts.low, cuts.high)
+        edges = (cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.due, cuts.low, cuts.high)
+        return cls(cuts.segment, *edges, np.zeros(len(cuts), dtype=np.int64) if life is None else life)
 
     @classmethod
     def none(cls) -> Closed:
         """No windows."""
-        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, None, None)
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, None, None, NOTHING)
 
     def __len__(self) -> int:
         return len(self.key)
@@ -56,6 +59,8 @@ class Closed:
         """These windows and the others."""
         if not len(self):
             return other
+        if not len(other):
+            return self
         return self._each(lambda column: np.concatenate([getattr(self, column), getattr(other, column)]))
 
     def _each(self, change: Callable[[str], Any]) -> Closed:
@@ -65,7 +70,7 @@ class Closed:
 
 @dataclass(slots=True)
 class Past:
-    """Windows of one query that expired: the edges (a, b) that they are known by, and how many there are.
+    """Windows of one query that expired: life and edges (a, b) that they are known by, and how many.
 
     A tuple at the final time itself is in time, and may close one more window with the same edges:
     these count before it. On a measure that stands still, any later tuple may.
@@ -78,18 +83,19 @@ class Past:
     end: Column
     due: Column
     count: Column
+    life: Column
 
     @classmethod
     def of(cls, closed: Closed) -> Past:
         """These windows; types whose windows may have the same edges tell their starts."""
         a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
         one = np.ones(len(closed), dtype=np.int64)
-        return cls(closed.key, closed.begin, a, b, closed.end, closed.due, one)
+        return cls(closed.key, closed.begin, a, b, closed.end, closed.due, one, closed.life)
 
     @classmethod
     def none(cls) -> Past:
         """No windows."""
-        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+        return cls(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
 
     def __len__(self) -> int:
         return len(self.key)
@@ -113,8 +119,8 @@ class Past:
     def last_ones(self, certain: Column) -> Past:
         """For each key the windows with the largest edges as one row; and those that may be cut again.
 
-        On a measure edges never go back, so of those that stay no others can come again. `certain` are
-        the ranks, by key, before which no tuple changes its place.
+        On a measure edges never go back during a life, so of those that stay no others can come again.
+        `certain` are the ranks, by key, before which no tuple changes its place.
         """
         if not len(self):
             return self
@@ -122,14 +128,15 @@ class Past:
         settled, open_ones = self.keep(stays), self.keep(~stays)
         if not len(settled):
             return open_ones
-        order = np.lexsort((settled.end, settled.b, settled.a, settled.key))
+        order = np.lexsort((settled.end, settled.b, settled.a, settled.life, settled.key))
         last = order[np.append(settled.key[order][1:] != settled.key[order][:-1], True)]
         top = np.empty(int(settled.key.max()) + 1, dtype=np.int64)
         top[settled.key[last]] = last
         mine = top[settled.key]
-        settled.count = np.where(
-            (settled.a == settled.a[mine]) & (settled.b == settled.b[mine]), settled.count, 0
-        )
+        same = np.ones(len(settled), dtype=np.bool_)
+        for column in (settled.a, settled.b, settled.life):
+            same &= column == column[mine]
+        settled.count = np.where(same, settled.count, 0)
         joined = settled.keep(last)
         joined.count = np.bincount(settled.key, weights=settled.count)[joined.key].astype(np.int64)
         return joined.join(open_ones)

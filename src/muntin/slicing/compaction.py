@@ -1,7 +1,8 @@
 """Keys that come and go: a key that nothing refers to any more gives up its id.
 
 A key is alive while it has slices, kept tuples, windows that may still change, or tuples that wait.
-Some queries need their keys for ever. Of each key that was ever seen they leave
+Some queries need their keys for ever, unless the query says when a silent key is forgotten
+(`muntin.slicing.lives`). Of each key that was ever seen they leave
 
 - a few numbers, where tuples are numbered or a position is carried on: count windows (the next
   tuple's rank), windows on another measure (how far it has come), `slide_by_tuple` at every n-th
@@ -27,8 +28,8 @@ import numpy.typing as npt
 from muntin.slicing.batch import Batch
 from muntin.slicing.judging import Waiting
 from muntin.slicing.kept import KeptSlicer
-from muntin.timeline import NEG_INF
-from muntin.windows import CappedSession, SlideByTuple, Threshold, Until
+from muntin.slicing.tuples import NO_LIFE
+from muntin.windows import Threshold, Until
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def living(operator: SlicingOperator) -> Mask:
     for registry in operator.windows.registries.values():
         alive[registry.key] = True
     for extent in operator.windows.extents.values():
-        alive[: len(extent.last)] |= extent.last > NEG_INF
+        alive[extent.known] = True
     if slices.kept is not None:
         _mark_kept(slices.kept, alive)
     return alive
@@ -74,7 +75,7 @@ def living(operator: SlicingOperator) -> Mask:
 
 def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
     tuples = kept.tuples
-    tuples.grow(len(alive), kept.manager.live)
+    tuples.grow(kept.manager)
     for batch in (*tuples.arrived, *([] if tuples.batch is None else [tuples.batch])):
         alive[batch.key] = True
     for closed in kept.closed.values():
@@ -87,15 +88,16 @@ def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
     for query in kept.manager.live.driven:
         if _begins_anew(query.window):
             alive |= kept.needed_from(query) < seen
-        else:
+        elif kept.manager.forget is None:
             alive |= seen > 0
+        else:
+            alive |= (tuples.committed.last > NO_LIFE) | (tuples.sliced.last > NO_LIFE)
 
 
 def _begins_anew(window: Window) -> bool:
     """Whether a key without an open window is as good as one never seen."""
-    if isinstance(window, SlideByTuple):
-        return window.every == 1
-    return isinstance(window, CappedSession | Threshold | Until) and window.measure is None
+    unnumbered = isinstance(window, Threshold | Until) and window.measure is None
+    return unnumbered or not window.holds_keys
 
 
 def _renumber(operator: SlicingOperator, alive: Column) -> None:
@@ -104,7 +106,7 @@ def _renumber(operator: SlicingOperator, alive: Column) -> None:
     ids[alive] = np.arange(len(alive))
     for extent in windows.extents.values():
         extent.grow(len(ids))
-        extent.keep(alive)
+        extent.keep(alive, ids)
     for registry in windows.registries.values():
         registry.key = ids[registry.key]
     slices.table = slices.table.renumbered(ids)
@@ -124,8 +126,7 @@ def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
     tuples.offsets = np.concatenate([tuples.offsets[alive], tuples.offsets[-1:]])
     tuples.base, tuples.reached = tuples.base[alive], tuples.reached[alive]
     for progress in (tuples.committed, tuples.sliced):
-        progress.rank = progress.rank[alive]
-        progress.contexts = {name: contexts[alive] for name, contexts in progress.contexts.items()}
+        progress.keep(alive)
     for name, skipped in tuples.skipped.items():
         known = np.concatenate([skipped, np.full(len(ids) - len(skipped), -1, dtype=np.int64)])
         tuples.skipped[name] = known[alive]

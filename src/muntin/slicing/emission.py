@@ -65,7 +65,7 @@ class WindowManager:
     def observe(self, key: Column, first: Column, last: Column) -> None:
         """Note the extent of tuples or slices of these keys, where a query emits empty windows."""
         for query in self.slices.live.spanned:
-            self._extent(query).note(query, key, first, last, self.slices.final)
+            self._extent(query).note(query, key, first, last, self.slices.final, self.slices.forget)
 
     def spanned(self, query: LiveQuery, before: int, upto: int) -> int:
         """How many windows, empty or not, come out when the watermark gets to `upto`, at most."""
@@ -73,8 +73,13 @@ class WindowManager:
 
     def forget(self) -> None:
         """Drop what has expired."""
+        slices = self.slices
         for registry in self.registries.values():
-            registry.forget(self.slices.final)
+            registry.forget(slices.final)
+        if slices.forget is not None:
+            for query in slices.live.spanned:
+                if query.ends_with_key:
+                    self._extent(query).forget(query, slices.final, slices.forget)
 
     # What is emitted when. ---------------------------------------------------------------------------
 
@@ -209,7 +214,7 @@ class WindowManager:
     def _retract(self, query: LiveQuery, registry: Registry, gone: Column) -> Emission:
         assert registry.values is not None
         # Windows with the same edges in the order of their tuples, as they were emitted.
-        gone = gone[np.lexsort([getattr(registry, c)[gone] for c in ("ordinal", "b", "a", "key")])]
+        gone = gone[np.lexsort([getattr(registry, c)[gone] for c in ("ordinal", "b", "a", "life", "key")])]
         values = registry.values.take(pa.array(gone))
         # Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
         start, end = (values.column(c).to_numpy().copy() for c in ("start", "end"))
@@ -248,7 +253,10 @@ class WindowManager:
         return self.registries.setdefault(query.name, Registry())
 
     def _extent(self, query: LiveQuery) -> Extent:
-        extent = self.extents.setdefault(query.name, Extent())
+        lives = self.slices.forget is not None and query.ends_with_key
+        extent = self.extents.get(query.name)
+        if extent is None:
+            self.extents[query.name] = extent = Extent.of_lives() if lives else Extent()
         extent.grow(self.slices.keys)
         return extent
 
@@ -299,8 +307,10 @@ class WindowManager:
         if not on_time:
             # Known by its edges on the measure, a window also changes when it moves in time.
             mark = mark + listing.start * 0x51_7C_C1 + listing.end * 0x27_22_0A_95
-        ordinal = np.zeros(len(listing), dtype=np.int64) if listing.ordinal is None else listing.ordinal
-        return Candidates(listing.key, a, b, ordinal, n, mark, listing.due), fresh
+        none = np.zeros(len(listing), dtype=np.int64)
+        life = none if listing.life is None else listing.life
+        ordinal = none if listing.ordinal is None else listing.ordinal
+        return Candidates(listing.key, life, a, b, ordinal, n, mark, listing.due), fresh
 
 
 def _first_time(listing: Listing) -> list[Emission]:

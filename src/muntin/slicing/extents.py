@@ -3,6 +3,9 @@
 A window [start, end) comes out, empty or not, when it overlaps the extent of its key: from the
 first to the last tuple that came in time. A tuple in no window counts as well. So a key needs two
 times to be remembered, and one more to tell what has come out already.
+
+Where silent keys are forgotten, each life of a key has an extent of its own (`muntin.slicing.lives`), and
+a tuple that came when the windows before it had expired has one for itself.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.listing_kernels import spanned_windows
+from muntin.slicing.listing_kernels import begin_lives, spanned_windows
 from muntin.slicing.live import LiveQuery
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import ContextFreeWindow
@@ -20,6 +23,7 @@ from muntin.windows.base import ContextFreeWindow
 __all__ = ["Extent"]
 
 Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 def _unknown(size: int, value: int) -> Column:
@@ -31,41 +35,100 @@ class Extent:
     """Per key the times of the first and the last tuple, and what `last` was when windows came out.
 
     A tuple that came when the windows before `final` had expired counts from `final` on: it says
-    nothing about windows that were over before it came.
+    nothing about windows that were over before it came. `key`: where there is an extent for each life, of
+    which key it is; otherwise None, and key after key has one.
     """
 
     first: Column = field(default_factory=lambda: _unknown(0, INF))
     last: Column = field(default_factory=lambda: _unknown(0, NEG_INF))
     shown: Column = field(default_factory=lambda: _unknown(0, NEG_INF))
+    key: Column | None = None
+
+    @classmethod
+    def of_lives(cls) -> Extent:
+        """Without any life so far."""
+        return cls(key=_unknown(0, 0))
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.first.nbytes + self.last.nbytes + self.shown.nbytes
+        own = 0 if self.key is None else self.key.nbytes
+        return own + self.first.nbytes + self.last.nbytes + self.shown.nbytes
+
+    @property
+    def known(self) -> Column:
+        """The keys that have an extent, some of them more than once."""
+        return np.flatnonzero(self.last > NEG_INF) if self.key is None else self.key
 
     def grow(self, keys: int) -> None:
         """Make room for new keys."""
         new = keys - len(self.first)
-        if new > 0:
+        if self.key is None and new > 0:
             self.first = np.concatenate([self.first, _unknown(new, INF)])
             self.last = np.concatenate([self.last, _unknown(new, NEG_INF)])
             self.shown = np.concatenate([self.shown, _unknown(new, NEG_INF)])
 
-    def keep(self, keys: Column) -> None:
-        """Forget all other keys."""
-        self.first, self.last, self.shown = self.first[keys], self.last[keys], self.shown[keys]
+    def keep(self, keys: Column, ids: Column) -> None:
+        """Forget all other keys; `ids` are the new numbers of all."""
+        if self.key is not None:  # all of these are kept
+            self.key = ids[self.key]
+            return
+        self._take(keys)
 
-    def note(self, query: LiveQuery, key: Column, first: Column, last: Column, final: int) -> None:
+    def _take(self, rows: Column | Mask) -> None:
+        self.first, self.last, self.shown = self.first[rows], self.last[rows], self.shown[rows]
+        if self.key is not None:
+            self.key = self.key[rows]
+
+    def forget(self, query: LiveQuery, final: int, forget: int) -> None:
+        """Drop the lives that no tuple can prolong and whose windows have expired."""
+        window = query.window
+        assert isinstance(window, ContextFreeWindow)
+        silent = np.flatnonzero((self.last + forget <= final) & (self.last <= self.shown))
+        over = silent[window.last_end(self.last[silent]) <= final]
+        if len(over):
+            left = np.ones(len(self.last), dtype=np.bool_)
+            left[over] = False
+            self._take(left)
+
+    def note(
+        self, query: LiveQuery, key: Column, first: Column, last: Column, final: int, forget: int | None
+    ) -> None:
         """Take in the first and last times of tuples or slices, but for those that are too late."""
         window = query.window
         assert isinstance(window, ContextFreeWindow)
         counts = first >= max(query.since, final)
         old = np.flatnonzero((first < final) & (first >= query.since))
         counts[old] = window.last_end(first[old]) > final
-        key, first, last = key[counts], first[counts], last[counts]
+        key, first, last = key[counts], np.maximum(first[counts], final), last[counts]
+        if self.key is not None:
+            assert forget is not None
+            self._prolong(key, first, last, forget)
+            return
         self.first, self.last = self.first.copy(), self.last.copy()
-        np.minimum.at(self.first, key, np.maximum(first, final))
+        np.minimum.at(self.first, key, first)
         np.maximum.at(self.last, key, last)
+
+    def _prolong(self, key: Column, first: Column, last: Column, forget: int) -> None:
+        """Lives and new tuples that are less than `forget` apart are one life."""
+        assert self.key is not None
+        touched = np.isin(self.key, key)
+        others = [column[~touched] for column in (self.key, self.first, self.last, self.shown)]
+        shown = np.concatenate([self.shown[touched], _unknown(len(first), NEG_INF)])
+        first = np.concatenate([self.first[touched], first])
+        last = np.concatenate([self.last[touched], last])
+        key = np.concatenate([self.key[touched], key])
+        order = np.lexsort((first, key, first > last))  # at the end those that are older than `final`
+        key, first, last, shown = (column[order] for column in (key, first, last, shown))
+        begins = np.ones(len(key), dtype=np.bool_)
+        begin_lives(key, first, last, forget, begins)
+        at = np.flatnonzero(begins)
+        if len(at):
+            known = np.minimum.reduceat(np.where(shown > NEG_INF, shown, INF), at)
+            known[known == INF] = NEG_INF
+            joined = (key[at], first[at], np.maximum.reduceat(last, at), known)
+            pairs = zip(others, joined, strict=True)
+            self.key, self.first, self.last, self.shown = (np.concatenate(pair) for pair in pairs)
 
     def windows(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column, Column]:
         """(key, start, end) of the windows that overlap an extent and end in (expired, upto].
@@ -73,24 +136,29 @@ class Extent:
         Also those that end before, of keys whose last tuple came since: they lie behind the one that
         was the last before.
         """
-        key, done = self._behind(query, expired, upto)
-        last, shown = self.last[key], self.shown[key]
+        row, done = self._behind(query, expired, upto)
+        last, shown = self.last[row], self.shown[row]
+        key = row if self.key is None else self.key[row]
         self.shown = self.last
         start, end = _around(query, np.minimum(done, last), last, upto)
         least = np.minimum.accumulate(start[::-1])[::-1]  # no later window starts before
         arguments = (start, end, least, done, last, shown, expired)
-        out = np.empty((2, len(key) + 1024), dtype=np.int64)
+        out = np.empty((2, len(row) + 1024), dtype=np.int64)
         count = spanned_windows(*arguments, out)
         if count > out.shape[1]:
             out = np.empty((2, count), dtype=np.int64)
             spanned_windows(*arguments, out)
         place, which = out[:, :count]
-        return key[place], start[which], end[which]
+        key = key[place]
+        if self.key is not None:  # lives of a key may lie in one window
+            _, one = np.unique(key * len(start) + which, return_index=True)
+            key, which = key[one], which[one]
+        return key, start[which], end[which]
 
     def number(self, query: LiveQuery, expired: int, upto: int) -> int:
         """How many windows of all keys have not come out and end by `upto`, at most."""
-        key, done = self._behind(query, expired, upto)
-        window, last = query.window, self.last[key]
+        row, done = self._behind(query, expired, upto)
+        window, last = query.window, self.last[row]
         assert isinstance(window, ContextFreeWindow)
         assert window.period is not None
         numbers = window.numbers(done, last, query.after, upto)
@@ -102,16 +170,16 @@ class Extent:
         return int(np.maximum(highest - lowest + 1, 0).sum(dtype=np.float64))
 
     def _behind(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column]:
-        """Keys that windows may have to come out for, and the time up to which theirs have ended."""
+        """Extents that windows may have to come out for, and the time up to which theirs have ended."""
         window = query.window
         assert isinstance(window, ContextFreeWindow)
-        key = np.flatnonzero(self.last > NEG_INF)
-        last, shown = self.last[key], self.shown[key]
-        done = np.maximum(self.first[key], np.where(last > shown, np.minimum(shown, expired), expired))
+        row = np.flatnonzero(self.last > NEG_INF)
+        last, shown = self.last[row], self.shown[row]
+        done = np.maximum(self.first[row], np.where(last > shown, np.minimum(shown, expired), expired))
         needed = done < upto
         silent = np.flatnonzero(needed & (done > last))  # only windows around its last tuple are left
         needed[silent] = window.last_end(last[silent]) > done[silent]
-        return key[needed], done[needed]
+        return row[needed], done[needed]
 
 
 def _around(query: LiveQuery, low: Column, high: Column, upto: int) -> tuple[Column, Column]:

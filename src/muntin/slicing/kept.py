@@ -15,12 +15,13 @@ from muntin.slicing.batch import Batch, numbers, ranges
 from muntin.slicing.closed import Closed, Past
 from muntin.slicing.listing_kernels import mark_pairs, rows_holding
 from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.lives import Edges, Lives
 from muntin.slicing.slicer import slice_sorted
 from muntin.slicing.table import SliceTable
 from muntin.slicing.table_kernels import align_ranks
-from muntin.slicing.tuples import KeptTuples, Look, Progress
+from muntin.slicing.tuples import NO_LIFE, KeptTuples, Look, Progress, driven_window
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Context, TupleDriven
+from muntin.windows.base import Context
 
 if TYPE_CHECKING:
     from muntin.slicing.manager import SliceManager
@@ -70,8 +71,8 @@ class KeptSlicer:
         self._unseen = True
         kept, manager = self.tuples, self.manager
         keys = manager.keys
-        kept.grow(keys, manager.live)
-        timed = any(_window(q).timed for q in manager.live.driven)
+        self.tuples.grow(self.manager)
+        timed = manager.forget is not None or any(driven_window(q).timed for q in manager.live.driven)
         dirty = kept.settle(keys, self._upto if timed else NEG_INF)
         self._upto = upto
         if self._ahead:
@@ -83,12 +84,22 @@ class KeptSlicer:
         end = kept.positions_until(upto)
         reached = kept.base + end - kept.offsets[:-1]
         new = np.flatnonzero(reached > kept.sliced.rank)
-        edges: list[tuple[Column, Column]] = []
+        edges: list[Edges] = []
+        lives = Lives.under_way(manager, kept, kept.sliced, new, end, min(upto, manager.watermark))
+        look = self._look(upto)
         for query in manager.live.driven:
-            over = np.arange(keys, dtype=np.int64) if _window(query).timed else new
-            cuts = kept.cut(query, kept.sliced, over, end[over], self._look(upto))
+            if lives is not None and query.ends_with_key:
+                closed, found = lives.cut(kept, query, kept.sliced, look)
+                self._remember(query, closed)
+                edges += found
+                continue
+            over = np.arange(keys, dtype=np.int64) if driven_window(query).timed else new
+            cuts = kept.cut(query, kept.sliced, over, end[over], look)
             self._remember(query, Closed.of(cuts))
             edges.append((cuts.edge_segment, cuts.edge_rank))
+        if lives is not None:
+            edges.append(lives.begins)
+            lives.record(kept, kept.sliced)
         # A slice ends where the final part ends, so that this part can be committed.
         final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
         edges.append((new, final[new]))
@@ -111,6 +122,11 @@ class KeptSlicer:
         keys = np.arange(len(kept.base), dtype=np.int64)
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
         look = self._look(self.manager.watermark, closing=True, partial=partial)
+        if self.manager.forget is not None and query.ends_with_key:
+            self.tuples.grow(self.manager)
+            keys = np.flatnonzero(kept.sliced.last > NO_LIFE)
+            lives = Lives.of(kept, kept.sliced, keys, end[keys], NEG_INF, self.manager.forget)
+            return lives.cut(kept, query, kept.sliced, look)[0]
         return Closed.of(kept.cut(query, kept.sliced, keys, end, look))
 
     def adapt(self, old: LiveSet, live: LiveSet, inputs: Mapping[Expr, pa.DataType]) -> None:
@@ -120,10 +136,12 @@ class KeptSlicer:
         if kept.batch is not None:
             kept.batch = kept.batch.with_columns(inputs)
         gone = [q.name for q in old.driven if q not in live.driven]
-        for known in (kept.sliced.contexts, kept.committed.contexts, kept.skipped, self.closed, self.past):
+        contexts = (kept.sliced.contexts, kept.committed.contexts)
+        lives = (kept.sliced.firsts, kept.committed.firsts)
+        for known in (*contexts, *lives, kept.skipped, self.closed, self.past):
             for name in gone:
                 known.pop(name, None)
-        self.tuples.grow(self.manager.keys, live)
+        self.tuples.grow(self.manager)
 
     def dissolve(self) -> None:
         """Nothing needs the order of tuples any more: all of them become plain slices."""
@@ -163,7 +181,7 @@ class KeptSlicer:
         kept, certain = self.tuples, self.tuples.committed.rank[past.key]
         skip = kept.skip_of(query)
         seen = np.maximum(kept.committed.rank - skip, 0)
-        key, begin = _window(query).open_begins(kept.committed.contexts[query.name], seen)
+        key, begin = driven_window(query).open_begins(kept.committed.contexts[query.name], seen)
         span = 1 + max(int(past.begin.max(initial=0)), int((begin + skip[key]).max(initial=0)))
         is_open = np.isin(past.key * span + past.begin, key * span + begin + skip[key])
         again: Mask = (past.end > certain) | ((past.end == certain) & is_open)
@@ -253,7 +271,7 @@ class KeptSlicer:
         the slices, too.
         """
         kept, manager = self.tuples, self.manager
-        kept.grow(manager.keys, manager.live)  # keys and queries may be newer than the last slicing
+        self.tuples.grow(self.manager)  # keys and queries may be newer than the last slicing
         if kept.batch is None or self._unseen:
             return
         final = kept.base + kept.positions_until(self._final_until()) - kept.offsets[:-1]
@@ -267,22 +285,32 @@ class KeptSlicer:
         settled = manager.final == manager.watermark and not self._ahead
         caught_up = (target == kept.sliced.rank) & settled
         kept.committed.copy_from(kept.sliced, np.flatnonzero(caught_up))
-        behind = np.flatnonzero(~caught_up)
-        for query in manager.live.driven:
-            moves = target[behind] > kept.committed.rank[behind]
-            over = behind if _window(query).timed else behind[moves]
-            # Where some final tuples are not among these, time must not close what they belong to.
-            for upto, some in ((manager.final, target >= final), (NEG_INF, target < final)):
-                own = over[some[over]]
-                if not len(own):
-                    continue
-                end = kept.offsets[own] + target[own] - kept.base[own]
-                # What fails here has failed before, when it was sliced.
-                look = Look(upto, manager.newest, failed=[] if manager.tolerant else None)
-                kept.cut(query, kept.committed, own, end, look)
+        # Where some final tuples are not among these, time must not close what they belong to.
+        for upto, some in ((manager.final, target >= final), (NEG_INF, target < final)):
+            self._commit_contexts(np.flatnonzero(~caught_up & some), target, upto)
         kept.committed.rank = np.maximum(kept.committed.rank, target)
         self._expire()
         kept.drop_before(self._tuples_needed_from())
+
+    def _commit_contexts(self, keys: Column, target: Column, upto: int) -> None:
+        """Bring the final contexts of these keys to the ranks `target`."""
+        if not len(keys):
+            return
+        kept, manager = self.tuples, self.manager
+        # What fails here has failed before, when it was sliced.
+        look = Look(upto, manager.newest, failed=[] if manager.tolerant else None)
+        end = kept.offsets[:-1] + target - kept.base
+        moved = keys[target[keys] > kept.committed.rank[keys]]
+        lives = Lives.under_way(self.manager, kept, kept.committed, moved, end, upto, keys)
+        for query in self.manager.live.driven:
+            if lives is not None and query.ends_with_key:
+                lives.cut(kept, query, kept.committed, look)
+                continue
+            own = keys if driven_window(query).timed else moved
+            if len(own):
+                kept.cut(query, kept.committed, own, end[own], look)
+        if lives is not None:
+            lives.record(kept, kept.committed)
 
     def _expire(self) -> None:
         """Forget the windows that no tuple can change, but for the edges of the last ones."""
@@ -324,7 +352,7 @@ class KeptSlicer:
         """Per key: the smallest rank that a window of the query which is not closed for good may need."""
         kept, final = self.tuples, self.manager.final
         needed = self.keep_from(query, kept.committed, kept.committed.rank)
-        reach = _window(query).reach
+        reach = driven_window(query).reach
         if reach is None or final == NEG_INF:
             return needed
         # What still comes lies at `final` or later, and so looks back less far the longer a key is
@@ -338,7 +366,7 @@ class KeptSlicer:
         skip = self.tuples.skip_of(query)
         own = np.maximum(seen - skip, 0)
         try:
-            kept = _window(query).keep_from(progress.contexts[query.name], own)
+            kept = driven_window(query).keep_from(progress.contexts[query.name], own)
         except UserCodeError as error:
             error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
             if not self.manager.tolerant:
@@ -367,7 +395,7 @@ class KeptSlicer:
         for query in self.manager.live.driven:
             skip = kept.skip_of(query)
             seen = np.maximum(kept.committed.rank - skip, 0)
-            key, rank = _window(query).open_begins(kept.committed.contexts[query.name], seen)
+            key, rank = driven_window(query).open_begins(kept.committed.contexts[query.name], seen)
             pairs.append((key, rank + skip[key]))
         for key, rank in pairs:
             mark_pairs(table.offsets(self.manager.keys), table.rank, key, rank, hard)
@@ -384,8 +412,3 @@ def _carry_levels(rows: SliceTable, old: SliceTable, sliced: Column, classes: in
         return dropped
     held = rows_holding(old.key, old.rank, old.n, rows.key, rows.rank)
     return np.where(held >= 0, old.level[held], dropped)
-
-
-def _window(query: LiveQuery) -> TupleDriven:
-    assert isinstance(query.window, TupleDriven)
-    return query.window

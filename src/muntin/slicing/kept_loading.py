@@ -17,7 +17,7 @@ from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.listing_kernels import rank_ranges
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.table_kernels import key_offsets
-from muntin.slicing.tuples import KeptTuples, Progress
+from muntin.slicing.tuples import STAGES, KeptTuples, Progress
 from muntin.slicing.validation import Bounds, check_schema, read_columns, refuse_unless
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import TupleDriven
@@ -34,14 +34,15 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
     queries = {q.name: q for q in kept.manager.live.driven}
     for path, table in tables.items():
         kind, _, name = path.partition("/")
-        stage, _, query = name.partition("/") if kind == "contexts" else ("", "", name)
-        if kind in ("contexts", "skipped", "closed", "past"):
+        stage, _, query = name.partition("/") if kind in ("contexts", "firsts") else ("", "", name)
+        if kind in ("contexts", "firsts", "skipped", "closed", "past"):
             refuse_unless(query in queries, f'no query of kept tuples is called "{query}"')
         if kind == "contexts":
-            progress = {"committed": tuples.committed, "sliced": tuples.sliced}[stage]
-            progress.contexts[query] = _load_contexts(
+            tuples.stage(stage).contexts[query] = _load_contexts(
                 table.column("context").combine_chunks(), queries[query]
             )
+        elif kind == "firsts":
+            tuples.stage(stage).firsts[query] = read_columns(kind, table, bounds)["first"]
         elif kind == "skipped":
             tuples.skipped[name] = read_columns(kind, table, bounds)["rank"]
         elif kind == "closed":
@@ -56,6 +57,7 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
             columns = read_columns(kind, table, bounds, binding.edge_dtype(queries[name].window))
             kept.past[name] = Past(**columns)
     _check_slices(kept)
+    _check_lives(tuples)
     for query_ in queries.values():
         _check_query(kept, query_, binding)
 
@@ -63,8 +65,9 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
 def _load_tuples(binding: Binding, tables: dict[str, pa.Table], bounds: Bounds) -> KeptTuples:
     progress = read_columns("progress", tables["progress"], bounds)
     tuples = KeptTuples(base=progress["base"], reached=progress["reached"])
-    tuples.committed = Progress(progress["committed"], {})
-    tuples.sliced = Progress(progress["sliced"], {})
+    for stage in STAGES:
+        lives = read_columns("lives", tables[f"lives/{stage}"], bounds)
+        setattr(tuples, stage, Progress(progress[stage], life=lives["life"], last=lives["last"]))
     keys = len(tuples.base)
     refuse_unless(keys <= max(bounds.keys, 1), f"the progress of {keys} keys, of {bounds.keys}")
     for path, table in tables.items():
@@ -125,6 +128,16 @@ def _check_slices(kept: KeptSlicer) -> None:
         refuse_unless((past.key < keys).all() and (past.begin <= past.end).all(), "windows of no tuples")
 
 
+def _check_lives(tuples: KeptTuples) -> None:
+    """Where keys are forgotten, all of them have a life, which began with a tuple that was passed."""
+    keys = len(tuples.base)
+    for progress in map(tuples.stage, STAGES):
+        sizes = {len(progress.life), *map(len, progress.firsts.values())}
+        refuse_unless(sizes <= {0, keys}, f"lives of {max(sizes)} keys, of {keys}")
+        some = progress.rank[: len(progress.life)]
+        refuse_unless((progress.life <= some).all(), "a life must begin with a tuple that was passed")
+
+
 def _check_query(kept: KeptSlicer, query: LiveQuery, binding: Binding) -> None:
     """The contexts of a query have seen the tuples that came, from the first one that it counts."""
     tuples, window = kept.tuples, _window(query)
@@ -141,7 +154,7 @@ def _check_query(kept: KeptSlicer, query: LiveQuery, binding: Binding) -> None:
         some = np.flatnonzero(np.diff(tuples.offsets))
         time[some] = tuples.batch.time[tuples.offsets[some]]
     floating = binding.edge_dtype(window) is np.float64
-    for progress in (tuples.committed, tuples.sliced):
+    for progress in map(tuples.stage, STAGES):
         contexts = progress.contexts.get(query.name)
         refuse_unless(contexts is not None or not keys, f'contexts of "{query.name}"')
         if contexts is None:

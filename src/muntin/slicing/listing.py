@@ -35,6 +35,7 @@ class Listing:
 
     `rows` empty stands for the table's own order. low, high: edges as ranks or on another measure.
     ordinal: tells windows with the same edges apart; None where there are none. ordered: as results are.
+    life: as in `Closed`; None where all are 0.
     """
 
     query: Column
@@ -49,6 +50,7 @@ class Listing:
     high: Any = None
     ordinal: Column | None = None
     ordered: bool = False
+    life: Column | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -57,7 +59,7 @@ class Listing:
         """The windows at these positions."""
         cut = {c: getattr(self, c)[index] for c in ("query", "key", "start", "end", "lo", "hi")}
         cut["due"] = cut["end"] if self.due is self.end else self.due[index]
-        for name in ("low", "high", "ordinal"):
+        for name in ("low", "high", "ordinal", "life"):
             column = getattr(self, name)
             cut[name] = None if column is None else column[index]
         return Listing(rows=self.rows, **cut)
@@ -177,21 +179,22 @@ def list_driven(number: int, closed: Closed, past: Past, table: SliceTable, keys
     a, b = (start, closed.stop) if closed.low is None else (closed.low, closed.high)
     return Listing(
         numbers, closed.key, start, closed.stop, closed.due, lo, hi, rows,
-        closed.low, closed.high, _ordinals(past, closed.key, a, b, lo, hi),
+        closed.low, closed.high, _ordinals(past, closed.key, closed.life, a, b, lo, hi), life=closed.life,
     )  # fmt: skip
 
 
-def _ordinals(past: Past, key: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
+def _ordinals(past: Past, key: Column, life: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
     """Tell windows with the same edges apart (tuples at one time may make several), in their order."""
     count = np.concatenate([past.count, np.ones(len(key), dtype=np.int64)])
     if len(past):
         before = np.full(len(past), -1, dtype=np.int64)
         lo, hi = np.concatenate([before, lo]), np.concatenate([before, hi])
-        key, a, b = (np.concatenate(pair) for pair in ((past.key, key), (past.a, a), (past.b, b)))
-    order = np.lexsort((hi, lo, b, a, key))
+        pairs = ((past.key, key), (past.life, life), (past.a, a), (past.b, b))
+        key, life, a, b = (np.concatenate(pair) for pair in pairs)
+    order = np.lexsort((hi, lo, b, a, life, key))
     same = np.zeros(len(order), dtype=np.bool_)
     same[1:] = True
-    for column in (key, a, b):
+    for column in (key, life, a, b):
         same[1:] &= column[order[1:]] == column[order[:-1]]
     place = np.cumsum(count[order]) - count[order]  # how many windows come before
     begins = np.maximum.accumulate(np.where(same, 0, place)) if len(order) else place

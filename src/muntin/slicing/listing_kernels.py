@@ -294,6 +294,16 @@ def rank_ranges(offsets: Ints, rank: Ints, key: Ints, begin: Ints, end: Ints, lo
 
 
 @compiled
+def begin_lives(key: Ints, first: Ints, last: Ints, forget: int, begins: Flags) -> None:
+    """Mark the rows, sorted by key and first time, that begin a life; one with first > last is alone."""
+    furthest = last[0] if last.shape[0] else 0
+    for r in range(1, key.shape[0]):
+        apart = key[r] != key[r - 1] or first[r] > last[r] or first[r] >= furthest + forget
+        furthest = last[r] if apart else max(furthest, last[r])
+        begins[r] = apart
+
+
+@compiled
 def spanned_windows(
     start: Ints, end: Ints, least: Ints, done: Ints, last: Ints, shown: Ints, expired: int, out: Ints
 ) -> int:

@@ -36,6 +36,14 @@ class LiveQuery:
         """Whether its windows come out without tuples, too."""
         return isinstance(self.window, ContextFreeWindow) and self.window.emit_empty
 
+    @property
+    def ends_with_key(self) -> bool:
+        """Whether its windows end with the life of their key, where silent keys are forgotten.
+
+        A landmark holds all tuples since then, however long its key was silent.
+        """
+        return self.window.holds_keys and not isinstance(self.window, Landmark)
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:

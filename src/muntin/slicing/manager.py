@@ -40,12 +40,19 @@ class SliceManager:
     IN_PLACE = ("waiting", "failed")
 
     def __init__(
-        self, live: LiveSet, partials: PartialSet, lateness: int, metrics: Metrics, in_order: bool = False
+        self,
+        live: LiveSet,
+        partials: PartialSet,
+        lateness: int,
+        metrics: Metrics,
+        in_order: bool = False,
+        forget: int | None = None,
     ) -> None:
         self.live = live
         self.partials = partials
         self.lateness = lateness
         self.in_order = in_order
+        self.forget = forget
         self.metrics = metrics
         self.table = SliceTable.empty(partials)
         self.kept: KeptSlicer | None = KeptSlicer(self) if live.driven else None
@@ -246,7 +253,7 @@ class SliceManager:
 
         Not at every watermark, but when there are enough of them: looking costs, too.
         """
-        if not len(self.table):
+        if not len(self.table) and (self.kept is None or self.forget is None):
             return
         if self.final == INF and self.live.only_edges:
             self.retained_from = max(self.retained_from, self.newest + 1)

@@ -99,7 +99,8 @@ class SlicingOperator:
     def begin(self, binding: Binding, plan: Plan) -> None:
         """Begin without any slices, to be combined as the plan says."""
         lateness = int(self.spec.allowed_lateness)
-        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
+        forget = None if self.spec.forget_keys_after is None else int(self.spec.forget_keys_after)
+        self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order, forget)
         self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
         self.slices.watermark = self.watermark
         self.slices.limit = Limit(self.spec.max_windows, self.shares, binding.time.is_integer)

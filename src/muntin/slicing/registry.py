@@ -19,7 +19,7 @@ FINAL_ROW, EARLY_ROW, UPDATE_ROW, RETRACT_ROW = 0, 1, 2, 3
 KINDS = pa.array(["final", "early", "update", "retract"])
 """Kinds of result rows, by code."""
 
-_INTS = ("key", "ordinal", "n", "mark", "due", "revision", "stage")
+_INTS = ("key", "life", "ordinal", "n", "mark", "due", "revision", "stage")
 
 
 def _ints() -> npt.NDArray[np.int64]:
@@ -30,10 +30,11 @@ def _ints() -> npt.NDArray[np.int64]:
 class Candidates:
     """Windows that may have to be emitted: identity, content (n, mark), and when due.
 
-    The identity is the key and the edges (a, b); `ordinal` tells equal ones apart.
+    The identity is the key, its life (see `Closed`) and the edges (a, b); `ordinal` tells equal ones apart.
     """
 
     key: Column
+    life: Column
     a: Column
     b: Column
     ordinal: Column
@@ -43,7 +44,7 @@ class Candidates:
 
     def take(self, index: Column) -> Candidates:
         """The candidates at these positions."""
-        names = ("key", "a", "b", "ordinal", "n", "mark", "due")
+        names = ("key", "life", "a", "b", "ordinal", "n", "mark", "due")
         return Candidates(*(getattr(self, c)[index] for c in names))
 
 
@@ -64,6 +65,7 @@ class Registry:
     a: Column = field(default_factory=_ints)
     b: Column = field(default_factory=_ints)
     key: Column = field(default_factory=_ints)
+    life: Column = field(default_factory=_ints)
     ordinal: Column = field(default_factory=_ints)
     n: Column = field(default_factory=_ints)
     mark: Column = field(default_factory=_ints)
@@ -86,7 +88,8 @@ class Registry:
         found = np.full(len(new.key), -1, dtype=np.int64)
         if not len(self) or not len(found):
             return found
-        columns = [np.concatenate([getattr(self, c), getattr(new, c)]) for c in ("ordinal", "b", "a", "key")]
+        names = ("ordinal", "b", "a", "life", "key")
+        columns = [np.concatenate([getattr(self, c), getattr(new, c)]) for c in names]
         order = np.lexsort(columns)
         same = np.ones(len(order) - 1, dtype=np.bool_)
         for column in columns:

@@ -29,6 +29,7 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.registry import Registry
 from muntin.slicing.routed import one_table
 from muntin.slicing.table import SliceTable
+from muntin.slicing.tuples import STAGES
 from muntin.slicing.validation import (
     TABLES,
     Bounds,
@@ -177,7 +178,8 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
         if registry.values is not None:
             tables[f"registry_values/{name}"] = registry.values
     for name, extent in operator.windows.extents.items():
-        tables[f"extent/{name}"] = pa.table({c: pa.array(getattr(extent, c)) for c in _columns("extent")})
+        columns = {c: getattr(extent, c) for c in _columns("extent")}
+        tables[f"extent/{name}"] = pa.table({c: pa.array(v) for c, v in columns.items() if v is not None})
     if slices.kept is not None:
         header |= {"ahead": slices.kept._ahead, "upto": slices.kept._upto}
         _save_kept(slices.kept, inputs, tables)
@@ -212,7 +214,12 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
                 free = isinstance(names[name].window, ContextFreeWindow)
                 operator.windows.registries[name] = _load_registry(columns, values, free, slices.partials)
             else:
-                refuse_unless(len(table) <= slices.keys and names[name].emits_empty, "extents of no key")
+                refuse_unless(names[name].emits_empty, f'"{name}" has no extents')
+                of_lives = slices.forget is not None and names[name].ends_with_key
+                refuse_unless(
+                    ("key" in columns) == of_lives, "extents must be of keys, or of lives"
+                )
+                refuse_unless(of_lives or len(table) <= slices.keys, "extents of no key")
                 operator.windows.extents[name] = Extent(**columns)
     raws = [waiting.raw.tuples for waiting in slices.waiting if waiting.raw is not None]
     _check_routed([*(late.raw for late in operator.late), *raws])
@@ -316,7 +323,11 @@ def _save_kept(kept: KeptSlicer, inputs: tuple[Expr, ...], tables: dict[str, pa.
             "sliced": tuples.sliced.rank,
         }
     )
-    for stage, progress in (("committed", tuples.committed), ("sliced", tuples.sliced)):
+    for stage in STAGES:
+        progress = tuples.stage(stage)
+        tables[f"lives/{stage}"] = pa.table({"life": progress.life, "last": progress.last})
+        for name, firsts in progress.firsts.items():
+            tables[f"firsts/{stage}/{name}"] = pa.table({"first": firsts})
         for name, contexts in progress.contexts.items():
             tables[f"contexts/{stage}/{name}"] = pa.table({"context": _save_contexts(contexts)})
     for name, skipped in tuples.skipped.items():

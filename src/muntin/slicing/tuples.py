@@ -13,7 +13,7 @@ Two positions per key, both ranks in the key's order of (time, arrival):
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,26 +23,45 @@ from muntin.errors import PlacedError, UserCodeError
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch, concat, numbers, ranges, values_at
 from muntin.slicing.flood import Limit
-from muntin.slicing.live import LiveQuery, LiveSet
+from muntin.slicing.live import LiveQuery
 from muntin.slicing.table_kernels import ends_until, key_offsets
-from muntin.timeline import NEG_INF
+from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
+
+if TYPE_CHECKING:
+    from muntin.slicing.manager import SliceManager
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+STAGES = ("committed", "sliced")
+"""The two positions of a key, by name."""
+NO_LIFE = NEG_INF
+"""The time of the last tuple of a key, where no life of it is open."""
+
+
+def _no_ranks() -> Column:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far the contexts of each driven query have got, for all keys."""
+    """How far the contexts of each driven query have got, for all keys.
 
-    rank: Column
-    contexts: dict[str, Any]
+    Where keys are forgotten, also the life of each key that is open: at which rank it began, the time of
+    its last tuple, and for each query that of the first one.
+    """
+
+    rank: Column = field(default_factory=_no_ranks)
+    contexts: dict[str, Any] = field(default_factory=dict)
+    life: Column = field(default_factory=_no_ranks)
+    last: Column = field(default_factory=_no_ranks)
+    firsts: dict[str, Column] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
         """Bytes of ranks and contexts; of contexts that are Python values, their length as text."""
-        size = self.rank.nbytes
+        size = self.rank.nbytes + self.life.nbytes + self.last.nbytes
+        size += sum(firsts.nbytes for firsts in self.firsts.values())
         for contexts in self.contexts.values():
             size += contexts.nbytes
             if contexts.dtype == object:
@@ -56,17 +75,41 @@ class Progress:
             self.rank = np.concatenate([self.rank, np.zeros(new, dtype=np.int64)])
         for query in queries:
             old = self.contexts.get(query.name)
-            fresh = _driven(query).initial(keys - (0 if old is None else len(old)))
+            fresh = driven_window(query).initial(keys - (0 if old is None else len(old)))
             if old is None:
                 self.contexts[query.name] = fresh
             elif len(fresh):
                 self.contexts[query.name] = np.concatenate([old, fresh])
+
+    def grow_lives(self, keys: int, queries: tuple[LiveQuery, ...]) -> None:
+        """Make room for the lives of new keys, and in new queries."""
+        new = keys - len(self.life)
+        if new > 0:
+            self.life = np.concatenate([self.life, np.zeros(new, dtype=np.int64)])
+            self.last = np.concatenate([self.last, np.full(new, NO_LIFE, dtype=np.int64)])
+        for query in queries:
+            old = self.firsts.get(query.name, _no_ranks())
+            if query.ends_with_key and len(old) < keys:
+                unknown = np.full(keys - len(old), INF, dtype=np.int64)
+                self.firsts[query.name] = np.concatenate([old, unknown])
+
+    def keep(self, keys: Column) -> None:
+        """Forget all other keys."""
+        self.rank = self.rank[keys]
+        self.contexts = {name: contexts[keys] for name, contexts in self.contexts.items()}
+        if len(self.life):
+            self.life, self.last = self.life[keys], self.last[keys]
+            self.firsts = {name: firsts[keys] for name, firsts in self.firsts.items()}
 
     def copy_from(self, other: Progress, keys: Column) -> None:
         """Go to where the other one is, for these keys."""
         self.rank[keys] = other.rank[keys]
         for name, contexts in self.contexts.items():
             contexts[keys] = copy_contexts(other.contexts[name][keys])
+        if len(self.life):
+            self.life[keys], self.last[keys] = other.life[keys], other.last[keys]
+            for name, firsts in self.firsts.items():
+                firsts[keys] = other.firsts[name][keys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +135,18 @@ class KeptTuples:
     arrived: list[Batch] = field(default_factory=list)
     base: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reached: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    committed: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
-    sliced: Progress = field(default_factory=lambda: Progress(np.zeros(0, dtype=np.int64), {}))
+    committed: Progress = field(default_factory=Progress)
+    sliced: Progress = field(default_factory=Progress)
     offsets: Column = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     skipped: dict[str, Column] = field(default_factory=dict)
     text_bytes: dict[Expr, int] = field(default_factory=dict)
     """Of the columns whose bytes are limited, how many there are; kept tuples become one column."""
     counted: bool = False
     """Whether arrivals of all tuples were counted here, so that new ones come behind those kept."""
+
+    def stage(self, name: str) -> Progress:
+        """What one of STAGES has reached."""
+        return {"committed": self.committed, "sliced": self.sliced}[name]
 
     def __len__(self) -> int:
         kept = 0 if self.batch is None else len(self.batch)
@@ -124,15 +171,18 @@ class KeptTuples:
         kept += self.base.nbytes + self.reached.nbytes + self.offsets.nbytes
         return kept + self.committed.nbytes + self.sliced.nbytes
 
-    def grow(self, keys: int, live: LiveSet) -> None:
+    def grow(self, manager: SliceManager) -> None:
         """Make room for new keys and new queries."""
+        keys, driven = manager.keys, manager.live.driven
         new = keys - len(self.base)
         if new > 0:
             self.base = np.concatenate([self.base, np.zeros(new, dtype=np.int64)])
             self.reached = np.concatenate([self.reached, np.full(new, NEG_INF, dtype=np.int64)])
             self.offsets = np.concatenate([self.offsets, np.full(new, self.offsets[-1])])
         for progress in (self.committed, self.sliced):
-            progress.grow(keys, live.driven)
+            progress.grow(keys, driven)
+            if manager.forget is not None:
+                progress.grow_lives(keys, driven)
 
     def batches(self) -> list[Batch]:
         """All kept tuples, in parts."""
@@ -210,42 +260,63 @@ class KeptTuples:
         look: Look,
     ) -> Cuts:
         """Run one query's context over the tuples of these keys up to the positions `end`."""
-        window = _driven(query)
-        aware = window.context is Context.FORWARD_AWARE
+        aware = query.window.context is Context.FORWARD_AWARE
         begin = self.offsets[keys]
         if not aware:
             begin = begin + progress.rank[keys] - self.base[keys]
+        contexts = progress.contexts[query.name]
+        part = copy_contexts(contexts[keys])
+        cuts, _ = self.run(query, part, keys, begin, end, look)
+        if not look.closing:
+            contexts[keys] = part
+        cuts.segment = keys[cuts.segment]
+        cuts.edge_segment = keys[cuts.edge_segment]
+        return cuts
+
+    def run(
+        self,
+        query: LiveQuery,
+        contexts: Any,
+        keys: Column,
+        begin: Column,
+        end: Column,
+        look: Look,
+        until: Column | None = None,
+    ) -> tuple[Cuts, Column]:
+        """Run contexts over the tuples at begin:end, each over those of its key.
+
+        Returns the windows, with the numbers of contexts as segments, and the time of the first tuple
+        that each context was given; INF where there was none.
+        """
         skipped = self._skip(query, keys)
         tuples = self._segments(
             query, keys, np.maximum(begin, self.offsets[keys] + skipped - self.base[keys]), end
         )
+        size = np.diff(tuples.offsets)
         if skipped.any():
-            tuples.rank = tuples.rank - np.repeat(skipped, np.diff(tuples.offsets))
-        contexts = progress.contexts[query.name]
-        part = copy_contexts(contexts[keys])
+            tuples.rank = tuples.rank - np.repeat(skipped, size)
+        tuples.until, tuples.failed = until, look.failed
+        window = driven_window(query)
         if window.per_tuple > 1 and look.limit is not None:
             inputs = len(tuples) + len(keys)
             if inputs * window.per_tuple > look.limit.most(inputs):
-                look.limit.check(query, window.count(part, tuples, look.closing), inputs, look.newest)
-        tuples.failed = look.failed
+                look.limit.check(query, window.count(contexts, tuples, look.closing), inputs, look.newest)
         try:
             cuts = window.cut(
-                part, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
+                contexts, tuples, look.upto, closing=look.closing, partial=look.partial, newest=look.newest
             )
         except UserCodeError as error:
             error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
             raise
-        if not look.closing:
-            contexts[keys] = part
         for segment, ranks in (
             (cuts.segment, (cuts.begin, cuts.end)),
             (cuts.edge_segment, (cuts.edge_rank,)),
         ):
             for rank in ranks:
                 rank += skipped[segment]
-        cuts.segment = keys[cuts.segment]
-        cuts.edge_segment = keys[cuts.edge_segment]
-        return cuts
+        first = np.full(len(keys), INF, dtype=np.int64)
+        first[size > 0] = tuples.time[tuples.offsets[:-1][size > 0]]
+        return cuts, first
 
     def _skip(self, query: LiveQuery, keys: Column) -> Column:
         """Per key: the rank of the query's first tuple; a query added on the fly starts its own count."""
@@ -291,6 +362,7 @@ def copy_contexts(contexts: Any) -> Any:
     return contexts.copy()
 
 
-def _driven(query: LiveQuery) -> TupleDriven:
+def driven_window(query: LiveQuery) -> TupleDriven:
+    """The window of a query whose edges depend on the tuples in order."""
     assert isinstance(query.window, TupleDriven)
     return query.window

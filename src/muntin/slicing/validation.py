@@ -85,24 +85,29 @@ TABLES = {
     "arrived": Declared(_TUPLES),
     "waiting_at": Declared({"key": KEY, "time": TIME}),
     "progress": Declared({"base": RANK, "reached": MOMENT, "committed": RANK, "sliced": RANK}),
+    "lives": Declared({"life": RANK, "last": MOMENT}),
+    "firsts": Declared({"first": MOMENT}),
     "skipped": Declared({"rank": RANK}),
     "closed": Declared(
         {
             "key": KEY, "begin": RANK, "end": RANK, "start": EDGE, "stop": EDGE, "due": EDGE, "low": VALUE,
-            "high": VALUE,
+            "high": VALUE, "life": MOMENT,
         },
         optional=("low", "high"),
     ),
     "past": Declared(
-        {"key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK, "due": EDGE, "count": COUNT}
+        {
+            "key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK, "due": EDGE, "count": COUNT,
+            "life": MOMENT,
+        }
     ),
     "registry": Declared(
         {
-            "a": VALUE, "b": VALUE, "key": KEY, "ordinal": COUNT, "n": COUNT, "mark": ANY, "due": EDGE,
-            "revision": COUNT, "stage": STAGE,
+            "a": VALUE, "b": VALUE, "key": KEY, "life": MOMENT, "ordinal": COUNT, "n": COUNT, "mark": ANY,
+            "due": EDGE, "revision": COUNT, "stage": STAGE,
         }
     ),
-    "extent": Declared({"first": MOMENT, "last": MOMENT, "shown": MOMENT}),
+    "extent": Declared({"first": MOMENT, "last": MOMENT, "shown": MOMENT, "key": KEY}, optional=("key",)),
 }  # fmt: skip
 """The tables of numbers that a snapshot may hold, by the first part of their name."""
 

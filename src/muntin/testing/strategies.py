@@ -34,6 +34,7 @@ __all__ = ["queries", "scenarios"]
 
 _ON_INTEGERS = tuple(family for family in FAMILIES if family != "calendar")
 _LATENESS = (0, 0, 3, 10, 40, 100)
+_SILENCES = (1, 2, 3, 5, 8, 13, 20, 50)
 
 _VALUES: dict[str, Sequence[Any]] = {
     "k": ["x", "y", None, "x"],
@@ -75,6 +76,7 @@ class _Breadth(NamedTuple):
     steps: Sequence[int] = _STEPS
     ahead: Sequence[int] = _AHEAD
     keys: Sequence[Any] = ()  # beside those that rows have anyway
+    silences: Sequence[int] = ()  # after which a key is forgotten
 
 
 _NARROW = _Breadth()
@@ -116,6 +118,7 @@ def scenarios(
     live: bool = False,
     snapshots: bool = False,
     wide: bool = False,
+    forget: bool = False,
     items: int = 60,
     aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> SearchStrategy[Scenario]:
@@ -123,9 +126,9 @@ def scenarios(
 
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: queries are added and removed. `snapshots`: the engine is restored here
-    and there. `wide`: longer windows, silences and lateness, and more keys. `items`:
-    how long a stream becomes. `aggregates`: from which to choose, by their names in
-    `muntin.testing.strategy_aggregates.AGGREGATES`.
+    and there. `wide`: longer windows, silences and lateness, and more keys. `forget`:
+    silent keys are forgotten. `items`: how long a stream becomes. `aggregates`: from
+    which to choose, by their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
@@ -136,6 +139,8 @@ def scenarios(
     breadth = _WIDE if wide else _NARROW
     if lateness is not None:
         breadth = breadth._replace(lateness=lateness)
+    if forget:
+        breadth = breadth._replace(silences=_SILENCES)
 
     def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
         pick = Picks(other)
@@ -171,6 +176,7 @@ def _query(
         allowed_lateness=clock.span(pick(breadth.lateness)),
         early=pick([mt.each_batch(), mt.every(clock.span(5))]) if early else None,
         late="route",
+        forget_keys_after=clock.span(pick(breadth.silences)) if breadth.silences else None,
     )
 
 

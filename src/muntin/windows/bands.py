@@ -105,6 +105,10 @@ class Landmark(ContextFreeWindow):
     def period(self) -> int:
         return self.every
 
+    @property
+    def holds_keys(self) -> bool:
+        return True
+
     def spans(self) -> tuple[int, ...]:
         return _in_one_kind(self.start, self.every)
 

@@ -112,6 +112,11 @@ class Window(ABC):
         """Whether its windows have edges beside time: as ranks, or on the measure."""
         return self.measure is not None
 
+    @property
+    def holds_keys(self) -> bool:
+        """Whether something of every key is held for ever, unless silent keys are forgotten."""
+        return False
+
 
 class ContextFreeWindow(Window):
     """A window type on the time axis. All intervals are [start, end).
@@ -132,6 +137,10 @@ class ContextFreeWindow(Window):
     context: ClassVar[Context] = Context.FREE
     emit_empty: bool = False
     """Whether windows without a tuple come out as well, between the first and the last tuple of a key."""
+
+    @property
+    def holds_keys(self) -> bool:
+        return self.emit_empty
 
     @abstractmethod
     def edges(self, lo: int, hi: int) -> Ints:
@@ -177,7 +186,8 @@ class Tuples:
 
     `rank` is the tuple's number within its key, without holes; windows count from
     the first rank that they see. `records` gives row i as a mapping, for windows
-    that run the user's code; without it records are made from `columns`.
+    that run the user's code; without it records are made from `columns`. `until`:
+    per segment, the last time at which windows may come out by time alone.
     """
 
     offsets: Ints
@@ -187,6 +197,7 @@ class Tuples:
     records: Callable[[int], Mapping[str, Any]] | None = None
     failed: list[PlacedError] | None = None
     """Where the user's code may fail on a record: the errors are put here, and it changes nothing."""
+    until: Ints | None = None
 
     @classmethod
     def of(cls, time: Sequence[int], **columns: Sequence[Any]) -> Tuples:
@@ -269,6 +280,10 @@ class TupleDriven(Window):
 
     timed: ClassVar[bool] = False
     """Whether windows also end by the watermark alone, without a further tuple."""
+
+    @property
+    def holds_keys(self) -> bool:
+        return True
 
     @property
     def reach(self) -> int | None:

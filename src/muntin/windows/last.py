@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from muntin.lazy_kernels import LazyKernels
-from muntin.timeline import INF
+from muntin.timeline import INF, NEG_INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
@@ -84,6 +84,9 @@ class Last(TupleDriven):
         if closing or upto == INF:
             behind = self._edge_after(tuples, newest)
             upto = behind if upto == INF else max(upto, behind)
+        until = np.full(len(contexts), upto, np.int64)
+        if tuples.until is not None:
+            until = np.minimum(until, np.maximum(tuples.until, self._edges_behind(tuples)))
         rows = lookback_kernels.last_windows(
             owned(tuples.offsets),
             owned(tuples.time),
@@ -92,7 +95,7 @@ class Last(TupleDriven):
             self.n,
             self.every,
             self.offset,
-            upto,
+            until,
         )
         return cuts_of_rows(rows)
 
@@ -101,6 +104,14 @@ class Last(TupleDriven):
         if newest is None:
             newest = int(tuples.time.max()) if len(tuples) else 0
         return newest - (newest - self.offset) % self.every + self.every
+
+    def _edges_behind(self, tuples: Tuples) -> Ints:
+        """Per segment the first edge after its last tuple."""
+        behind = np.full(len(tuples.offsets) - 1, NEG_INF, np.int64)
+        filled = tuples.offsets[1:] > tuples.offsets[:-1]
+        last = tuples.time[tuples.offsets[1:][filled] - 1]
+        behind[filled] = last - (last - self.offset) % self.every + self.every
+        return behind
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         first = np.maximum(contexts["seen"] - self.n, contexts["base"])

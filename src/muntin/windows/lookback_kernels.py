@@ -25,9 +25,9 @@ def last_windows(
     n: int,
     every: int,
     offset: int,
-    upto: int,
+    upto: Ints,
 ) -> Ints:
-    """At every edge up to `upto`: the last n tuples before it.
+    """At every edge up to `upto`, which each key has of its own: the last n tuples before it.
 
     PLACE is the next edge of a key, SEEN the rank behind its tuples before that edge.
     """
@@ -46,7 +46,7 @@ def last_windows(
         while True:
             while i < hi and time[i] < e:
                 i += 1
-            if e > upto:
+            if e > upto[s]:
                 break
             end = low + i - lo
             begin = max(end - n, contexts[s, BASE])

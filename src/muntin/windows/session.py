@@ -88,6 +88,10 @@ class CappedSession(TupleDriven):
     def spans(self) -> tuple[int, ...]:
         return self.gap, self.max_length
 
+    @property
+    def holds_keys(self) -> bool:
+        return False
+
     def initial(self, n: int) -> Contexts:
         contexts = np.zeros(n, [(name, np.int64) for name in ("begin", "first", "last", "seen")])
         contexts["begin"] = -1

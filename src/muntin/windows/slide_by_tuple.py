@@ -59,6 +59,10 @@ class SlideByTuple(TupleDriven):
     def reach(self) -> int:
         return self.length
 
+    @property
+    def holds_keys(self) -> bool:
+        return self.every > 1
+
     def initial(self, n: int) -> Contexts:
         contexts = np.zeros(n, [(name, np.int64) for name in ("base", "begin", "seen")])
         contexts["base"] = -1

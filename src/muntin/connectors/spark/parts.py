@@ -27,11 +27,11 @@ TIMED = {"slices": "first", "tuples": "time", "registry": "due", "closed": "due"
 TELLING = {
     "slices": ("key", "first", "last", "n", "mark", "rank", "fresh", "level"),
     "tuples": ("key", "time", "seq", "fresh"),
-    "registry": ("a", "b", "key", "ordinal", "n", "mark", "due", "revision", "stage"),
-    "closed": ("key", "begin", "end", "start", "stop", "due", "low", "high"),
+    "registry": ("a", "b", "key", "life", "ordinal", "n", "mark", "due", "revision", "stage"),
+    "closed": ("key", "begin", "end", "start", "stop", "due", "low", "high", "life"),
 }
 """The columns that say what a row holds; some tables lack some of them."""
-PER_KEY = ("keys", "progress", "contexts", "skipped", "extent")
+PER_KEY = ("keys", "progress", "contexts", "lives", "firsts", "skipped", "extent")
 """Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
 PART_BYTES = 1 << 16

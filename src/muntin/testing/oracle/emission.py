@@ -44,7 +44,7 @@ class NamedWindow:
     settings: Settings
     known_since: int = NEG_INF  # windows that ended by then were over before the query was there
     accepted: dict[Key, list[Arrival]] = field(default_factory=dict)
-    extent: dict[Key, tuple[int, int]] = field(default_factory=dict)  # where empty windows may lie
+    extent: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)  # where empty windows may lie
     emitted: dict[Key, dict[Identity, Emitted]] = field(default_factory=dict)
 
     # ---- which tuples count --------------------------------------------------
@@ -69,13 +69,26 @@ class NamedWindow:
     def _note_extent(self, key: Key, items: list[Arrival], taken: list[Arrival], watermark: int) -> None:
         """From the first to the last tuple that came in time, also if it lies in no window.
 
-        A tuple says nothing about windows that had expired when it came.
+        A tuple says nothing about windows that had expired when it came. Where silent
+        keys are forgotten, each life has a first and a last tuple; one older than those
+        that still count elsewhere belongs to none, and speaks of its own windows only.
         """
         final = watermark - self.lateness
+        extents = self.extent.setdefault(key, [])
         for item in items:
             if item in taken or item.time >= max(final, self.since):
-                first, last = self.extent.get(key, (INF, NEG_INF))
-                self.extent[key] = min(first, max(item.time, final)), max(last, item.time)
+                extents.append((max(item.time, final), item.time))
+        if not self.mortal:
+            firsts, lasts = zip(*extents, strict=True) if extents else ((INF,), (NEG_INF,))
+            extents[:] = [(min(firsts), max(lasts))] if extents else []
+            return
+        alone = [pair for pair in extents if pair[0] > pair[1]]
+        lives: list[tuple[int, int]] = []
+        for first, last in sorted(pair for pair in extents if pair[0] <= pair[1]):
+            if lives and first - lives[-1][1] < self.forget:
+                first, last = lives[-1][0], max(last, lives.pop()[1])
+            lives.append((first, last))
+        extents[:] = lives + alone
 
     def _judge_key(
         self, key: Key, items: list[Arrival], watermark: int
@@ -98,6 +111,21 @@ class NamedWindow:
     def lateness(self) -> int:
         """The allowed lateness."""
         return self.settings.lateness
+
+    @property
+    def forget(self) -> int:
+        """How long a key must be silent to be forgotten."""
+        return INF if self.settings.forget is None else self.settings.forget
+
+    @property
+    def mortal(self) -> bool:
+        """Whether windows end with the life of their key."""
+        name = type(self.window).__name__
+        if self.settings.forget is None or name in ("Landmark", "Session", "CappedSession"):
+            return False
+        if is_context_free(self.window):
+            return self.emits_empty
+        return name != "SlideByTuple" or bool(self.window.every > 1)
 
     @property
     def emits_empty(self) -> bool:
@@ -126,11 +154,12 @@ class NamedWindow:
     def windows(self, key: Key, view: View) -> dict[Identity, Found]:
         """The windows of a key as they stand now, by identity."""
         found: dict[Identity, Found] = {}
-        for window in self._found(key, view):
+        for life, window in self._found(key, view):
             if is_context_free(self.window) and self._unserved(window):
                 continue
             # A window is known by its edges on its own measure: late tuples may shift those in time.
-            edges = (window.start, window.end) if window.low is None else (window.low, window.high)
+            # In its next life a key may have the same edges there again.
+            edges = (window.start, window.end) if window.low is None else (life, window.low, window.high)
             # Windows between tuples of one time may have equal edges: number them.
             number = 0
             while (identity := (*edges, number)) in found:
@@ -138,14 +167,28 @@ class NamedWindow:
             found[identity] = window
         return found
 
-    def _found(self, key: Key, view: View) -> list[Found]:
+    def _found(self, key: Key, view: View) -> list[tuple[int, Found]]:
+        """All windows, each with the time of the first tuple in the life of its key."""
         tuples = tuple(self.accepted.get(key, []))
-        if not self.emits_empty:
-            return find_windows(self.window, tuples, view)
-        if key not in self.extent:
-            return []
-        first, last = self.extent[key]
-        return spanned(self.window, tuples, view, first, last)
+        if self.emits_empty:
+            extents = self.extent.get(key, [])
+            found = [one for pair in extents for one in spanned(self.window, tuples, view, *pair)]
+            return [(0, window) for window in {(one.start, one.end): one for one in found}.values()]
+        if not self.mortal:
+            return [(0, window) for window in find_windows(self.window, tuples, view)]
+        lives = runs(tuples, lambda run, item: bool(item.time - run[-1].time >= self.forget))
+        return [(life[0].time, window) for life in lives for window in self._of_life(life, view)]
+
+    def _of_life(self, life: Tuples, view: View) -> list[Found]:
+        """At its end open windows close, as at the end of a stream."""
+        end = life[-1].time + self.forget
+        view = view._replace(until=end)
+        if end > view.upto:
+            return find_windows(self.window, life, view)
+        found = find_windows(self.window, life, view._replace(closing=True))
+        return [
+            window._replace(due=end if window.open else min(window.due, end), open=False) for window in found
+        ]
 
     def _unserved(self, window: Found) -> bool:
         """Context free windows from before the query was there."""

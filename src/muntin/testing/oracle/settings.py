@@ -21,6 +21,7 @@ class Settings:
     early_each_batch: bool = False
     early_every: int | None = None
     bad: str = "fail"
+    forget: int | None = None
 
 
 def settings_of(query: Any) -> Settings:
@@ -42,4 +43,5 @@ def settings_of(query: Any) -> Settings:
         early_each_batch=query.early is not None and period is None,
         early_every=None if period is None else int(period),
         bad=query.bad,
+        forget=None if query.forget_keys_after is None else int(query.forget_keys_after),
     )

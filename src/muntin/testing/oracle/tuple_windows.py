@@ -69,10 +69,15 @@ def slide_by_tuple(window: Any, tuples: Tuples, view: View) -> list[Found]:
 
 
 def last(window: Any, tuples: Tuples, view: View) -> list[Found]:
-    """At every edge in time after the first tuple, the last n tuples before it."""
+    """At every edge in time after the first tuple, the last n tuples before it.
+
+    The last edge is the first one after the last tuple, or the last one in the life of the key.
+    """
     found = []
     edge = window.offset + (tuples[0].time - window.offset) // window.every * window.every + window.every
     while edge <= view.upto or (view.closing and edge - window.every <= view.newest):
+        if edge > view.until and edge - window.every > tuples[-1].time:
+            break
         content = tuple(item for item in tuples if item.time < edge)[-window.n :]
         found.append(Found(content[0].time, edge, edge, content))
         edge += window.every

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from muntin.timeline import INF
+
 __all__ = ["Arrival", "Found", "Tuples", "View", "closed_by_next", "runs", "still_open"]
 
 
@@ -38,12 +40,14 @@ class View(NamedTuple):
 
     `upto`: the last finite watermark, at which endless series of windows stop.
     `closing`: show open windows too, and endless series up to their first edge
-    after `newest`, the newest tuple of the whole stream.
+    after `newest`, the newest tuple of the whole stream. `until`: when the life of the
+    key ends, if it does.
     """
 
     upto: int
     closing: bool
     newest: int
+    until: int = INF
 
 
 Tuples: TypeAlias = tuple[Arrival, ...]
