@@ -6,6 +6,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -156,3 +158,41 @@ def test_a_snapshot_that_lacks_a_part_is_refused(saved: bytes, change: Change) -
     change(header, tables)
     with pytest.raises(SnapshotError, match="does not hold what a snapshot of this version does"):
         Operator.restore(archive.pack(header, tables))
+
+
+def compressed(table: pa.Table) -> bytes:
+    """The table as a stream that takes few bytes and asks for many."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (compressed(pa.table({"x": np.zeros(1_000_000, dtype=np.int64)})), "must not be compressed"),
+        (compressed(pa.table({"x": pa.array(["a"] * 1_000).dictionary_encode()})), "must not be compressed"),
+    ],
+    ids=["rows", "dictionary"],
+)
+def test_few_bytes_that_ask_for_much_memory_are_refused(body: bytes, message: str) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        archive.read_table(memoryview(body))
+
+
+@pytest.mark.parametrize("value", [10**12, -1, 10**30, 1.5, None, "many", [[]]])
+@pytest.mark.parametrize("name", ["keys", "seq", "newest"])
+def test_numbers_that_cannot_be_are_refused(saved: bytes, name: str, value: Any) -> None:
+    header, tables = archive.unpack(saved)
+    if (name, value) in (("seq", 10**12), ("newest", 10**12), ("newest", -1)):  # which can be
+        return
+    with pytest.raises(SnapshotError, match="does not hold what a snapshot of this version does"):
+        Operator.restore(archive.pack(header | {name: value}, tables))
+
+
+def test_a_header_that_is_nested_too_deeply_is_refused(saved: bytes) -> None:
+    deep = b'{"parts":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    start = saved[:8] + len(deep).to_bytes(8, "big") + deep
+    with pytest.raises(SnapshotError, match="RecursionError"):
+        Operator.restore(start + archive._checksum([start]))
