@@ -71,7 +71,8 @@ def take_in(
     results, where the query asks for them.
     """
     binding = operator.bind(schema)
-    for payload in sorted(payloads):
+    arrived = sorted(payloads)
+    for payload in arrived:
         header, tables = unpack(payload, checked=False)
         with reading():
             held = _read(header, tables, operator, binding)
@@ -86,7 +87,7 @@ def take_in(
                 operator.take_in(batch)
     if newest is not None:
         operator.slices.newest = max(operator.slices.newest, newest)
-    return operator.look()
+    return operator.look() if arrived else operator.nothing()
 
 
 def _read(
