@@ -122,6 +122,7 @@ def queries(draw: st.DrawFn) -> mt.Query:
         late=draw(st.sampled_from(["drop", "route"])),
         bad=draw(st.sampled_from(["fail", "skip", "route"])),
         idle_after=draw(st.one_of(st.none(), SPANS)),
+        max_ahead=draw(st.one_of(st.none(), SPANS)),
     )
 
 

@@ -15,6 +15,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import parts
+from muntin.connectors.spark.migration import asked_for
 from muntin.connectors.spark.parts import from_body
 from muntin.connectors.spark.progress import counted
 from muntin.connectors.spark.state import read, write
@@ -327,6 +328,8 @@ def test_policies_that_no_state_depends_on_may_change() -> None:
     group.step([("a", 1, 1)])
     group.use(other(policies={"idle_after": "1 second", "bad": "skip"}))
     assert len(group.step([("a", 2, 1), ("a", None, 1)], watermark=10)) == 1
+    timed = mt.windows(m=w.tumbling("1 minute")).aggregate(n=a.count())
+    assert asked_for(timed.on("t", max_ahead="1 hour")) == asked_for(timed.on("t"))
 
 
 def evens(record: Any) -> tuple[int, int]:

@@ -33,7 +33,7 @@ __all__ = ["load_windows", "loads", "to_toml", "windows_to_toml"]
 Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates")
-_STREAM = ("time", "key", "allowed_lateness", "emit", "early", "late", "bad", "idle_after")
+_STREAM = ("time", "key", "allowed_lateness", "emit", "early", "late", "bad", "idle_after", "max_ahead")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 

@@ -43,7 +43,7 @@ def definition(item: Any) -> tuple[str, dict[str, object]]:
 def policy_arguments(spec: QuerySpec) -> dict[str, Any]:
     """The arguments of `.on()` beside the time column that differ from their defaults."""
     defaults = type(spec).__dataclass_fields__
-    names = ("allowed_lateness", "early", "late", "bad", "idle_after")
+    names = ("allowed_lateness", "early", "late", "bad", "idle_after", "max_ahead")
     return {name: getattr(spec, name) for name in names if getattr(spec, name) != defaults[name].default}
 
 

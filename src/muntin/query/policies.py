@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from muntin.errors import QueryError
-from muntin.timeline import span
+from muntin.timeline import Micros, span
 
-__all__ = ["EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
+__all__ = ["AHEAD", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
+
+AHEAD = Micros(366 * 86_400_000_000)
+"""The default of `max_ahead` where the watermark follows the data.
+
+A leap year: sensors and schedules have times in the near future, and a wrong unit or a wrong year is
+mostly further away. One such tuple moves the watermark, and makes all that follow late.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class QuerySpec:
     late: Late = "drop"
     bad: Bad = "fail"
     idle_after: int | None = None
+    max_ahead: int | None = None
 
     def __post_init__(self) -> None:
         if not self.windows:
@@ -82,6 +83,7 @@ class QuerySpec:
         late: Late = "drop",
         bad: Bad = "fail",
         idle_after: object = None,
+        max_ahead: object = None,
     ) -> Self:
         """Say which column is the time, and what happens to late, early and bad tuples.
 
@@ -96,6 +98,10 @@ class QuerySpec:
             bad: Tuples without a usable time, or with a value of a wrong type, fail the
                 run, are skipped, or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
+            max_ahead: A tuple whose time is further ahead of the clock than this is a bad
+                tuple. By default 366 days where the watermark follows the data
+                (`watermark_lag`, `in_order=True`), and no limit elsewhere; a long
+                duration lifts it. An integer time column has no clock.
         """
         return replace(
             self,
@@ -106,6 +112,7 @@ class QuerySpec:
             late=late,
             bad=bad,
             idle_after=None if idle_after is None else span(idle_after, "idle_after"),
+            max_ahead=None if max_ahead is None else span(max_ahead, "max_ahead"),
         )
 
     def validated(self) -> Self:
@@ -199,11 +206,15 @@ def _check_policies(spec: QuerySpec) -> None:
         )
     _check_choice("late", spec.late, get_args(Late))
     _check_choice("bad", spec.bad, get_args(Bad))
-    if spec.idle_after is not None and (not isinstance(spec.idle_after, Micros) or spec.idle_after <= 0):
-        raise QueryError(
-            f"idle_after must be a positive duration of wall-clock time: got "
-            f'{format_span(spec.idle_after)!r}; write idle_after="30 seconds"'
-        )
+    for name, length, example in (
+        ("idle_after", spec.idle_after, "30 seconds"),
+        ("max_ahead", spec.max_ahead, "1 hour"),
+    ):
+        if length is not None and (not isinstance(length, Micros) or length <= 0):
+            raise QueryError(
+                f"{name} must be a positive duration of wall-clock time: got "
+                f'{format_span(length)!r}; write {name}="{example}"'
+            )
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -232,4 +243,11 @@ def _check_units(spec: QuerySpec) -> None:
             "lengths must be all durations (for a timestamp column) or all integers (for an integer "
             f'column): got "{format_span(durations[0][1])}" in {durations[0][0]} '
             f"and {integers[0][1]} in {integers[0][0]}"
+        )
+    if integers and spec.max_ahead is not None:
+        where, length = integers[0]
+        raise QueryError(
+            "max_ahead needs a timestamp column, since an integer time column has no clock: got "
+            f'max_ahead="{format_span(spec.max_ahead)}" and {length} in {where}; leave max_ahead out, '
+            "and filter tuples of the future out before they come in"
         )

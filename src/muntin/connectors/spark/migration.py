@@ -19,7 +19,7 @@ from muntin.windows.base import Window
 
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
 
-FREE = ("idle_after", "bad")
+FREE = ("idle_after", "bad", "max_ahead")
 """Policies that no stored state depends on."""
 
 Form = dict[str, Any]
