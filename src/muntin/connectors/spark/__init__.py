@@ -32,18 +32,23 @@ def transform(
     *,
     tie: str | Column | None = None,
     control: str | None = None,
+    watermark_from: str | None = None,
 ) -> DataFrame:
     """The window results of a DataFrame: of a streaming one as windows close, else of the whole of it.
 
     `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
     that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
+    `watermark_from` is the column that had the watermark before a Python function made the time of it.
     """
     _require_frame(frame)
     from muntin.connectors.spark.jvm.plan import Case, choose
     from muntin.connectors.spark.tuples import tie_column
+    from muntin.connectors.spark.watermark import check_watermark, refuse_results
 
     frame = with_columns(query, frame)
     check_columns(query, frame)
+    if frame.isStreaming:
+        refuse_results(frame)
     case = Case(query, frame, changing=control is not None)
     in_jvm = choose(case, plan).plan == "jvm"
     if tie is not None:
@@ -52,6 +57,7 @@ def transform(
         from muntin.connectors.spark.jvm.builtin_window import handed_over
         from muntin.connectors.spark.streaming import stream
 
+        check_watermark(query, frame, watermark_from)
         return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
     if control is not None:
         raise QueryError(

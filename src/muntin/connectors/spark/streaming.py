@@ -26,6 +26,7 @@ from muntin.connectors.spark.progress import metrics, metrics_name
 from muntin.connectors.spark.settings import check_settings
 from muntin.connectors.spark.step import Job
 from muntin.connectors.spark.tuples import Input, prepare
+from muntin.connectors.spark.watermark import RESULTS, unlike_others
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def stream(
     query: QuerySpec, frame: DataFrame, tie: str | Column | None = None, control: str | None = None
 ) -> DataFrame:
     """The window results of a streaming DataFrame with a watermark."""
-    check_settings(query, frame)
-    tuples = prepare(query, frame, tie, open_ended=control is not None)
     session = frame.sparkSession
+    check_settings(session)
+    tuples = prepare(query, frame, tie, open_ended=control is not None)
     packing = Packing(query, tuples.groups, tuples.schema, control)
     packed = tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
     if control is not None:
@@ -49,9 +50,11 @@ def stream(
         packed = packed.unionByName(_heartbeat(session, tuples))
     job, run = Job(query, tuples.schema, tuples.results, len(tuples.groups)), uuid4().hex
     return (
-        packed.groupBy(GROUP)
+        packed.where(unlike_others())
+        .groupBy(GROUP)
         .transformWithStateInPandas(WindowProcessor(job, run), STEPPED, "Append", "EventTime")
         .observe(f"{metrics_name(query)}_{run[:8]}", *metrics())
+        .alias(RESULTS)
         .mapInArrow(_unpacker(), tuples.output)
     )
 
