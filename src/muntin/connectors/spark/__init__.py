@@ -44,6 +44,7 @@ def transform(
     from muntin.connectors.spark.jvm.plan import Case, choose
     from muntin.connectors.spark.tuples import tie_column
     from muntin.connectors.spark.watermark import check_watermark, refuse_results
+    from muntin.connectors.spark.workers import check_workers
 
     frame = with_columns(query, frame)
     check_columns(query, frame)
@@ -53,6 +54,8 @@ def transform(
     in_jvm = choose(case, plan).plan == "jvm"
     if tie is not None:
         tie_column(frame, tie)  # also where no result depends on it
+    if not in_jvm:
+        check_workers(frame.sparkSession)
     if frame.isStreaming:
         from muntin.connectors.spark.jvm.builtin_window import handed_over
         from muntin.connectors.spark.streaming import stream

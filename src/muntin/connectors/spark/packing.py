@@ -16,6 +16,7 @@ import pyarrow as pa
 from muntin.connectors.spark.changes import read_change
 from muntin.connectors.spark.control import read_changes
 from muntin.connectors.spark.payload import pack_bad, pack_slices, pack_tuples
+from muntin.connectors.spark.workers import message_first
 from muntin.errors import MuntinError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
@@ -79,7 +80,8 @@ class Packing:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of (group, newest time, payload)."""
-        newest, rows = self.packed(batches)
+        with message_first():
+            newest, rows = self.packed(batches)
         rows += [(group, None) for group in self.groups]
         while rows:
             sizes = np.cumsum([len(payload or b"") for _, payload in rows])

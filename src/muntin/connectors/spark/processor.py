@@ -14,6 +14,7 @@ from muntin.connectors.spark.payload import pack_results
 from muntin.connectors.spark.progress import COUNTERS, counted
 from muntin.connectors.spark.state import Stored, read, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
+from muntin.connectors.spark.workers import message_first
 from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
 
@@ -71,8 +72,9 @@ class WindowProcessor(StatefulProcessor):
         """Nothing is held open."""
 
     def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
-        stored = self._load(group)
-        rows = [pack_results(table) for table in step(stored, self.job, given)]
+        with message_first():
+            stored = self._load(group)
+            rows = [pack_results(table) for table in step(stored, self.job, given)]
         written = self._save(stored)
         _cached[self.run, group] = stored
         while len(_cached) > _MOST_CACHED:
