@@ -73,7 +73,9 @@ class Query(QuerySpec):
             watermark_lag: Derive the watermark from the data: the newest time minus
                 this. Without it, `advance` sets the watermark.
             in_order: The stream is ordered by time; a tuple out of order is an error.
-            clock: The clock of `idle_after` in seconds, `time.monotonic` by default.
+            clock: A function that gives the seconds since 1970, for `max_ahead` and
+                `idle_after`. By default `time.time` for the first, and `time.monotonic`,
+                which nothing sets back, for the second.
             store: Force a store instead of the one that the plan chooses.
             schema: The types of columns, as a pyarrow schema or a dict like
                 `{"amount": "float64"}`; those left out get the type of the first

@@ -79,6 +79,7 @@ class Operator:
             raise QueryError(f"watermark_lag must not be negative: got {watermark_lag!r}; 0 trusts the order")
         self._engine.lag = self._lag
         self._clock = clocks.monotonic if clock is None else clock
+        self._engine.arrivals.clock = clocks.time if clock is None else clock
         self._heard = self._clock()
         self._waiting = Waiting(self._engine)
         self._time = query.time
@@ -113,7 +114,7 @@ class Operator:
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._waiting.take(record):
-            if self._waiting.patient:
+            if self._waiting.careless:
                 self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
             return self.flush() if self._waiting.over else self._nothing()
         self._slice_waiting()
@@ -331,6 +332,7 @@ class Operator:
         engine = snapshots.restore(data, lambda text: loads(text, "snapshot", QuerySpec), query)
         operator = cls(engine.spec, watermark_lag=engine.lag, clock=clock)
         operator._engine = engine
+        engine.arrivals.clock = clocks.time if clock is None else clock
         operator._waiting = Waiting(engine)
         return operator
 

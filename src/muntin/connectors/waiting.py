@@ -61,7 +61,9 @@ class Waiting:
         self._lag = 0 if engine.in_order else engine.lag
         spec = engine.spec
         self.patient = self._lag is None and spec.idle_after is None and not isinstance(spec.early, EachBatch)
-        """Whether records wait for `advance`, whatever they hold and whenever they come."""
+        """Whether records wait for `advance`, whenever they come."""
+        self.careless = self.patient and spec.max_ahead is None
+        """Whether they wait whatever they hold, since none is judged by the time at which it comes."""
         self._watermark = NEG_INF
         self._due = INF
         self._time: TimeColumn | None = None
@@ -86,8 +88,17 @@ class Waiting:
             self._watermark = max(self._watermark, time - self._lag)
             if len(self.engine.live.gaps):
                 self._due = min(self._due, time + self.engine.live.gap + 1)
+        elif self.engine.spec.max_ahead is not None and not self._is_near(record):
+            return False
         self.records.append(dict(record))  # programs use one dict again and again
         return True
+
+    def _is_near(self, record: Mapping[str, Any]) -> bool:
+        """Whether the time of a record is known to be good, and not too far ahead of the clock."""
+        if self.engine.binding is None:
+            return False
+        self._learn(self.engine.binding)
+        return self._read_time(record) is not None
 
     def keep(self, batch: pa.RecordBatch) -> bool:
         """Let a batch wait behind the others; False if it must be sliced after them."""
@@ -127,7 +138,7 @@ class Waiting:
             return valid is None
         low, high, ordered = extent_of(times) if extent is None else extent
         bulk = 0 if self._fixed_width else self._bytes + batch.nbytes
-        if low < engine.watermark or bulk > BULKY:
+        if low < engine.watermark or bulk > BULKY or engine.arrivals.is_ahead(high):
             return False
         if self.batches:
             least, most, in_order = self._extent
@@ -244,16 +255,20 @@ class Waiting:
         self._columns = [(name, kind, *sure_values(kind)) for name, kind in kinds.items()]
 
     def _read_time(self, record: Mapping[str, Any]) -> int | None:
-        """The time inside; None if it is no good one."""
+        """The time inside; None if it is no good one, or too far ahead of the clock."""
         column, value = self._time, record[self.engine.spec.time]
         assert column is not None
         if type(value) is int and self._units:
             return value if -LIMIT <= value <= LIMIT else None
         if type(value) is dt.datetime and value.tzinfo is None and self._micros:
-            return (value - _EPOCH) // _MICROSECOND
-        array, misfits = to_column([value], column.type)
-        times, valid, _ = column.to_internal(array, strict=False)
-        return None if misfits or (valid is not None and not valid.all()) else int(times[0])
+            time = (value - _EPOCH) // _MICROSECOND
+        else:
+            array, misfits = to_column([value], column.type)
+            times, valid, _ = column.to_internal(array, strict=False)
+            if misfits or (valid is not None and not valid.all()):
+                return None
+            time = int(times[0])
+        return None if self.engine.arrivals.is_ahead(time) else time
 
     def _fits(self, record: Mapping[str, Any]) -> bool:
         """Whether all other values fit their columns."""

@@ -15,7 +15,7 @@ from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
-from muntin.query import Every, QuerySpec
+from muntin.query import AHEAD, Every, QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows import Session
 
@@ -97,6 +97,7 @@ def explain(
     plan = make_plan(query, in_order, store, bound)
     lines = ["query"]
     lines += [f"  {name}: {value}" for name, value in settings(query)]
+    lines.append(f"  tuples of the future: {_future(query, in_order, types)}")
     lines.append("workload")
     lines += [f"  {name}: {value}" for name, value in plan.workload.characteristics()]
     lines.append("decisions")
@@ -128,6 +129,23 @@ def settings(query: QuerySpec) -> list[tuple[str, str]]:
         ),
         ("a silent stream", "stays open" if idle is None else f"closes its windows after {_length(idle)}"),
     ]
+
+
+def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] | None) -> str:
+    """How far ahead of the clock a tuple may be, and why."""
+    if query.max_ahead is not None:
+        return f"bad if more than {_length(query.max_ahead)} ahead of the clock, as max_ahead says"
+    spans = [length for _, w in query.windows if w.measure is None for length in w.spans()]
+    known = None if types is None else types.get(query.time)
+    if any(length and not isinstance(length, Micros) for length in (*spans, query.allowed_lateness)) or (
+        known is not None and pa.types.is_integer(known)
+    ):
+        return "no limit, since an integer time column has no clock"
+    limit = f"bad if more than {_length(AHEAD)} ahead of the clock"
+    why = "one that is makes all later ones late; max_ahead= sets another limit"
+    if in_order:
+        return f"{limit}, as the watermark follows the data and {why}"
+    return f"{limit} if the watermark follows the data (watermark_lag), as {why}; otherwise no limit"
 
 
 def _length(length: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time as clocks
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError
+from muntin.query import AHEAD, QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.slicing.routed import with_column, with_texts
-from muntin.timeline import LIMIT, TimeExtent
+from muntin.timeline import INF, LIMIT, NEG_INF, Micros, TimeColumn, TimeExtent, format_instant, format_span
+from muntin.timeline.extent_kernels import extent as extent_of
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
@@ -41,6 +44,15 @@ class Misfit:
         return f"{_rule(self.column, self.rule)}{shown if len(shown) <= 80 else f'{shown[:77]}...'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Tuples of a batch that are bad for one reason."""
+
+    rows: Rows
+    reasons: pa.Array
+    cure: str = ""
+
+
 class BadTupleError(DataError):
     """A bad tuple where the policy is "fail"; `row` is its place in the batch."""
 
@@ -58,14 +70,32 @@ class Arrivals:
         self.policy = policy
         self.bad = 0
         self.routed: list[pa.Table] = []
-        self.look: Callable[[npt.NDArray[np.int64]], TimeExtent] | None = None
-        """What finds the extent of many times, where there is a quicker way."""
+        self.look: Callable[[npt.NDArray[np.int64]], TimeExtent] = extent_of
+        """What finds the extent of many times."""
+        self.clock: Callable[[], float] = clocks.time
+        """Seconds since 1970."""
+        self.max_ahead: int | None = None
+        self.latest = INF
+        """No tuple up to this time is too far ahead of the clock."""
+
+    def limit_ahead(self, spec: QuerySpec, follows: bool, time: TimeColumn) -> None:
+        """Tuples must not be too far ahead of the clock; `follows`: they move the watermark."""
+        default = AHEAD if follows and not time.is_integer else None
+        self.max_ahead = default if spec.max_ahead is None else spec.max_ahead
+        self.latest = INF if self.max_ahead is None else NEG_INF
+
+    def is_ahead(self, time: int) -> bool:
+        """Whether a time is too far ahead of the clock, which is read only if the last reading is too old."""
+        if time > self.latest:
+            assert self.max_ahead is not None
+            self.latest = min(int(self.clock() * 1_000_000) + self.max_ahead, INF)
+        return time > self.latest
 
     def timeless(self, data: pa.RecordBatch, time: str, misfits: Sequence[Misfit]) -> bool:
         """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
         if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
             return False
-        self._set_aside(data, misfits, [_unusable(data, time, np.arange(len(data)), _WITHIN)])
+        self._set_aside(data, misfits, [_flaw(data, time, np.arange(len(data)), _WITHIN)])
         return True
 
     def good(
@@ -81,7 +111,7 @@ class Arrivals:
         if valid is not None:
             usable.insert(0, (binding.spec.time, valid))
         flaws = [
-            _unusable(
+            _flaw(
                 data,
                 name,
                 np.flatnonzero(~fine),
@@ -90,27 +120,37 @@ class Arrivals:
             for name, fine in usable
             if not fine.all()
         ]
+        if self.max_ahead is not None and len(time):
+            extent = self.look(time) if extent is None else extent
+            if self.is_ahead(extent[1]):
+                flaws.append(self._future(data, binding.spec.time, np.flatnonzero(time > self.latest)))
         if not flaws and not misfits:
             return data, (time, extent)
         wrong = self._set_aside(data, misfits, flaws)
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
         return data.take(pa.array(kept)), (time[kept], None)
 
-    def _set_aside(
-        self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[tuple[Rows, pa.Array]]
-    ) -> Rows:
+    def _future(self, data: pa.RecordBatch, column: str, rows: Rows) -> Flaw:
+        """These tuples are too far ahead of the clock."""
+        assert self.max_ahead is not None
+        now = format_instant(Micros(self.latest - self.max_ahead))
+        rule = f"must not be more than {format_span(self.max_ahead)} ahead of the clock ({now})"
+        return _flaw(data, column, rows, rule, "give .on() a longer max_ahead= if it is right")
+
+    def _set_aside(self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[Flaw]) -> Rows:
         """Treat these tuples as the policy says; returns their rows. The first reason found counts."""
         misfit_rows = np.array([misfit.row for misfit in misfits], dtype=np.int64)
         told = pa.array([misfit.reason for misfit in misfits], pa.string())
         rows, first = np.unique(
-            np.concatenate([misfit_rows, *(rows for rows, _ in flaws)]), return_index=True
+            np.concatenate([misfit_rows, *(flaw.rows for flaw in flaws)]), return_index=True
         )
-        reasons = pa.concat_arrays([told, *(texts for _, texts in flaws)]).take(pa.array(first))
+        reasons = pa.concat_arrays([told, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
         texts = [(int(np.searchsorted(rows, m.row)), m.column, str(m.value)) for m in misfits]
         wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
         if self.policy == "fail":
-            cure = misfits[first[0]].cure if first[0] < len(misfits) else ""
+            cures = [m.cure for m in misfits] + [flaw.cure for flaw in flaws for _ in flaw.rows]
+            cure = cures[first[0]]
             others = f" ({len(rows)} of {len(data)} tuples are bad)" if len(data) > 1 else ""
             raise BadTupleError(
                 f"{reasons[0]} in row {rows[0]}, {shown[0]}{others}; "
@@ -152,14 +192,15 @@ def _rule(column: str, rule: str) -> str:
     return f'the column "{column}" {rule}: got '
 
 
-def _unusable(data: pa.RecordBatch, column: str, rows: Rows, rule: str) -> tuple[Rows, pa.Array]:
-    """These tuples have no place in time, or on a measure; and why."""
+def _flaw(data: pa.RecordBatch, column: str, rows: Rows, rule: str, cure: str = "") -> Flaw:
+    """These tuples have no usable value in a column of times, or of a measure; and why."""
     values = data.column(column).take(pa.array(rows))
     absent = pc.is_null(values)
     needs = _rule(column, "needs a value in every tuple")
     within = _rule(column, rule)
     rules = pc.if_else(absent, needs, within)
-    return rows, pc.binary_join_element_wise(rules, values.cast(pa.string()).fill_null("null"), "")
+    texts = values.cast(pa.string()).fill_null("null")
+    return Flaw(rows, pc.binary_join_element_wise(rules, texts, ""), cure)
 
 
 def _measurable(column: pa.Array) -> Mask:

@@ -14,7 +14,7 @@ from muntin.query import Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
-from muntin.timeline import NEG_INF, Micros, TimeColumn
+from muntin.timeline import NEG_INF, Micros, TimeColumn, format_span
 from muntin.windows.base import TupleDriven, Tuples, Window
 
 ORDINAL = "ordinal"
@@ -68,6 +68,7 @@ class Binding:
         if isinstance(spec.early, Every):
             TimeColumn(kind, (spec.early.period,))  # its unit must fit, but edges do not lie on it
         time = TimeColumn(kind, (*spans, spec.allowed_lateness))
+        _check_clock(spec, time)
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
         inputs = tuple(for_windows | for_aggregates)
@@ -154,6 +155,15 @@ def _check_civil(windows: Iterable[Window], kind: pa.DataType) -> None:
                 f"calendar windows need a time column of timestamps: got {kind} for {window.describe()}; "
                 'cast the column, for example to pa.timestamp("s") if it counts seconds since 1970'
             )
+
+
+def _check_clock(spec: QuerySpec, time: TimeColumn) -> None:
+    if spec.max_ahead is not None and time.is_integer:
+        raise QueryError(
+            "max_ahead needs a time column of timestamps, since integers have no clock: got "
+            f'"{format_span(spec.max_ahead)}" for "{spec.time}" ({time.type}); cast the column, or leave '
+            "max_ahead out and filter tuples of the future out before they come in"
+        )
 
 
 def _check_types(window: TupleDriven, kinds: dict[Expr, pa.DataType]) -> None:

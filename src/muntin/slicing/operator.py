@@ -98,6 +98,7 @@ class SlicingOperator:
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order)
         self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
         self.slices.watermark = self.watermark
+        self.arrivals.limit_ahead(self.spec, self.in_order or self.lag is not None, binding.time)
         self.binding, self.plan = binding, plan
 
     def _plan(self, live: LiveSet, binding: Binding) -> Plan:
@@ -185,6 +186,8 @@ class SlicingOperator:
         binding = self.bind(data.schema)
         time, valid, _ = binding.time.to_internal(data.column(self.spec.time), strict=False)
         time = time if valid is None else time[valid]
+        if len(time) and self.arrivals.is_ahead(int(time.max())):
+            time = time[time <= self.arrivals.latest]
         if len(time):
             self.slices.newest = max(self.slices.newest, int(time.max()))
 
