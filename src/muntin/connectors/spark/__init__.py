@@ -3,7 +3,7 @@
 import muntin as mt
 
 spark = mt.spark.session()
-results = events.withWatermark("ts", "10 seconds").transform(query)
+results = events.transform(query, watermark="10 seconds")
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muntin.planning.plan import Explanation
     from muntin.query import QuerySpec
 
-__all__ = ["StreamStats", "bad", "explain", "late", "session", "transform", "windows"]
+__all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "transform", "windows"]
 
 
 def transform(
@@ -32,15 +32,18 @@ def transform(
     *,
     tie: str | Column | None = None,
     control: str | None = None,
+    watermark: object = None,
     watermark_from: str | None = None,
 ) -> DataFrame:
     """The window results of a DataFrame: of a streaming one as windows close, else of the whole of it.
 
     `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
     that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
-    `watermark_from` is the column that had the watermark before a Python function made the time of it.
+    `watermark` sets the watermark of a stream, this long behind the newest tuple, and keeps tuples from the
+    future away from it. `watermark_from` is the column that had the watermark before a Python function made the time of it.
     """
     _require_frame(frame)
+    from muntin.connectors.spark.guard import limit_of, with_watermark
     from muntin.connectors.spark.jvm.plan import Case, choose
     from muntin.connectors.spark.tuples import tie_column
     from muntin.connectors.spark.watermark import check_watermark, refuse_results
@@ -50,6 +53,8 @@ def transform(
     check_columns(query, frame)
     if frame.isStreaming:
         refuse_results(frame)
+        if watermark is not None:
+            frame = with_watermark(query, frame, watermark)
     case = Case(query, frame, changing=control is not None)
     in_jvm = choose(case, plan).plan == "jvm"
     if tie is not None:
@@ -61,6 +66,7 @@ def transform(
         from muntin.connectors.spark.streaming import stream
 
         check_watermark(query, frame, watermark_from)
+        limit_of(query, frame)
         return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
     if control is not None:
         raise QueryError(
@@ -81,6 +87,25 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     frame = with_columns(query, frame)
     check_columns(query, frame)
     return explaining.explain(query, frame, plan)
+
+
+def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
+    """The events of a stream for a watermark of your own, which tuples from the future do not move.
+
+    mt.spark.guarded(events, query).withWatermark("ts", "10 seconds").transform(query)
+
+    A tuple that is more than `max_ahead` ahead of the clock, by default 366 days, is a bad tuple of the
+    query. `events.transform(query, watermark="10 seconds")` does both. A bounded DataFrame is returned
+    as it is.
+
+    Args:
+        events: A streaming DataFrame, before `withWatermark`.
+        query: The query; its time column, `max_ahead` and `bad` count here.
+    """
+    _require_frame(events)
+    from muntin.connectors.spark.guard import guarded as guard
+
+    return guard(events, query.validated())
 
 
 def _require_frame(frame: object) -> None:

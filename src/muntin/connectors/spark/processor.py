@@ -58,6 +58,7 @@ class WindowProcessor(StatefulProcessor):
             tuple(frame[CHANGE].dropna()),
             None if clock == NEVER else clock,
             _watermark(timerValues),
+            _now(timerValues),
         )
         # A group has one task per micro-batch, and this object lives as long as the task.
         self.done.add(int(key[0]))
@@ -66,7 +67,7 @@ class WindowProcessor(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """The watermark has moved; a group with input in this micro-batch knows it already."""
         if int(key[0]) not in self.done:
-            yield from self._step(int(key[0]), Given(watermark=_watermark(timerValues)))
+            yield from self._step(int(key[0]), _idle(timerValues))
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -109,6 +110,16 @@ class WindowProcessor(StatefulProcessor):
             self.parts.removeKey((path,))
         self.head.update((written.head,))
         return written.nbytes
+
+
+def _idle(timer_values: Any) -> Given:
+    """What a micro-batch brings to a group without input."""
+    return Given(watermark=_watermark(timer_values), now=_now(timer_values))
+
+
+def _now(timer_values: Any) -> int | None:
+    clock = timer_values.getCurrentProcessingTimeInMs()
+    return int(clock) * 1000 if clock > 0 else None
 
 
 def _watermark(timer_values: Any) -> int | None:

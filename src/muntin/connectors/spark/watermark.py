@@ -18,14 +18,23 @@ from muntin.query import QuerySpec
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["MARK", "RESULTS", "check_watermark", "delay_of", "refuse_results", "unlike_others"]
+__all__ = [
+    "MARK",
+    "RESULTS",
+    "check_watermark",
+    "delay_of",
+    "refuse_results",
+    "require_none",
+    "require_timestamp",
+    "unlike_others",
+]
 
 MARK = "spark.watermarkDelayMs"
 """The note of Spark at the column that `withWatermark` names."""
 RESULTS = "muntin_results"
 """A name that only plans of results of Muntin have."""
 
-_WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f]{8}-[0-9a-f-]{27}, )?(.+)#\d+: .*?, (.+)")
+_WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f]{8}-[0-9a-f-]{27}, )?(.+)#\d+: ")
 _PYTHON = re.compile(r"\b(MapInArrow|MapInPandas|MapPartitions|MapElements|FlatMapGroups|TransformWithState)")
 
 
@@ -56,9 +65,9 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
     time, noted = query.time, marked(frame)
     if time in noted and stated in (None, time):
         return
-    _require_timestamp(time, frame.schema[time].dataType)
+    require_timestamp(time, frame.schema[time].dataType)
     plan = plan_of(frame)
-    others = list(dict.fromkeys(name for name, _ in _WATERMARK.findall(plan)))
+    others = _watermarks(plan)
     wanted = stated or time
     # Between JVM operators the note gets lost only where the column is computed anew.
     if wanted in others and (stated or (not noted and _PYTHON.search(plan))):
@@ -82,7 +91,14 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
     )
 
 
-def _require_timestamp(time: str, kind: DataType) -> None:
+def require_none(frame: DataFrame, cure: str) -> None:
+    """A QueryError where the DataFrame has a watermark already: Spark allows one."""
+    if found := _watermarks(plan_of(frame)):
+        raise QueryError(f"a stream has one watermark: there is one on {_listed(found)} already; {cure}")
+
+
+def require_timestamp(time: str, kind: DataType) -> None:
+    """A QueryError where Spark allows no watermark on the time column."""
     if not isinstance(kind, TimestampType | TimestampNTZType):
         raise QueryError(
             f'Spark has watermarks on timestamps only: "{time}" is {kind.simpleString()}; write '
@@ -90,6 +106,11 @@ def _require_timestamp(time: str, kind: DataType) -> None:
             'watermark="10 seconds"), with f.timestamp_seconds or f.timestamp_micros for other units, and '
             'give windows lengths like "10 seconds"'
         )
+
+
+def _watermarks(plan: str) -> list[str]:
+    """The columns on which some step of a plan sets a watermark."""
+    return list(dict.fromkeys(_WATERMARK.findall(plan)))
 
 
 def _listed(names: list[str]) -> str:

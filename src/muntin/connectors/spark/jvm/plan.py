@@ -145,6 +145,7 @@ ALWAYS = (
 
 BOUNDED = (
     *ALWAYS,
+    Rule(lambda c: c.query.max_ahead is not None, "tuples from the future are bad"),
     Rule(_uncombined, "deviations of several slices cannot be combined in SQL without a loss of digits"),
 )
 """The same for a bounded DataFrame."""
