@@ -1,4 +1,4 @@
-"""Tuples from the future on Spark: a guard keeps them away from the watermark, which Spark never takes back."""
+"""Tuples from the future: a guard keeps them away from the watermark, which Spark never takes back."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def test_spark_s_own_window_skips_tuples_from_the_future(files: Files, tmp_path:
 def test_a_poisoned_checkpoint_goes_on_with_a_guard(files: Files, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     running = Running(events(files).withWatermark("ts", "2 seconds").transform(query()), checkpoint)
-    cure = r'start the stream again from its checkpoint with events\.transform\(query, watermark="10 seconds"\)'
+    cure = (
+        r'start the stream again from its checkpoint with events\.transform\(query, watermark="10 seconds"\)'
+    )
     with pytest.raises(StreamingQueryException, match=cure):
         feed(files, running, BATCHES[0])
     # Without the tuple it fails again: Spark's watermark is in the checkpoint.

@@ -13,6 +13,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import QueryError
+from muntin.windows.base import Window
 
 sys.path.insert(0, str(Path(__file__).parent))
 from streams import Files  # beside this file, not installed
@@ -54,7 +55,7 @@ def test_another_python_that_has_muntin_is_fine(
 
 @pytest.mark.parametrize("window", [w.tumbling("10 seconds"), w.count(2)], ids=["packing", "windows"])
 def test_the_message_of_muntin_comes_first_in_what_a_stream_fails_with(
-    files: Files, tmp_path: Path, window: mt.windows.Window
+    files: Files, tmp_path: Path, window: Window
 ) -> None:
     query = mt.windows(it=window).aggregate(total=a.sum("v")).by("k").on("ts")
     files.put(table((None, "a", 1)))
@@ -65,5 +66,4 @@ def test_the_message_of_muntin_comes_first_in_what_a_stream_fails_with(
     told = str(failed.value)
     before, found, _ = told.partition('the column "ts" needs a value in every tuple')
     assert found
-    assert "Traceback" not in before
-    assert before.count("\n") <= 1
+    assert "\n" not in before  # in the first line

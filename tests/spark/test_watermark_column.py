@@ -65,7 +65,7 @@ def test_a_watermark_on_another_column_is_refused_behind_a_python_map(files: Fil
 def test_a_time_that_is_computed_from_the_marked_one_has_no_watermark(files: Files) -> None:
     events = unmarked(files).withWatermark("ts", "1 second")
     shifted = events.withColumn("ts", f.col("ts") - f.expr("interval 1 day"))
-    with pytest.raises(QueryError, match='needs a watermark on its time column'):
+    with pytest.raises(QueryError, match="needs a watermark on its time column"):
         shifted.transform(QUERY)
 
 
@@ -97,12 +97,17 @@ def test_an_integer_time_gets_a_cure_that_works(spark: SparkSession, tmp_path: P
     cure = r'events\.withColumn\("ts", f\.timestamp_millis\("ts"\)\)\.transform\(query, watermark="10 sec'
     with pytest.raises(QueryError, match=cure):
         unmarked(files).transform(query)
-    timed = unmarked(files).withColumn("ts", f.timestamp_millis("ts")).withWatermark("ts", "2 seconds")
+    timed = unmarked(files).withColumn("ts", f.timestamp_millis("ts"))
     query = mt.windows(ten=w.tumbling("10 seconds")).aggregate(total=a.sum("v")).on("ts")
-    running = Running(timed.transform(query), tmp_path / "checkpoint")
+    running = Running(timed.transform(query, watermark="10 seconds"), tmp_path / "checkpoint")
     found = [row["total"] for row in running.catch_up()]
     running.stop()
     assert sorted(found) == [3, 4]
+    local = unmarked(files).withColumn("ts", f.timestamp_millis("ts").cast("timestamp_ntz"))
+    with pytest.raises(QueryError, match=r'f\.col\("ts"\)\.cast\("timestamp"\)'):
+        local.transform(query, watermark="10 seconds")
+    cured = local.withColumn("ts", f.col("ts").cast("timestamp"))
+    assert cured.transform(query, watermark="10 seconds").isStreaming
 
 
 @pytest.mark.parametrize("plan", ["packed", "jvm"])

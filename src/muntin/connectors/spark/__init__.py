@@ -15,12 +15,13 @@ from muntin.connectors.spark.outcome import bad, late, windows
 from muntin.connectors.spark.progress import StreamStats
 from muntin.connectors.spark.settings import session
 from muntin.errors import QueryError
+from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from muntin.connectors.spark.control import Controlled
     from muntin.planning.plan import Explanation
-    from muntin.query import QuerySpec
 
 __all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "transform", "windows"]
 
@@ -40,7 +41,8 @@ def transform(
     `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
     that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
     `watermark` sets the watermark of a stream, this long behind the newest tuple, and keeps tuples from the
-    future away from it. `watermark_from` is the column that had the watermark before a Python function made the time of it.
+    future away from it. `watermark_from` is the column that had the watermark before a Python function made
+    the time of it.
     """
     _require_frame(frame)
     from muntin.connectors.spark.guard import limit_of, with_watermark
@@ -89,7 +91,7 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     return explaining.explain(query, frame, plan)
 
 
-def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
+def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:
     """The events of a stream for a watermark of your own, which tuples from the future do not move.
 
     mt.spark.guarded(events, query).withWatermark("ts", "10 seconds").transform(query)
@@ -105,7 +107,7 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
     _require_frame(events)
     from muntin.connectors.spark.guard import guarded as guard
 
-    return guard(events, query.validated())
+    return guard(events, (query if isinstance(query, QuerySpec) else query.query).validated())
 
 
 def _require_frame(frame: object) -> None:

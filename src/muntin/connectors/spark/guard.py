@@ -13,7 +13,6 @@ from pyspark.sql import functions as f
 
 from muntin.connectors.spark.columns import BEYOND, arrow_schema
 from muntin.connectors.spark.jvm.expressions import quoted
-from muntin.connectors.spark.jvm.times import inside
 from muntin.connectors.spark.watermark import require_none, require_timestamp
 from muntin.errors import QueryError
 from muntin.query import AHEAD, QuerySpec
@@ -36,11 +35,13 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
     require_none(events, "leave one of the two out")
     limit = query.max_ahead or AHEAD
     time, nothing = quoted(query.time), f.lit(None).cast(kind)
-    ahead = inside(time, kind) > f.unix_micros(f.current_timestamp()) + f.lit(int(limit))
+    ahead = f.unix_micros(time) > f.unix_micros(f.current_timestamp()) + f.lit(int(limit))
     if query.bad == "fail":
         refused = f.raise_error(_complaint(query, time, limit)).cast(kind)
         return events.withColumns({BEYOND: nothing, query.time: f.when(ahead, refused).otherwise(time)})
-    return events.withColumns({BEYOND: f.when(ahead, time), query.time: f.when(ahead, nothing).otherwise(time)})
+    return events.withColumns(
+        {BEYOND: f.when(ahead, time), query.time: f.when(ahead, nothing).otherwise(time)}
+    )
 
 
 def _complaint(query: QuerySpec, time: Column, limit: int) -> Column:
@@ -69,7 +70,7 @@ def with_watermark(query: QuerySpec, frame: DataFrame, delay: object) -> DataFra
     length = span(delay, "watermark")
     if not isinstance(length, Micros) or length < 0:
         raise QueryError(
-            f'watermark must be a duration, by which tuples may be out of order: got {delay!r}; '
+            f"watermark must be a duration, by which tuples may be out of order: got {delay!r}; "
             'write watermark="10 seconds"'
         )
     return guarded(frame, query).withWatermark(query.time, f"{int(length)} microseconds")

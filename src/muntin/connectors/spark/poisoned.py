@@ -17,6 +17,9 @@ __all__ = ["explained", "to_follow", "warn_if_stuck"]
 
 LOG = logging.getLogger("muntin")
 
+_stuck: set[str] = set()
+"""Queries of which this worker process has said that the watermark does not move."""
+
 
 def to_follow(stored: Stored, job: Job, given: Given) -> int | None:
     """The watermark of this step: Spark's, or one of our own where Spark's is poisoned.
@@ -53,7 +56,9 @@ def warn_if_stuck(stored: Stored, job: Job, given: Given) -> None:
     operator = stored.operator
     if given.watermark is not None or given.newest is None or operator.binding is None:
         return
-    if operator.slices.newest - job.delay > 1000:  # a millisecond after 1970, as Spark counts
+    name = job.query.fingerprint()
+    if operator.slices.newest - job.delay > 1000 and name not in _stuck:  # as Spark counts, from 1970 on
+        _stuck.add(name)
         LOG.warning(
             "no window can close: Spark's watermark has not moved, although tuples came in earlier "
             "micro-batches. Another watermark of this streaming query has had no tuples yet: that of a "

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
-from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, IntegralType, TimestampType
 
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
@@ -80,7 +80,7 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
         )
     if others:
         raise QueryError(
-            f'a streaming query needs a watermark on its time column: it is on {_listed(others)}, not on '
+            f"a streaming query needs a watermark on its time column: it is on {_listed(others)}, not on "
             f'"{time}"; leave withWatermark out and write events.transform(query, watermark="10 seconds"), '
             f'or, where "{time}" holds the times of "{others[0]}", '
             f'events.transform(query, watermark_from="{others[0]}")'
@@ -99,13 +99,18 @@ def require_none(frame: DataFrame, cure: str) -> None:
 
 def require_timestamp(time: str, kind: DataType) -> None:
     """A QueryError where Spark allows no watermark on the time column."""
-    if not isinstance(kind, TimestampType | TimestampNTZType):
-        raise QueryError(
-            f'Spark has watermarks on timestamps only: "{time}" is {kind.simpleString()}; write '
-            f'events.withColumn("{time}", f.timestamp_millis("{time}")).transform(query, '
-            'watermark="10 seconds"), with f.timestamp_seconds or f.timestamp_micros for other units, and '
-            'give windows lengths like "10 seconds"'
+    if isinstance(kind, TimestampType):
+        return
+    cast, hint = f'f.col("{time}").cast("timestamp")', ""
+    if isinstance(kind, IntegralType):
+        cast = f'f.timestamp_millis("{time}")'
+        hint = (
+            ', with f.timestamp_seconds or f.timestamp_micros for other units, and windows like "10 seconds"'
         )
+    raise QueryError(
+        f'Spark has watermarks on columns of type timestamp only: "{time}" is {kind.simpleString()}; write '
+        f'events.withColumn("{time}", {cast}).transform(query, watermark="10 seconds"){hint}'
+    )
 
 
 def _watermarks(plan: str) -> list[str]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import MuntinError, QueryError
@@ -43,7 +44,8 @@ def check_workers(session: SparkSession) -> None:
 def _is_own(python: str) -> bool:
     """Whether this is the interpreter of this program, under whatever name in its folder."""
     found = shutil.which(python)
-    return found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable)
+    # Not resolved: the interpreter of a virtual environment is a link to another one.
+    return found is not None and Path(found).absolute().parent == Path(sys.executable).parent
 
 
 def _has_muntin(python: str) -> bool:
@@ -55,7 +57,7 @@ def _has_muntin(python: str) -> bool:
 
 def _ask_a_worker(context: Any, python: str) -> None:
     """Also finds what `addPyFile` and archives bring to the workers."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
