@@ -124,5 +124,5 @@ def test_windows_that_spark_keeps_are_refused_outside_the_mode_append(
     files: Files, tmp_path: Path, mode: str
 ) -> None:
     results = unmarked(files).withWatermark("ts", "2 seconds").transform(QUERY, plan="jvm")
-    with pytest.raises(Exception, match=r'mode append only: use it, or transform\(query, plan="packed"\)'):
+    with pytest.raises(Exception, match=r"mode append only: for update use transform\(query"):
         Running(results, tmp_path / "checkpoint", mode=mode).catch_up()

@@ -49,7 +49,7 @@ def _named(case: Case, choice: Choice) -> list[str]:
     return [
         f"Spark's own window(): {choice.reason}",
         'plan="packed" forces Python workers; faster with tens of thousands of keys',
-        'with the output mode update use plan="packed": window() would show windows that are not complete',
+        "only in the output mode append, since window() shows windows that are not complete in the others",
     ]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from muntin.connectors.spark.changes import apply_texts, names_of
 from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.payload import take_in
-from muntin.connectors.spark.poisoned import explained, to_follow, warn_if_stuck
+from muntin.connectors.spark.poisoned import explained, to_follow, warn
 from muntin.connectors.spark.state import Stored
 from muntin.errors import DataError
 from muntin.query import QuerySpec
@@ -57,7 +57,7 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     operator.bind(job.schema)
     if (now := given.now) is not None:
         operator.arrivals.clock = lambda: now / 1_000_000
-    warn_if_stuck(stored, job, given)
+    warn(stored, job, given)
     stored.refused += apply_texts(operator, given.changes, operator.slices.newest, job.outcome)
     stored.changes += tuple(sorted(names_of(given.changes)))
     results = [take_in(operator, job.schema, given.payloads, given.newest, stored.changes)]

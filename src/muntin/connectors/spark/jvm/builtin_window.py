@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["handed_over"]
 
-TOLD = 'windows are complete in the output mode append only: use it, or transform(query, plan="packed")'
+TOLD = 'windows are complete in the output mode append only: for update use transform(query, plan="packed")'
 """Spark shows it in its error, as a name in the plan."""
 
 _DECIMALS = [DecimalType(digits, behind) for digits in range(1, 39) for behind in range(digits + 1)]
