@@ -31,8 +31,8 @@ __all__ = [
 
 MARK = "spark.watermarkDelayMs"
 """The note of Spark at the column that `withWatermark` names."""
-RESULTS = "muntin_results"
-"""A name that only plans of results of Muntin have."""
+RESULTS = "results of this muntin query"
+"""A name in the plans of results of Muntin, which no table and no file has."""
 
 _WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f]{8}-[0-9a-f-]{27}, )?(.+)#\d+: ")
 _PYTHON = re.compile(r"\b(MapInArrow|MapInPandas|MapPartitions|MapElements|FlatMapGroups|TransformWithState)")
