@@ -79,11 +79,11 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
             "name that column, or leave watermark_from= out"
         )
     if others:
+        where = f"it is on {_listed(others)}" if time not in others else "it was set before that was computed"
         raise QueryError(
-            f"a streaming query needs a watermark on its time column: it is on {_listed(others)}, not on "
-            f'"{time}"; leave withWatermark out and write events.transform(query, watermark="10 seconds"), '
-            f'or, where "{time}" holds the times of "{others[0]}", '
-            f'events.transform(query, watermark_from="{others[0]}")'
+            f'a streaming query needs a watermark on its time column: "{time}" has none, {where}; leave '
+            'withWatermark out and write events.transform(query, watermark="10 seconds"), or, if '
+            f'"{time}" has the times of "{others[0]}", events.transform(query, watermark_from="{others[0]}")'
         )
     raise QueryError(
         f'a streaming query needs a watermark on its time column: "{time}" has none; write '
