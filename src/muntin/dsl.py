@@ -129,7 +129,15 @@ class Query(QuerySpec):
 
         return to_toml(self)
 
-    def __call__(self, frame: Any, *, plan: str = "auto", tie: Any = None) -> Any:
+    def __call__(
+        self,
+        frame: Any,
+        *,
+        plan: str = "auto",
+        tie: Any = None,
+        watermark: object = None,
+        watermark_from: str | None = None,
+    ) -> Any:
         """The window results of a Spark DataFrame, streaming or batch: `events.transform(query)`.
 
         Args:
@@ -138,10 +146,18 @@ class Query(QuerySpec):
                 Spark's own operators where they can serve it; "auto" does the latter where it can.
             tie: A column of integers or timestamps that orders tuples of one time, as a name or a
                 `Column`; it should differ among those of one key. Without it their values decide.
+            watermark: `events.transform(query, watermark="10 seconds")` sets the watermark of a stream, this
+                long behind the newest tuple, in place of `withWatermark`. A tuple that is more than
+                `max_ahead` ahead of the clock, 366 days by default, does not move it and is a bad tuple.
+                A bounded DataFrame needs none.
+            watermark_from: The column that `withWatermark` named, where a function in Python made the
+                time column of it; Spark does not tell which column has the watermark behind such a one.
         """
         from muntin.connectors.spark import transform
 
-        return transform(self.validated(), frame, plan, tie=tie)
+        return transform(
+            self.validated(), frame, plan, tie=tie, watermark=watermark, watermark_from=watermark_from
+        )
 
     def control(self, path: str | PathLike[str]) -> Controlled:
         """The query for a stream whose windows change while it runs: `events.transform(query.control(path))`.

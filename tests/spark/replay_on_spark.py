@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.settings import WATERMARK
+from muntin.connectors.spark.watermark import MARK
 from muntin.errors import MuntinError
 from muntin.query_file import loads
 from muntin.testing import OracleEngine, Transcript
@@ -142,7 +142,7 @@ def differences(spark: SparkSession, stream: Stream, folder: Path) -> str:
         events.withWatermark("clock", "0 seconds")
         .where("clock is null")
         # The time column of a transcript has no watermark of its own; as `withWatermark` would mark it:
-        .withMetadata(stream.query.time, {WATERMARK: 0})
+        .withMetadata(stream.query.time, {MARK: 0})
         .transform(stream.query, plan="packed", tie="place")
         .writeStream.format("memory")
         .queryName(name)

@@ -3,7 +3,7 @@
 import muntin as mt
 
 spark = mt.spark.session()
-results = events.withWatermark("ts", "10 seconds").transform(query)
+results = events.transform(query, watermark="10 seconds")
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from muntin.connectors.spark.outcome import bad, late, windows
 from muntin.connectors.spark.progress import StreamStats
 from muntin.connectors.spark.settings import session
 from muntin.errors import QueryError
+from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from muntin.connectors.spark.control import Controlled
     from muntin.planning.plan import Explanation
-    from muntin.query import QuerySpec
 
-__all__ = ["StreamStats", "bad", "explain", "late", "session", "transform", "windows"]
+__all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "transform", "windows"]
 
 
 def transform(
@@ -32,26 +33,42 @@ def transform(
     *,
     tie: str | Column | None = None,
     control: str | None = None,
+    watermark: object = None,
+    watermark_from: str | None = None,
 ) -> DataFrame:
     """The window results of a DataFrame: of a streaming one as windows close, else of the whole of it.
 
     `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
     that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
+    `watermark` sets the watermark of a stream, this long behind the newest tuple, and keeps tuples from the
+    future away from it. `watermark_from` is the column that had the watermark before a Python function made
+    the time of it.
     """
     _require_frame(frame)
+    from muntin.connectors.spark.guard import limit_of, with_watermark
     from muntin.connectors.spark.jvm.plan import Case, choose
     from muntin.connectors.spark.tuples import tie_column
+    from muntin.connectors.spark.watermark import check_watermark, refuse_results
+    from muntin.connectors.spark.workers import check_workers
 
     frame = with_columns(query, frame)
     check_columns(query, frame)
+    if frame.isStreaming:
+        refuse_results(frame)
+        if watermark is not None:
+            frame = with_watermark(query, frame, watermark)
     case = Case(query, frame, changing=control is not None)
     in_jvm = choose(case, plan).plan == "jvm"
     if tie is not None:
         tie_column(frame, tie)  # also where no result depends on it
+    if not in_jvm:
+        check_workers(frame.sparkSession)
     if frame.isStreaming:
         from muntin.connectors.spark.jvm.builtin_window import handed_over
         from muntin.connectors.spark.streaming import stream
 
+        check_watermark(query, frame, watermark_from)
+        limit_of(query, frame)
         return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
     if control is not None:
         raise QueryError(
@@ -72,6 +89,25 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     frame = with_columns(query, frame)
     check_columns(query, frame)
     return explaining.explain(query, frame, plan)
+
+
+def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:
+    """The events of a stream for a watermark of your own, which tuples from the future do not move.
+
+    mt.spark.guarded(events, query).withWatermark("ts", "10 seconds").transform(query)
+
+    A tuple that is more than `max_ahead` ahead of the clock, by default 366 days, is a bad tuple of the
+    query. `events.transform(query, watermark="10 seconds")` does both. A bounded DataFrame is returned
+    as it is.
+
+    Args:
+        events: A streaming DataFrame, before `withWatermark`.
+        query: The query; its time column, `max_ahead` and `bad` count here.
+    """
+    _require_frame(events)
+    from muntin.connectors.spark.guard import guarded as guard
+
+    return guard(events, (query if isinstance(query, QuerySpec) else query.query).validated())
 
 
 def _require_frame(frame: object) -> None:

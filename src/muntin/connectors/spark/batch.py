@@ -13,6 +13,7 @@ from muntin.connectors.spark.packing import GROUP, NEVER, NEWEST, PACKED, PAYLOA
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.tuples import prepare
+from muntin.connectors.spark.workers import message_first
 from muntin.query import QuerySpec
 from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import INF
@@ -43,7 +44,8 @@ def _finisher(job: Job) -> Callable[[pa.Table], pa.Table]:
         payloads = packed.column(PAYLOAD).drop_null().to_pylist()
         newest = pc.max(packed.column(NEWEST)).as_py()
         given = Given(tuple(payloads), None if newest == NEVER else newest, watermark=INF)
-        rows = step(stored, job, given)
+        with message_first():
+            rows = step(stored, job, given)
         return pa.concat_tables(rows) if rows else job.outcome.empty_table()
 
     return finish

@@ -16,7 +16,10 @@ from muntin.slicing.operator import ARRIVAL
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["arrow_schema", "check_columns", "with_columns"]
+__all__ = ["BEYOND", "arrow_schema", "check_columns", "with_columns"]
+
+BEYOND = "__beyond"
+"""The column of times that are too far ahead of the clock, null elsewhere; a guard adds it."""
 
 
 def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
@@ -27,6 +30,8 @@ def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
 
     fields: list[pa.Field] = []
     for field in frame.schema:
+        if field.name == BEYOND:
+            continue
         try:
             fields += list(to_arrow_schema(StructType([field]), timezone=zone))
         except PySparkException:

@@ -11,7 +11,8 @@ from muntin.connectors.spark.packing import can_slice
 from muntin.connectors.spark.settings import PROVIDER
 from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation
-from muntin.query import QuerySpec
+from muntin.query import AHEAD, QuerySpec
+from muntin.timeline import format_span
 from muntin.windows import Session
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     engine = planning.explain(query, types=types)
     lines = ["spark", f"  input: a {'streaming' if frame.isStreaming else 'bounded'} DataFrame"]
     lines += [f"  plan: {line}" for line in _named(case, choice)]
+    if frame.isStreaming:
+        lines.append(f"  watermark: {_watermark(query)}")
     lines.append("steps")
     lines += [f"  {i}. {step}" for i, step in enumerate(_steps(case, choice), 1)]
     lines.append("settings")
@@ -49,8 +52,16 @@ def _named(case: Case, choice: Choice) -> list[str]:
     return [
         f"Spark's own window(): {choice.reason}",
         'plan="packed" forces Python workers; faster with tens of thousands of keys',
-        'with the output mode update use plan="packed": window() would show windows that are not complete',
+        "only in the output mode append, since window() shows windows that are not complete in the others",
     ]
+
+
+def _watermark(query: QuerySpec) -> str:
+    limit = format_span(query.max_ahead or AHEAD)
+    return (
+        'Spark\'s, on the time column; transform(query, watermark="10 seconds") sets it, and tuples more '
+        f"than {limit} ahead of the clock do not move it and are bad"
+    )
 
 
 def _steps(case: Case, choice: Choice) -> list[str]:

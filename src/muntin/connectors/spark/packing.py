@@ -16,6 +16,7 @@ import pyarrow as pa
 from muntin.connectors.spark.changes import read_change
 from muntin.connectors.spark.control import read_changes
 from muntin.connectors.spark.payload import pack_bad, pack_slices, pack_tuples
+from muntin.connectors.spark.workers import message_first
 from muntin.errors import MuntinError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
@@ -23,10 +24,12 @@ from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.timeline import NEG_INF
 from muntin.windows.base import TupleDriven
 
-__all__ = ["CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
+__all__ = ["AT", "CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
 
 GROUP = "__group"
 """The column that says to which key group a tuple belongs."""
+AT = "__at"
+"""The column with the time of day of the micro-batch, where bad tuples from the future go on."""
 NEWEST, PAYLOAD, CHANGE, CLOCK = "newest", "payload", "change", "clock"
 
 PACKED = pa.schema(
@@ -62,8 +65,8 @@ def can_slice(query: QuerySpec) -> bool:
 class Packing:
     """What `mapInArrow` runs for each partition; it goes to the workers as it is.
 
-    `schema` is that of the input, with ARRIVAL at its end; batches have GROUP before that, and ARRIVAL only
-    where the order of tuples counts.
+    `schema` is that of the input, with ARRIVAL at its end; batches have AT before that, if they are
+    `timed`, then GROUP, and ARRIVAL only where the order of tuples counts.
 
     Every partition tells every group its newest time, be it without a payload: so all groups see
     every micro-batch, hold the same watermark, and know how far the stream has come.
@@ -76,10 +79,12 @@ class Packing:
     groups: tuple[int, ...]
     schema: pa.Schema
     control: str | None = None
+    timed: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of (group, newest time, payload)."""
-        newest, rows = self.packed(batches)
+        with message_first():
+            newest, rows = self.packed(batches)
         rows += [(group, None) for group in self.groups]
         while rows:
             sizes = np.cumsum([len(payload or b"") for _, payload in rows])
@@ -92,8 +97,10 @@ class Packing:
         query = replace(self.query, early=None)
         changes = None if self.control is None else read_changes(self.control)
         operator = SlicingOperator(_with_changes(query, changes or [], self.schema))
-        names = [*self.schema.names[:-1], GROUP, ARRIVAL]
+        names = [*self.schema.names[:-1], *([AT] if self.timed else []), GROUP, ARRIVAL]
         batches = (batch.rename_columns(names[: batch.num_columns]) for batch in batches)
+        if self.timed:
+            batches = _timed(operator, batches)
         rows: list[tuple[int, bytes | None]] = []
         if can_slice(operator.spec):
             known = None if changes is None else [name for name, _ in changes]
@@ -131,6 +138,15 @@ class Packing:
             ends = [*begins[1:], len(group)]
             for number, begin, end in zip(numbers, begins, ends, strict=True):
                 yield int(number), pack_tuples(sorted_tuples.slice(begin, end - begin))
+
+
+def _timed(operator: SlicingOperator, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches without AT, which sets the clock of the operator."""
+    for batch in batches:
+        if batch.num_rows:
+            now = batch.column(AT)[0].as_py() / 1_000_000
+            operator.arrivals.clock = lambda now=now: now  # type: ignore[misc]  # mypy cannot infer it
+            yield batch.drop_columns([AT])
 
 
 def _as_batch(newest: int | None, rows: list[tuple[int, bytes | None]]) -> pa.RecordBatch:

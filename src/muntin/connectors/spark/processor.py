@@ -14,6 +14,7 @@ from muntin.connectors.spark.payload import pack_results
 from muntin.connectors.spark.progress import COUNTERS, counted
 from muntin.connectors.spark.state import Stored, read, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
+from muntin.connectors.spark.workers import message_first
 from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
 
@@ -57,6 +58,7 @@ class WindowProcessor(StatefulProcessor):
             tuple(frame[CHANGE].dropna()),
             None if clock == NEVER else clock,
             _watermark(timerValues),
+            _now(timerValues),
         )
         # A group has one task per micro-batch, and this object lives as long as the task.
         self.done.add(int(key[0]))
@@ -65,14 +67,15 @@ class WindowProcessor(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """The watermark has moved; a group with input in this micro-batch knows it already."""
         if int(key[0]) not in self.done:
-            yield from self._step(int(key[0]), Given(watermark=_watermark(timerValues)))
+            yield from self._step(int(key[0]), _idle(timerValues))
 
     def close(self) -> None:
         """Nothing is held open."""
 
     def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
-        stored = self._load(group)
-        rows = [pack_results(table) for table in step(stored, self.job, given)]
+        with message_first():
+            stored = self._load(group)
+            rows = [pack_results(table) for table in step(stored, self.job, given)]
         written = self._save(stored)
         _cached[self.run, group] = stored
         while len(_cached) > _MOST_CACHED:
@@ -107,6 +110,16 @@ class WindowProcessor(StatefulProcessor):
             self.parts.removeKey((path,))
         self.head.update((written.head,))
         return written.nbytes
+
+
+def _idle(timer_values: Any) -> Given:
+    """What a micro-batch brings to a group without input."""
+    return Given(watermark=_watermark(timer_values), now=_now(timer_values))
+
+
+def _now(timer_values: Any) -> int | None:
+    clock = timer_values.getCurrentProcessingTimeInMs()
+    return int(clock) * 1000 if clock > 0 else None
 
 
 def _watermark(timer_values: Any) -> int | None:

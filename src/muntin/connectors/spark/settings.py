@@ -6,18 +6,15 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
-from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = ["check_settings", "session"]
 
-WATERMARK = "spark.watermarkDelayMs"
-"""What Spark notes at the column that `withWatermark` names."""
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -52,21 +49,6 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     return started
 
 
-def _has_watermark(frame: DataFrame, time: str) -> bool:
-    """Whether some step towards the DataFrame sets a watermark on the time column."""
-    marked = [field.name for field in frame.schema if WATERMARK in (field.metadata or {})]
-    if marked:
-        return time in marked
-    # Functions in Python drop the mark of the column, not the watermark: the plan tells.
-    return "EventTimeWatermark" in _plan(cast(Any, frame))
-
-
-def _plan(frame: Any) -> str:
-    if hasattr(frame, "_jdf"):
-        return str(frame._jdf.queryExecution().analyzed().toString())
-    return str(frame._explain_string(extended=True))  # of Spark Connect
-
-
 def _require_java() -> None:
     """Without this, Spark's own error says that a gateway exited, and not why."""
     home = os.environ.get("JAVA_HOME")
@@ -78,14 +60,9 @@ def _require_java() -> None:
         )
 
 
-def check_settings(query: QuerySpec, frame: DataFrame) -> None:
+def check_settings(session: SparkSession) -> None:
     """A QueryError that names the line to add, where a streaming query would fail later."""
-    if query.time in frame.columns and not _has_watermark(frame, query.time):
-        raise QueryError(
-            f'a streaming query needs a watermark on its time column: "{query.time}" has none; '
-            f'write events.withWatermark("{query.time}", "10 seconds").transform(query)'
-        )
-    provider = frame.sparkSession.conf.get(PROVIDER, "")
+    provider = session.conf.get(PROVIDER, "")
     if not str(provider).endswith("RocksDBStateStoreProvider"):
         raise QueryError(
             f"a streaming query needs the RocksDB state store: {PROVIDER} is {provider or 'not set'}; "

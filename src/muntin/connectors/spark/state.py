@@ -57,6 +57,8 @@ class Stored:
     """Changes that made no sense."""
     changes: tuple[str, ...] = ()
     """The names of all files with changes that were taken up."""
+    newest_guarded: int | None = None
+    """The newest time since a guard keeps tuples from the future away from Spark's watermark."""
 
     @property
     def nbytes(self) -> int:
@@ -104,6 +106,7 @@ def write(stored: Stored) -> Written:
         "heard": stored.heard,
         "refused": stored.refused,
         "changes": stored.changes,
+        "newest_guarded": stored.newest_guarded,
     }
     return Written(json.dumps(head).encode(), changed, gone)
 
@@ -163,6 +166,7 @@ def read(
         found["heard"],
         found["refused"],
         tuple(found["changes"]),
+        found.get("newest_guarded"),
     )
 
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 from muntin.connectors.spark.changes import apply_texts, names_of
 from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.payload import take_in
+from muntin.connectors.spark.poisoned import explained, to_follow, warn
 from muntin.connectors.spark.state import Stored
+from muntin.errors import DataError
 from muntin.query import QuerySpec
 from muntin.slicing.due import latest_due
 from muntin.slicing.operator import SlicingOperator
@@ -27,6 +29,10 @@ class Job:
     schema: pa.Schema
     outcome: pa.Schema
     groups: int = 1
+    ahead: int | None = None
+    """How far ahead of the clock a tuple may be, where a guard keeps others away from the watermark."""
+    delay: int = 0
+    """By how much the watermark is behind the newest tuple, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +47,36 @@ class Given:
     """The time of day, where there is a heartbeat."""
     watermark: int | None = None
     """INF at the end of the stream."""
+    now: int | None = None
+    """The time of day of the micro-batch, which a repeated one sees again."""
 
 
 def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     """Rows of the outcome; `stored` goes on to the state after the step."""
     operator = stored.operator
     operator.bind(job.schema)
+    if (now := given.now) is not None:
+        operator.arrivals.clock = lambda: now / 1_000_000
+    warn(stored, job, given)
     stored.refused += apply_texts(operator, given.changes, operator.slices.newest, job.outcome)
     stored.changes += tuple(sorted(names_of(given.changes)))
     results = [take_in(operator, job.schema, given.payloads, given.newest, stored.changes)]
-    if given.watermark == INF:
+    watermark = to_follow(stored, job, given)
+    if watermark == INF:
         results.append(operator.finish())
-    elif given.watermark is not None:
-        results.append(operator.advance(_safe(operator, given.watermark)))
+    elif watermark is not None:
+        results.append(_advanced(operator, watermark, job, given))
     if _is_idle(stored, given):
         results.append(operator.advance(latest_due(operator)))
     rows = [window_rows(table, job.outcome) for table in results if table.num_rows]
     return rows + list(_routed(operator, job))
+
+
+def _advanced(operator: SlicingOperator, watermark: int, job: Job, given: Given) -> pa.Table:
+    try:
+        return operator.advance(_safe(operator, watermark))
+    except DataError as error:
+        raise explained(error, job, given) from error.__cause__
 
 
 def _safe(operator: SlicingOperator, watermark: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from muntin.connectors.spark.guard import limit_of
 from muntin.connectors.spark.packing import (
     CHANGE,
     CLOCK,
@@ -26,6 +28,7 @@ from muntin.connectors.spark.progress import metrics, metrics_name
 from muntin.connectors.spark.settings import check_settings
 from muntin.connectors.spark.step import Job
 from muntin.connectors.spark.tuples import Input, prepare
+from muntin.connectors.spark.watermark import RESULTS, delay_of, unlike_others
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
@@ -38,20 +41,27 @@ def stream(
     query: QuerySpec, frame: DataFrame, tie: str | Column | None = None, control: str | None = None
 ) -> DataFrame:
     """The window results of a streaming DataFrame with a watermark."""
-    check_settings(query, frame)
-    tuples = prepare(query, frame, tie, open_ended=control is not None)
     session = frame.sparkSession
-    packing = Packing(query, tuples.groups, tuples.schema, control)
+    check_settings(session)
+    tuples = prepare(query, frame, tie, open_ended=control is not None)
+    ahead, delay = limit_of(query, frame), delay_of(frame, query.time)
+    # A guard refuses tuples from the future by itself where bad ones are fatal.
+    engine = replace(query, max_ahead=ahead if tuples.timed else None)
+    packing = Packing(engine, tuples.groups, tuples.schema, control, tuples.timed)
     packed = tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
     if control is not None:
         packed = packed.unionByName(_changes(session, control, tuples))
     if query.idle_after is not None:
         packed = packed.unionByName(_heartbeat(session, tuples))
-    job, run = Job(query, tuples.schema, tuples.results, len(tuples.groups)), uuid4().hex
+    ahead = None if delay is None else ahead
+    job = Job(engine, tuples.schema, tuples.results, len(tuples.groups), ahead, delay or 0)
+    run = uuid4().hex
     return (
-        packed.groupBy(GROUP)
+        packed.where(unlike_others())
+        .groupBy(GROUP)
         .transformWithStateInPandas(WindowProcessor(job, run), STEPPED, "Append", "EventTime")
         .observe(f"{metrics_name(query)}_{run[:8]}", *metrics())
+        .alias(RESULTS)
         .mapInArrow(_unpacker(), tuples.output)
     )
 

@@ -21,13 +21,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.connectors.spark.columns import arrow_schema
+from muntin.connectors.spark.columns import BEYOND, arrow_schema
 from muntin.connectors.spark.groups import group_numbers
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import inside
 from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import GROUP, can_slice
+from muntin.connectors.spark.packing import AT, GROUP, can_slice
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, require
@@ -58,6 +58,8 @@ class Input:
     """What Spark makes of that."""
     sliced: bool
     """Whether tuples become slices before the shuffle."""
+    timed: bool
+    """Whether there is a column AT."""
 
 
 def prepare(
@@ -79,9 +81,11 @@ def prepare(
     # Without keys there is one group, whatever the number of partitions.
     groups = group_numbers(partitions) if query.keys else [0]
     ordered = open_ended or _is_ordered(query, binding)
+    timed = BEYOND in frame.columns and query.bad != "fail"
     prepared = frame.select(
         # By number: pyspark takes names apart that have a dot. `Packing` gives them back.
-        *(quoted(name).alias(f"c{i}") for i, name in enumerate(columns)),
+        *(_whole(query, frame, name).alias(f"c{i}") for i, name in enumerate(columns)),
+        *([f.unix_micros(f.current_timestamp()).alias(AT)] if timed else []),
         _group(query, frame, groups).alias(GROUP),
         *([_place(frame, columns, tie).alias(ARRIVAL)] if ordered else []),
     )
@@ -91,7 +95,13 @@ def prepare(
     output = exact_schema(query, outcome_schema(query, binding.result_schema(possible), schema), given)
     # Spark wants instants in UTC, whatever the zone of the session.
     results = to_arrow_schema(output, timezone="UTC")
-    return Input(prepared, tuple(groups), schema, results, output, can_slice(query))
+    return Input(prepared, tuple(groups), schema, results, output, can_slice(query), timed)
+
+
+def _whole(query: QuerySpec, frame: DataFrame, name: str) -> Column:
+    """A column as the source has it, also where a guard has hidden times from Spark's watermark."""
+    hidden = name == query.time and BEYOND in frame.columns
+    return f.coalesce(quoted(name), quoted(BEYOND)) if hidden else quoted(name)
 
 
 def _is_ordered(query: QuerySpec, binding: Binding) -> bool:

@@ -2,8 +2,7 @@
 
 There the built-in operator has no slices to share and no state in Python to keep, and is faster as long
 as keys are not many. Tuples are judged late, and windows close, by the same watermark. That holds in the
-output mode append: in the others `window()` shows windows that are not complete. Update is refused;
-for complete no way was found to have Spark refuse it that costs nothing.
+output mode append: in the others `window()` shows windows that are not complete, and they are refused.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from pyspark.sql.types import ArrayType, DecimalType, StructField, StructType
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import complaint
 from muntin.connectors.spark.jvm.translation import MARK, results_of, translated
+from muntin.connectors.spark.watermark import RESULTS, unlike_others
 from muntin.query import QuerySpec
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.slicing.binding import Binding
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["handed_over"]
 
-TOLD = 'windows of the output mode update are not complete: use transform(query, plan="packed")'
+TOLD = 'windows are complete in the output mode append only: for update use transform(query, plan="packed")'
 """Spark shows it in its error, as a name in the plan."""
 
 _DECIMALS = [DecimalType(digits, behind) for digits in range(1, 39) for behind in range(digits + 1)]
@@ -47,10 +47,9 @@ def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFra
     # Null for all tuples, which Spark must not know, or it would not group by it.
     odd, value = f.unix_micros(time) == NEG_INF, f.array().cast(kind)
     if query.bad == "fail":
-        # Not deterministic, or Spark would drop tuples without a time before it looks at them.
-        odd = time.isNull() & (f.spark_partition_id() >= 0)
-        value = f.raise_error(complaint(query)).cast(kind)
-    sealed = f.when(odd, value)
+        odd, value = time.isNull(), f.raise_error(complaint(query)).cast(kind)
+    # Also not deterministic, or Spark would drop tuples without a time before it looks at them.
+    sealed = f.when(odd & unlike_others(), value)
     found = (
         frame.select(*parts.keys, time.alias("time"), *parts.inputs, sealed.alias(text))
         .groupBy(*parts.names, f.window("time", length, None, offset).alias(MARK), quoted(text))
@@ -75,11 +74,13 @@ def _seal(query: QuerySpec) -> ArrayType:
 
 
 def _in_append_only(results: DataFrame, frame: DataFrame) -> DataFrame:
-    """The same rows, which Spark refuses to write in the output mode update.
+    """The same rows, which Spark refuses to write in the output modes update and complete.
 
-    The mode is not known here, but Spark allows no limit in that one. Of a limit of no rows only
-    an empty table is left when a micro-batch is planned: the source is not read again.
+    The mode is not known here, but Spark joins two streams in the mode append only. Of a limit of no
+    rows only an empty table is left when a micro-batch is planned: nothing is joined, and the source is
+    not read again.
     """
+    joined = frame.alias(TOLD).crossJoin(frame.select(f.lit(1)))
     # A limit makes columns nullable; those of an empty array have exactly the types that it is given.
     nothing = f.inline(f.array().cast(ArrayType(results.schema, containsNull=False)))
-    return results.union(frame.alias(TOLD).limit(0).select(nothing))
+    return results.union(joined.limit(0).select(nothing)).alias(RESULTS)

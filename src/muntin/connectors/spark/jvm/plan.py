@@ -17,7 +17,7 @@ from muntin.connectors.spark.jvm.batch import is_one_slice
 from muntin.connectors.spark.jvm.calendar import in_zone
 from muntin.connectors.spark.jvm.expressions import UntranslatableError, computes, to_column
 from muntin.connectors.spark.jvm.windows import CONTEXT_FREE
-from muntin.connectors.spark.settings import WATERMARK
+from muntin.connectors.spark.watermark import MARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
 from muntin.query import QuerySpec
@@ -153,6 +153,7 @@ ALWAYS = (
 
 BOUNDED = (
     *ALWAYS,
+    Rule(lambda c: c.query.max_ahead is not None, "tuples from the future are bad"),
     Rule(_uncombined, "deviations of several slices cannot be combined in SQL without a loss of digits"),
 )
 """The same for a bounded DataFrame."""
@@ -165,7 +166,7 @@ def _plain_tumbling(case: Case) -> bool:
 
 def _has_watermark(case: Case) -> bool:
     field = case.frame.schema[case.query.time]
-    return isinstance(field.dataType, TimestampType) and WATERMARK in (field.metadata or {})
+    return isinstance(field.dataType, TimestampType) and MARK in (field.metadata or {})
 
 
 STREAMING = (

@@ -1,0 +1,78 @@
+"""A guard in front of Spark's watermark: a time too far ahead of the clock does not move it.
+
+One tuple of the year 2100 would move the watermark there, for good: Spark keeps it in the checkpoint. So
+the watermark is set on a column that is null for such a tuple. The tuple itself goes on to the engine,
+with its own time, as a bad one. The clock is that of the micro-batch, which a repeated one sees again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from muntin.connectors.spark.columns import BEYOND, arrow_schema
+from muntin.connectors.spark.jvm.expressions import quoted
+from muntin.connectors.spark.watermark import require_none, require_timestamp
+from muntin.errors import QueryError
+from muntin.query import AHEAD, QuerySpec
+from muntin.slicing.binding import require
+from muntin.timeline import Micros, format_span, span
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["guarded", "limit_of", "with_watermark"]
+
+
+def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
+    """The events with a time column that is null where it is too far ahead of the clock, and BEYOND."""
+    if not events.isStreaming:
+        return events
+    require_none(events, "leave one of the two out")
+    if BEYOND in events.columns:
+        return events
+    require((query.time,), arrow_schema(events, "UTC"))
+    kind = events.schema[query.time].dataType
+    require_timestamp(query.time, kind)
+    limit = query.max_ahead or AHEAD
+    time, nothing = quoted(query.time), f.lit(None).cast(kind)
+    ahead = f.unix_micros(time) > f.unix_micros(f.current_timestamp()) + f.lit(int(limit))
+    if query.bad == "fail":
+        refused = f.raise_error(_complaint(query, time, limit)).cast(kind)
+        return events.withColumns({BEYOND: nothing, query.time: f.when(ahead, refused).otherwise(time)})
+    return events.withColumns(
+        {BEYOND: f.when(ahead, time), query.time: f.when(ahead, nothing).otherwise(time)}
+    )
+
+
+def _complaint(query: QuerySpec, time: Column, limit: int) -> Column:
+    """What the engine says about such a tuple."""
+    rule = f'the column "{query.time}" must not be more than {format_span(limit)} ahead of the clock ('
+    cure = '; repair it, give .on() a longer max_ahead= if it is right, or choose bad="skip" or bad="route"'
+    now = f.date_format(f.current_timestamp(), "yyyy-MM-dd'T'HH:mm:ssXXX")
+    return f.concat(f.lit(rule), now, f.lit("): got "), time.cast("string"), f.lit(cure))
+
+
+def limit_of(query: QuerySpec, frame: DataFrame) -> int | None:
+    """How far ahead of the clock a tuple of a stream may be; None where no guard is in front of Spark."""
+    if BEYOND in frame.columns:
+        return query.max_ahead or AHEAD
+    if query.max_ahead is not None:
+        raise QueryError(
+            f'max_ahead needs a guard in front of Spark\'s watermark: got "{format_span(query.max_ahead)}"; '
+            'write events.transform(query, watermark="10 seconds"), or mt.spark.guarded(events, query) '
+            "before withWatermark"
+        )
+    return None
+
+
+def with_watermark(query: QuerySpec, frame: DataFrame, delay: object) -> DataFrame:
+    """The DataFrame with a guarded watermark on the query's time."""
+    length = span(delay, "watermark")
+    if not isinstance(length, Micros) or length < 0:
+        raise QueryError(
+            f"watermark must be a duration, by which tuples may be out of order: got {delay!r}; "
+            'write watermark="10 seconds"'
+        )
+    return guarded(frame, query).withWatermark(query.time, f"{int(length)} microseconds")

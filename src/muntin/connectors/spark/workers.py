@@ -1,0 +1,92 @@
+"""The Python of Spark's workers: whether it has Muntin, and how its errors are shown."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import MuntinError, QueryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["check_workers", "message_first"]
+
+_LOOK = "import importlib.util, sys; sys.exit(importlib.util.find_spec('muntin') is None)"
+
+_able: set[tuple[str, str]] = set()
+"""Applications and interpreters that are known to have Muntin."""
+
+
+def check_workers(session: SparkSession) -> None:
+    """A QueryError that names the cure, where the Python of the workers cannot import Muntin.
+
+    Workers with the interpreter of this program have what it has. Another one is asked once: by itself
+    where it runs on this machine, which takes some 50 ms, and else by a job of one task.
+    """
+    context: Any = getattr(session, "_sc", None)
+    if context is None:  # Spark Connect: the interpreter is the server's
+        return
+    python, known = str(context.pythonExec), (str(context.applicationId), str(context.pythonExec))
+    if known in _able or _is_own(python):
+        return
+    if not (context.master.startswith("local") and _has_muntin(python)):
+        _ask_a_worker(context, python)
+    _able.add(known)
+
+
+def _is_own(python: str) -> bool:
+    """Whether this is the interpreter of this program, under whatever name in its folder."""
+    found = shutil.which(python)
+    # Not resolved: the interpreter of a virtual environment is a link to another one.
+    return found is not None and Path(found).absolute().parent == Path(sys.executable).parent
+
+
+def _has_muntin(python: str) -> bool:
+    try:
+        return subprocess.run([python, "-c", _LOOK], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _ask_a_worker(context: Any, python: str) -> None:
+    """Also finds what `addPyFile` and archives bring to the workers."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        context.parallelize([0], 1).map(_present).collect()
+    except (Py4JError, PySparkException) as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        told = [line for line in lines if "No module named" in line or "Error: " in line or "[PYTHON" in line]
+        raise QueryError(
+            f"the Python of Spark's workers must have Muntin: {python} cannot run it "
+            f"({(told or lines)[0]}); before the session starts write "
+            'os.environ["PYSPARK_PYTHON"] = sys.executable, or pip install "muntin[spark]" for that Python'
+        ) from None
+
+
+def _present(item: int) -> int:
+    """A function of Muntin, which a worker can only read where it has Muntin."""
+    return item
+
+
+@contextmanager
+def message_first() -> Iterator[None]:
+    """In a worker: Spark shows the message of an error of Muntin without the calls that led to it.
+
+    Errors with a cause, such as those in functions of the user, keep their traceback.
+    """
+    try:
+        yield
+    except MuntinError as error:
+        if error.__cause__ is None:
+            # The worker reads it when it reports the error, and ends with it.
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
