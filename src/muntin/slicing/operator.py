@@ -99,7 +99,9 @@ class SlicingOperator:
     def begin(self, binding: Binding, plan: Plan) -> None:
         """Begin without any slices, to be combined as the plan says."""
         lateness = int(self.spec.allowed_lateness)
-        forget = None if self.spec.forget_keys_after is None else int(self.spec.forget_keys_after)
+        forget = self.spec.forget_keys_after
+        if forget is not None:
+            forget = min(int(forget), LIMIT - 1)  # so that a time and it fit 64 bits
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order, forget)
         self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
         self.slices.watermark = self.watermark

@@ -30,7 +30,7 @@ class Emitted:
     content: frozenset[int]
     due: int
     revision: int
-    finalized: bool  # it was complete at least once
+    finalized: bool  # it was complete then
     live: bool = True  # False after a retraction
 
 
@@ -258,7 +258,7 @@ class NamedWindow:
             content=numbers(window),
             due=INF if window.open else window.due,
             revision=0 if known is None else known.revision + 1,
-            finalized=kind != "early" or (known is not None and known.finalized),
+            finalized=kind != "early",  # a late tuple may prolong the life of a key, and open it again
         )
 
     def _row(self, key: Key, emitted: Emitted, kind: str) -> Row:
