@@ -85,9 +85,10 @@ def take_in(
         else:
             for batch in held.combine_chunks().to_batches():
                 operator.take_in(batch)
-    if newest is not None:
-        operator.slices.newest = max(operator.slices.newest, newest)
-    return operator.look() if arrived else operator.nothing()
+    moved = newest is not None and newest > operator.slices.newest
+    if newest is not None and moved:
+        operator.slices.newest = newest
+    return operator.look() if arrived or moved else operator.nothing()
 
 
 def _read(

@@ -239,7 +239,7 @@ class NamedWindow:
         that expired cannot be entered any more.
         """
         if known is not None and known.finalized:
-            return known.due + self.lateness <= before
+            return known.live and known.due + self.lateness <= before  # one that was retracted may return
         expired = not window.open and window.due + self.lateness <= before
         return expired and is_context_free(self.window) and bool(window.content)
 
