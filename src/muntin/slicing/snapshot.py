@@ -216,9 +216,7 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
             else:
                 refuse_unless(names[name].emits_empty, f'"{name}" has no extents')
                 of_lives = slices.forget is not None and names[name].ends_with_key
-                refuse_unless(
-                    ("key" in columns) == of_lives, "extents must be of keys, or of lives"
-                )
+                refuse_unless(("key" in columns) == of_lives, "extents must be of keys, or of lives")
                 refuse_unless(of_lives or len(table) <= slices.keys, "extents of no key")
                 operator.windows.extents[name] = Extent(**columns)
     raws = [waiting.raw.tuples for waiting in slices.waiting if waiting.raw is not None]
