@@ -187,7 +187,7 @@ def test_tuples_that_wait_to_be_judged_keep_their_key() -> None:
     op.advance(4 * FEW)
     op.process({"t": [5], "k": [-1]})
     compact(op._engine, force=True)
-    assert op.advance(4 * FEW).num_rows == 0
+    assert op.advance(4 * FEW + 1).num_rows == 0
     assert op.take_late().to_pylist() == [{"t": 5, "k": -1, "query": "short"}]
     rows = op.finish().to_pylist()
     assert {"k": -1, "n": 1} in [{"k": row["k"], "n": row["n"]} for row in rows]

@@ -108,15 +108,34 @@ def test_a_session_of_waiting_records_only() -> None:
 
 def test_late_records_are_judged_by_the_watermark_that_they_find() -> None:
     op = query(w.tumbling(10), late="route").operator(watermark_lag=5)
-    for t in (1, 12, 14, 16, 9):  # the last one comes when [0, 10) is over
+    for t in (
+        1,
+        12,
+        14,
+        16,
+        9,
+        17,
+    ):  # 9 comes when [0, 10) is over, and is judged when 17 moves the watermark
         op.process({"t": t, "v": t})
     assert op.take_late()["t"].to_pylist() == [9]
+
+
+@pytest.mark.parametrize(
+    ("times", "late", "sessions"),
+    [
+        ((30, 33, 22, 26), [], [(22, 37, 4)]),  # judged together: 26 joins 22 to the open session
+        ((30, 33, 22, 34, 26), [22], [(26, 38, 4)]),  # 34 moves the watermark before 26 can help
+    ],
+)
+def test_records_of_sessions_are_judged_when_the_watermark_moves(
+    times: tuple[int, ...], late: list[int], sessions: list[tuple[int, int, int]]
+) -> None:
     op = query(w.session(4), late="route").operator(watermark_lag=5)
-    for t in (30, 33, 22):  # 22 would still touch 26, which comes too late to help
+    for t in times:
         op.process({"t": t, "v": t})
-    op.process({"t": 26, "v": 26})
-    assert op.take_late()["t"].to_pylist() == [22]
-    assert brief(op.finish()) == [(26, 37, 3)]
+    found = brief(op.finish())
+    assert op.take_late()["t"].to_pylist() == late
+    assert found == sessions
 
 
 def test_a_bad_record_is_told_at_once_and_nothing_is_lost() -> None:
