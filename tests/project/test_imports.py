@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from muntin.windows.base import Window
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "muntin"
@@ -59,3 +62,27 @@ def test_pyspark_is_imported_only_under_connectors_spark() -> None:
     spark = PACKAGE / "connectors" / "spark"
     others = [module for module in MODULES if spark not in module.parents]
     assert [str(module.relative_to(ROOT)) for module in others if "pyspark" in imported(module)] == []
+
+
+def imported_windows(module: Path) -> Iterator[str]:
+    """The window classes that a module imports, but for the families of `muntin.windows.base`."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("muntin.windows"):
+            found = importlib.import_module(node.module or "")
+            for name in node.names:
+                item = getattr(found, name.name)
+                if (
+                    isinstance(item, type)
+                    and issubclass(item, Window)
+                    and item.__module__ != Window.__module__
+                ):
+                    yield name.name
+
+
+def test_engine_and_planning_know_no_window_by_its_class() -> None:
+    # A window describes itself by traits; only the translation to Spark's own operators names classes.
+    translation = PACKAGE / "connectors" / "spark" / "jvm"
+    folders = [PACKAGE / name for name in ("planning", "slicing", "connectors")]
+    modules = [m for folder in folders for m in sorted(folder.rglob("*.py")) if translation not in m.parents]
+    assert len(modules) > 60
+    assert {str(m.relative_to(ROOT)): found for m in modules if (found := list(imported_windows(m)))} == {}

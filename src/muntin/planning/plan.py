@@ -12,12 +12,11 @@ from muntin.aggregates.filtering import bind
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import QueryError, nearest
 from muntin.expressions import types as types_of
-from muntin.planning.progressions import edges_per_unit, progressions
+from muntin.planning.progressions import edges_per_unit
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
 from muntin.query import AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
-from muntin.windows import Landmark, Session
 
 STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
 
@@ -160,7 +159,7 @@ def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] |
 
 def silent_keys(query: QuerySpec) -> str:
     """What becomes of keys that have no more tuples."""
-    landmarks = [name for name, window in query.windows if isinstance(window, Landmark)]
+    landmarks = [name for name, window in query.windows if window.endless]
     holding = [name for name, window in query.windows if window.holds_keys and name not in landmarks]
     parts = []
     if holding and query.forget_keys_after is None:
@@ -205,14 +204,14 @@ def slice_rates(workload: Workload) -> list[str]:
     """Slices per unit of event time and key that the fixed edges make, and what else cuts."""
     lines = []
     windows = [w for _, w in workload.windows]
-    periods = [p for w in windows for p in progressions(w, workload.in_order)]
+    periods = [p for w in windows for p in w.progressions(workload.in_order)]
     if periods:
         timed = any(isinstance(p, Micros) for _, p in periods)
         rate = edges_per_unit(periods) * (1_000_000 if timed else 1)
         per = "second" if timed else "unit"
         where = "start" if workload.in_order else "start or end"
         lines.append(f"{rate:.4g} per {per} of event time and key, where periodic windows {where}")
-    gaps = [w.gap for w in windows if isinstance(w, Session)]
+    gaps = [w.session_gap for w in windows if w.session_gap is not None]
     if gaps:
         longer = _length(min(gaps))
         lines.append(f"one more at each gap longer than {longer}, which serves the sessions of all gaps")

@@ -8,25 +8,9 @@ from math import lcm
 
 import numpy as np
 
-from muntin.windows import Cumulate, Periodic
-from muntin.windows.base import Window
-
 Progression = tuple[int, int]
 MANY = 20_000
 """Edges that are enough to tell how dense they lie."""
-
-
-def progressions(window: Window, in_order: bool = False) -> list[Progression]:
-    """Where a window has edges, if that is periodic; for a stream in order, where windows start.
-
-    A sliding window is two progressions, one of starts and one of ends [scotty §7.1.2].
-    """
-    if isinstance(window, Periodic):
-        starts = (window.offset, window.slide)
-        return [starts] if in_order else [starts, (window.offset + window.length, window.slide)]
-    if isinstance(window, Cumulate):
-        return [(window.offset, window.length if in_order else window.step)]
-    return []
 
 
 def fuse(found: Iterable[Progression]) -> list[Progression]:

@@ -7,9 +7,8 @@ from functools import cached_property
 
 from muntin.aggregates.base import Aggregate, Bound
 from muntin.aggregates.udaf import UserDefined
-from muntin.planning.progressions import edges_per_unit, progressions
+from muntin.planning.progressions import edges_per_unit
 from muntin.query import QuerySpec
-from muntin.windows import Count, Cumulate, Periodic, Session
 from muntin.windows.base import Context, Window
 
 
@@ -63,28 +62,25 @@ class Workload:
     @cached_property
     def context_aware(self) -> tuple[str, ...]:
         """Windows that are neither context free nor plain sessions."""
-        return tuple(
-            n for n, w in self.windows if w.context is not Context.FREE and not isinstance(w, Session)
-        )
+        return tuple(n for n, w in self.windows if w.context is not Context.FREE and w.session_gap is None)
 
     @cached_property
     def counting(self) -> tuple[str, ...]:
         """Windows on the count measure."""
-        return tuple(n for n, w in self.windows if isinstance(w, Count))
+        return tuple(n for n, w in self.windows if w.counts_tuples)
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """Time, count, and the columns that serve as measures."""
-        found = {"count" if isinstance(w, Count) else w.measure or "time": None for _, w in self.windows}
+        found = {"count" if w.counts_tuples else w.measure or "time": None for _, w in self.windows}
         return tuple(found)
 
     @cached_property
     def slices_per_window(self) -> float:
         """Slices that the longest periodic or count window is combined from."""
         windows = [w for _, w in self.windows]
-        rate = edges_per_unit([p for w in windows for p in progressions(w, self.in_order)])
-        spans = [w.length * rate for w in windows if isinstance(w, Periodic | Cumulate)]
-        return max([*spans, *(w.n / w.every for w in windows if isinstance(w, Count))], default=0.0)
+        rate = edges_per_unit([p for w in windows for p in w.progressions(self.in_order)])
+        return max((w.slices_per_window(rate) for w in windows), default=0.0)
 
     def characteristics(self) -> list[tuple[str, str]]:
         """The characteristics in words."""

@@ -18,7 +18,6 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
 from muntin.timeline import NEG_INF, Micros, TimeColumn, format_span
 from muntin.windows.base import TupleDriven, Tuples, Window
-from muntin.windows.until import Until
 
 ORDINAL = "ordinal"
 """The field of `window` that numbers windows with the same edges."""
@@ -155,7 +154,7 @@ def _fallible(
     partials: PartialSet, windows: Iterable[Window], kinds: dict[Expr, pa.DataType]
 ) -> tuple[Partial, ...]:
     of_windows = [
-        w.aggregate for w in windows if isinstance(w, Until) and isinstance(w.aggregate, UserDefined)
+        aggregate for w in windows for aggregate in w.aggregates if isinstance(aggregate, UserDefined)
     ]
     # Only lifted: neither the type of the result nor compiling matters.
     lifted = [replace(aggregate, type=pa.null(), compile=False) for aggregate in of_windows]

@@ -29,8 +29,6 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.judging import Waiting
 from muntin.slicing.kept import KeptSlicer
 from muntin.slicing.tuples import NO_LIFE
-from muntin.windows import Threshold, Until
-from muntin.windows.base import Window
 
 if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
@@ -86,18 +84,12 @@ def _mark_kept(kept: KeptSlicer, alive: Mask) -> None:
     seen = tuples.committed.rank
     alive |= tuples.sliced.rank != seen
     for query in kept.manager.live.driven:
-        if _begins_anew(query.window):
+        if query.window.restarts:
             alive |= kept.needed_from(query) < seen
         elif kept.manager.forget is None:
             alive |= seen > 0
         else:
             alive |= (tuples.committed.last > NO_LIFE) | (tuples.sliced.last > NO_LIFE)
-
-
-def _begins_anew(window: Window) -> bool:
-    """Whether a key without an open window is as good as one never seen."""
-    unnumbered = isinstance(window, Threshold | Until) and window.measure is None
-    return unnumbered or not window.holds_keys
 
 
 def _renumber(operator: SlicingOperator, alive: Column) -> None:

@@ -11,8 +11,6 @@ import numpy as np
 
 from muntin.slicing.listing import list_sessions
 from muntin.timeline import INF, NEG_INF
-from muntin.windows import CappedSession, Last, Session
-from muntin.windows.base import ContextFreeWindow
 
 if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
@@ -52,14 +50,4 @@ def latest_due(operator: SlicingOperator) -> int:
         return operator.watermark
     newest = operator.slices.newest
     reach = [operator.watermark, newest + 1]
-    for query in operator.live.queries:
-        window = query.window
-        if isinstance(window, ContextFreeWindow):
-            # Of endless windows the first that ends after the newest tuple.
-            _, ends = window.windows(np.array([newest], dtype=np.int64), newest, INF)
-            reach += ends.tolist()
-        elif isinstance(window, Session | CappedSession):
-            reach.append(newest + window.gap + 1)
-        elif isinstance(window, Last):
-            reach.append(newest - (newest - window.offset) % window.every + window.every)
-    return max(reach)
+    return max([*reach, *(query.window.complete_at(newest) for query in operator.live.queries)])

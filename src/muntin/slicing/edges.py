@@ -10,7 +10,7 @@ from math import ceil, gcd
 import numpy as np
 import numpy.typing as npt
 
-from muntin.planning.progressions import fuse, progressions
+from muntin.planning.progressions import fuse
 from muntin.slicing.cutting_kernels import next_member, once_each, progression_edges
 from muntin.slicing.sorting_kernels import FEW
 from muntin.windows.base import ContextFreeWindow
@@ -42,8 +42,8 @@ class EdgeSet:
     def of(cls, windows: Iterable[ContextFreeWindow], points: Iterable[int] = ()) -> EdgeSet:
         """The edges of these windows, and single ones besides."""
         every = list(windows)
-        fused = fuse(p for window in every for p in progressions(window))
-        others = dict.fromkeys(window for window in every if not progressions(window))
+        fused = fuse(p for window in every for p in window.progressions())
+        others = dict.fromkeys(window for window in every if not window.progressions())
         return cls(
             np.array([o for o, _ in fused], dtype=np.int64),
             np.array([p for _, p in fused], dtype=np.int64),
@@ -173,7 +173,7 @@ def _next_edge(window: ContextFreeWindow, after: int, newest: int) -> Times:
 
 def crossed(window: ContextFreeWindow, first: Times, last: Times) -> npt.NDArray[np.bool_]:
     """Which of the slices from `first` to `last` an edge of the window would cut."""
-    fixed = progressions(window)
+    fixed = window.progressions()
     if fixed:
         cut = np.zeros(len(first), dtype=np.bool_)
         for offset, period in fixed:

@@ -31,7 +31,6 @@ from muntin.slicing.registry import (
 )
 from muntin.slicing.sorting_kernels import sort_windows
 from muntin.timeline import INF, NEG_INF
-from muntin.windows import Landmark
 from muntin.windows.base import ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
@@ -169,8 +168,8 @@ class WindowManager:
         slices = self.slices
         expired = max(before - slices.lateness, NEG_INF)
         upto = slices.watermark
-        if isinstance(query.window, Landmark) and upto == INF:  # it has no last window
-            upto = max(before, query.window.edge_after(slices.newest))
+        if query.window.endless and upto == INF:
+            upto = max(before, query.window.complete_at(slices.newest))
         windows = self._extent(query).windows(query, expired, upto)
         listing = list_spanned(slices.live.number(query), *windows, slices.table, slices.keys)
         # A window that expired while it was empty stays so: what lies in it came too late for it.
@@ -289,7 +288,7 @@ class WindowManager:
         assert kept is not None
         closed = kept.closed.get(query.name)
         if look:
-            partial = bool(getattr(query.window, "emit_partial", False))
+            partial = query.window.emit_partial
             opened = kept.open_windows(query, partial)
             closed = opened if closed is None else closed.join(opened)
         if closed is None:

@@ -18,7 +18,6 @@ from muntin.query import MAX_WINDOWS
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.table import SliceTable
 from muntin.timeline import INF, NEG_INF, Micros, format_instant
-from muntin.windows import Landmark, Last
 from muntin.windows.base import ContextFreeWindow
 from muntin.windows.grids import count_unseen
 
@@ -78,7 +77,7 @@ def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
     for query in slices.live.unprompted:
         period = query.window.period
         assert period is not None
-        if isinstance(query.window, Landmark | Last):
+        if query.window.unprompted:
             number = _endless(operator, query, before, upto) // period
         else:
             number = operator.windows.spanned(query, before, upto)
@@ -94,7 +93,7 @@ def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int
     last = slices.newest if upto == INF else upto
     if operator.windows.early:
         last = max(last, slices.newest)
-    begin = max(before, query.window.start) if isinstance(query.window, Landmark) else before
+    begin = max(before, query.window.earliest)
     assert query.window.period is not None
     most = slices.limit.most(slices.keys)
     if (last - begin) // query.window.period * slices.keys <= most:  # as it is nearly always

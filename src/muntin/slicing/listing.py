@@ -16,7 +16,6 @@ from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
 from muntin.slicing.table_kernels import key_offsets
 from muntin.timeline import INF, LIMIT
-from muntin.windows import Landmark
 from muntin.windows.base import EARLIER, ContextFreeWindow
 
 Column = npt.NDArray[np.int64]
@@ -101,7 +100,7 @@ def list_free(
     listings = [_periodic(live, table, offsets, after, upto, driver)] if live.periodic else []
     for query, window in live.uneven:
         # Of endless windows those up to the newest tuple count, whatever row changed.
-        drives = None if isinstance(window, Landmark) and upto == INF else driver
+        drives = None if window.endless and upto == INF else driver
         listings.append(_explicit(live, query, window, table, offsets, newest, after, upto, limit, drives))
     return [listing for listing in listings if len(listing.key)]
 

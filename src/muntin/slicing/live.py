@@ -12,7 +12,6 @@ import numpy.typing as npt
 from muntin.expressions import Expr
 from muntin.slicing.edges import EdgeSet
 from muntin.timeline import INF, LIMIT, NEG_INF
-from muntin.windows import Landmark, Last, Periodic, Session
 from muntin.windows.base import Context, ContextFreeWindow, TupleDriven, Window
 
 
@@ -42,7 +41,7 @@ class LiveQuery:
 
         A landmark holds all tuples since then, however long its key was silent.
         """
-        return self.window.holds_keys and not isinstance(self.window, Landmark)
+        return self.window.holds_keys and not self.window.endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +99,21 @@ class LiveSet:
     @cached_property
     def periodic(self) -> tuple[LiveQuery, ...]:
         """Those with arithmetic edges, listed together in one compiled pass."""
-        return tuple(q for q in self.free if isinstance(q.window, Periodic))
+        return tuple(q for q in self.free if q.window.series is not None)
 
     @cached_property
     def uneven(self) -> tuple[tuple[LiveQuery, ContextFreeWindow], ...]:
         """The other context-free ones: cumulate windows, calendars, landmarks, the user's own."""
-        windows = [(q, q.window) for q in self.free if not isinstance(q.window, Periodic)]
+        windows = [(q, q.window) for q in self.free if q.window.series is None]
         return tuple((q, w) for q, w in windows if isinstance(w, ContextFreeWindow))
 
     @cached_property
     def grid(self) -> Grid:
         """The periodic queries as columns."""
         rows = [
-            (number, q.window.length, q.window.slide, q.window.offset, q.since, max(q.after, -LIMIT))
+            (number, *q.window.series, q.since, max(q.after, -LIMIT))
             for number, q in enumerate(self.queries)
-            if isinstance(q.window, Periodic)
+            if q.window.series is not None
         ]
         return Grid.of(rows)
 
@@ -127,7 +126,7 @@ class LiveSet:
     def unprompted(self) -> tuple[LiveQuery, ...]:
         """Those whose windows come out one after the other with the watermark, also without a tuple."""
         regular = (q for q in self.queries if q.window.period is not None)
-        return tuple(q for q in regular if isinstance(q.window, Landmark | Last) or q in self.spanned)
+        return tuple(q for q in regular if q.window.unprompted or q in self.spanned)
 
     @cached_property
     def only_edges(self) -> bool:
@@ -167,7 +166,7 @@ class LiveSet:
     @cached_property
     def sessions(self) -> tuple[LiveQuery, ...]:
         """Plain sessions on time."""
-        return tuple(q for q in self.queries if isinstance(q.window, Session))
+        return tuple(q for q in self.queries if q.window.session_gap is not None)
 
     @cached_property
     def driven(self) -> tuple[LiveQuery, ...]:
@@ -182,7 +181,8 @@ class LiveSet:
     @cached_property
     def gaps(self) -> npt.NDArray[np.int64]:
         """Distinct session gaps, smallest first: the session classes."""
-        return np.array(sorted({q.window.gap for q in self.sessions}), dtype=np.int64)  # type: ignore[attr-defined]
+        gaps = {q.window.session_gap for q in self.sessions}
+        return np.unique(np.array([gap for gap in gaps if gap is not None], dtype=np.int64))
 
     @cached_property
     def gap(self) -> int:
@@ -191,7 +191,9 @@ class LiveSet:
 
     def session_class(self, query: LiveQuery) -> int:
         """The place of the query's gap among the distinct gaps."""
-        return int(np.searchsorted(self.gaps, query.window.gap))  # type: ignore[attr-defined]
+        gap = query.window.session_gap
+        assert gap is not None
+        return int(np.searchsorted(self.gaps, gap))
 
     @cached_property
     def edges(self) -> EdgeSet:

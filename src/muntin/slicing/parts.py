@@ -31,8 +31,6 @@ from muntin.slicing.time_parts import TimeParts
 from muntin.slicing.valuing import report
 from muntin.timeline import NEG_INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
-from muntin.windows import ContextFree, Until
-from muntin.windows.base import Window
 
 __all__ = ["PartedOperator", "is_compiled"]
 
@@ -55,14 +53,8 @@ def is_compiled(spec: QuerySpec) -> bool:
     """
     interpreted = (UserDefined, SketchAggregate)
     return not any(isinstance(aggregate, interpreted) for _, aggregate in spec.aggregates) and not any(
-        _is_interpreted(window) for _, window in spec.windows
+        window.interpreted for _, window in spec.windows
     )
-
-
-def _is_interpreted(window: Window) -> bool:
-    if isinstance(window, Until):
-        return not window.compiled
-    return isinstance(window, ContextFree) or window.wants_records
 
 
 class PartedOperator(SlicingOperator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -86,6 +87,8 @@ class Landmark(ContextFreeWindow):
     emit_empty: bool = False
 
     constructor = "landmark"
+    endless: ClassVar[bool] = True
+    unprompted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         every = positive_span(self.every, "every")
@@ -109,6 +112,10 @@ class Landmark(ContextFreeWindow):
     def holds_keys(self) -> bool:
         return True
 
+    @property
+    def earliest(self) -> int:
+        return self.start
+
     def spans(self) -> tuple[int, ...]:
         return _in_one_kind(self.start, self.every)
 
@@ -123,15 +130,12 @@ class Landmark(ContextFreeWindow):
         if reached == len(last):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if upto == INF:
-            upto = self.edge_after(int(last[-1]))
+            newest = int(last[-1])
+            upto = newest - (newest - self.start) % self.every + self.every
         # The first span that reaches the landmark overlaps every window that ends after it began.
         begun = max(after, int(first[reached]), self.start)
         ends = multiples(self.start, self.every, begun + 1, upto)
         return np.full(len(ends), self.start, np.int64), ends
-
-    def edge_after(self, time: int) -> int:
-        """The first edge after a time, where an endless series of windows stops."""
-        return time - (time - self.start) % self.every + self.every
 
     def last_end(self, times: Ints) -> Ints:
         return np.where(times >= self.start, INF, NEG_INF)

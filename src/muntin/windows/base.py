@@ -16,7 +16,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from muntin.errors import PlacedError
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.reached import Reached, fields_fit, lists_fit
+
+if TYPE_CHECKING:
+    from muntin.aggregates.base import Aggregate
 
 __all__ = [
     "EARLIER",
@@ -80,6 +83,14 @@ class Window(ABC):
     """Whether it runs the user's code over records."""
     civil: ClassVar[bool] = False
     """Whether its edges lie on calendars and clocks: then times must be timestamps."""
+    endless: ClassVar[bool] = False
+    """Whether its windows have no last one: at the end of a stream they stop after the newest tuple."""
+    unprompted: ClassVar[bool] = False
+    """Whether windows come out at regular times with the watermark, also without a tuple of their own."""
+    counts_tuples: ClassVar[bool] = False
+    """Whether its measure is the rank of tuples, which a late tuple shifts."""
+    emit_partial: bool = False
+    """Whether a window that never filled comes out at the end of its stream."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -117,6 +128,54 @@ class Window(ABC):
         """Whether something of every key is held for ever, unless silent keys are forgotten."""
         return False
 
+    @property
+    def restarts(self) -> bool:
+        """Whether a key without an open window is as good as one that was never seen."""
+        return not self.holds_keys
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether its edges are found by the interpreter, which serves one thread at a time."""
+        return self.wants_records
+
+    @property
+    def session_gap(self) -> int | None:
+        """The gap of a session on time, which the slicer cuts at; None for other windows."""
+        return None
+
+    @property
+    def series(self) -> tuple[int, int, int] | None:
+        """Length, slide and offset, where its windows are one arithmetic series on time; None for others."""
+        return None
+
+    @property
+    def earliest(self) -> int:
+        """No window of it starts before this time."""
+        return NEG_INF
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Aggregates that decide where its windows end."""
+        return ()
+
+    def progressions(self, in_order: bool = False) -> list[tuple[int, int]]:
+        """The edges as arithmetic progressions (offset, period), where they are such on time.
+
+        For a stream in order, where windows start. [scotty §7.1.2]
+        """
+        return []
+
+    def slices_per_window(self, rate: float) -> float:
+        """From how many slices a window is combined, if edges cut `rate` slices per unit of time."""
+        return 0.0
+
+    def complete_at(self, newest: int) -> int:
+        """The watermark that completes every window over tuples up to `newest`.
+
+        NEG_INF where only a further tuple ends windows, or there are none.
+        """
+        return NEG_INF
+
 
 class ContextFreeWindow(Window):
     """A window type on the time axis. All intervals are [start, end).
@@ -141,6 +200,10 @@ class ContextFreeWindow(Window):
     @property
     def holds_keys(self) -> bool:
         return self.emit_empty
+
+    def complete_at(self, newest: int) -> int:
+        _, ends = self.windows(np.array([newest], dtype=np.int64), newest, INF)
+        return int(ends.max(initial=NEG_INF))
 
     @abstractmethod
     def edges(self, lo: int, hi: int) -> Ints:

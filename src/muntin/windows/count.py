@@ -42,6 +42,7 @@ class Count(TupleDriven):
 
     context: ClassVar[Context] = Context.FORWARD_FREE
     constructor: ClassVar[str] = "count"
+    counts_tuples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number(self.n, "n"))
@@ -57,6 +58,9 @@ class Count(TupleDriven):
         if self.every != self.n:
             given["every"] = self.every
         return given | ({"emit_partial": True} if self.emit_partial else {})
+
+    def slices_per_window(self, rate: float) -> float:
+        return self.n / self.every
 
     def initial(self, n: int) -> Contexts:
         contexts: Contexts = np.zeros(n, [(name, np.int64) for name in ("base", "seen", "last")])

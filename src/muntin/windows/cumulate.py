@@ -76,6 +76,12 @@ class Cumulate(ContextFreeWindow):
     def per_tuple(self) -> int:
         return self.length // self.step
 
+    def progressions(self, in_order: bool = False) -> list[tuple[int, int]]:
+        return [(self.offset, self.length if in_order else self.step)]
+
+    def slices_per_window(self, rate: float) -> float:
+        return self.length * rate
+
     def spans(self) -> tuple[int, ...]:
         return self.length, self.step, self.offset
 

@@ -62,6 +62,10 @@ class Threshold(Frame):
         object.__setattr__(self, "min_count", whole_number(self.min_count, "min_count"))
         column_name(self.measure)
 
+    @property
+    def restarts(self) -> bool:
+        return self.measure is None
+
     def describe(self) -> str:
         least = f", at least {self.min_count}" if self.min_count > 1 else ""
         return f"threshold while {self.predicate}{least}" + on(self.measure)

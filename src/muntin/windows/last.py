@@ -44,6 +44,7 @@ class Last(TupleDriven):
     context: ClassVar[Context] = Context.FORWARD_AWARE
     constructor: ClassVar[str] = "last"
     timed: ClassVar[bool] = True
+    unprompted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         every, offset = positive_span(self.every, "every"), time_offset(self.offset)
@@ -103,6 +104,9 @@ class Last(TupleDriven):
         """The first edge after the newest tuple, where an endless list of windows stops."""
         if newest is None:
             newest = int(tuples.time.max()) if len(tuples) else 0
+        return self.complete_at(newest)
+
+    def complete_at(self, newest: int) -> int:
         return newest - (newest - self.offset) % self.every + self.every
 
     def _edges_behind(self, tuples: Tuples) -> Ints:

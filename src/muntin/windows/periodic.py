@@ -80,6 +80,17 @@ class Periodic(ContextFreeWindow):
     def per_tuple(self) -> int:
         return -(-self.length // self.slide)
 
+    @property
+    def series(self) -> tuple[int, int, int]:
+        return self.length, self.slide, self.offset
+
+    def progressions(self, in_order: bool = False) -> list[tuple[int, int]]:
+        starts = (self.offset, self.slide)
+        return [starts] if in_order else [starts, (self.offset + self.length, self.slide)]
+
+    def slices_per_window(self, rate: float) -> float:
+        return self.length * rate
+
     def spans(self) -> tuple[int, ...]:
         return self.length, self.slide, self.offset
 

@@ -52,6 +52,13 @@ class Session(Window):
     def spans(self) -> tuple[int, ...]:
         return (self.gap,)
 
+    @property
+    def session_gap(self) -> int:
+        return self.gap
+
+    def complete_at(self, newest: int) -> int:
+        return newest + self.gap + 1
+
 
 @dataclass(frozen=True, slots=True)
 class CappedSession(TupleDriven):
@@ -91,6 +98,9 @@ class CappedSession(TupleDriven):
     @property
     def holds_keys(self) -> bool:
         return False
+
+    def complete_at(self, newest: int) -> int:
+        return newest + self.gap + 1
 
     def initial(self, n: int) -> Contexts:
         contexts = np.zeros(n, [(name, np.int64) for name in ("begin", "first", "last", "seen")])

@@ -77,6 +77,18 @@ class Until(Frame):
         _, inputs = _COMPILED.get(name, (0, ()))
         return len(self.aggregate.inputs) in inputs
 
+    @property
+    def restarts(self) -> bool:
+        return self.measure is None
+
+    @property
+    def interpreted(self) -> bool:
+        return not self.compiled
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        return (self.aggregate,)
+
     def describe(self) -> str:
         return f"until {self.aggregate} reaches {self.limit}" + on(self.measure)
 

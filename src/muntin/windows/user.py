@@ -90,6 +90,10 @@ class ContextFree(_UserDefined, ContextFreeWindow):
     emit_empty: bool = False
     """Set it to True to get windows without a tuple too, between the first and the last tuple of a key."""
 
+    @property
+    def interpreted(self) -> bool:
+        return True
+
     @abstractmethod
     def next_edge(self, time: int) -> int:
         """The first edge (start or end of a window) strictly after `time`, however far if there is none."""

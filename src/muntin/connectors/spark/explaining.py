@@ -13,7 +13,6 @@ from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation
 from muntin.query import AHEAD, QuerySpec
 from muntin.timeline import format_span
-from muntin.windows import Session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,7 +79,7 @@ def _steps(case: Case, choice: Choice) -> list[str]:
         f"JVM: the input is read once, and tuples are aggregated by ({key}, slice), in each partition first",
         "shuffle: one row per partition, key and slice, cut at the edges of all windows; no tuples",
     ]
-    if any(isinstance(window, Session) for window in windows):
+    if any(window.session_gap is not None for window in windows):
         steps.append(
             "shuffle and JVM: slices are sorted by key and time; longer silences end sessions of all gaps"
         )

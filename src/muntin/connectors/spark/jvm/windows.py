@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from muntin.connectors.spark.jvm.calendar import next_period, period_of
-from muntin.planning.progressions import Progression, fuse, progressions
+from muntin.planning.progressions import Progression, fuse
 from muntin.timeline import NEG_INF
 from muntin.windows import Cumulate, Periodic
 from muntin.windows.bands import FixedBand
@@ -53,7 +53,7 @@ def slice_start(windows: list[Window], gaps: list[int], time: Column) -> Column:
     Beside sessions slices are no longer than the smallest gap, so no session ends inside of one.
     """
     found: list[Progression] = [(0, gap) for gap in sorted(gaps)[:1]]
-    found += [progression for window in windows for progression in progressions(window)]
+    found += [progression for window in windows for progression in window.progressions()]
     cuts = [last_multiple(time, int(offset), int(period)) for offset, period in fuse(found)] if found else []
     for window in windows:
         if isinstance(window, Calendar):
