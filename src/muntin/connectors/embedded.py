@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from muntin.connectors import embedded_snapshot as snapshots
+from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.one_caller import busy, one_caller
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
@@ -15,8 +17,6 @@ from muntin.connectors.waiting import MANY, Waiting
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
-from muntin.query.files import loads, to_toml
-from muntin.slicing import snapshot as snapshots
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.changing import Added, change_queries
@@ -74,31 +74,37 @@ class Operator:
             make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
-        self._turn = [None]
-        """Empty while a call is under way; see `one_caller`, which `process` does by itself, per record."""
-        self._engine = self._open(SlicingOperator(query.validated(), in_order, store))
-        self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
-        if self._lag is not None and self._lag < 0:
+        lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
+        if lag is not None and lag < 0:
             raise QueryError(
                 f"watermark_lag must not be negative: got {value_text(watermark_lag)}; 0 trusts the order"
             )
-        self._engine.lag = self._lag
-        self._clock = clocks.monotonic if clock is None else clock
-        self._engine.arrivals.clock = clocks.time if clock is None else clock
-        self._heard = self._clock()
-        self._waiting = Waiting(self._engine)
-        self._time = query.time
-        self._none = self._nothing()
-        self._alike: KeysView[str] | None = None
-        self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
-        self._engine.declared = declared(schema)
+        engine = self._open(SlicingOperator(query.validated(), in_order, store, lag is not None))
+        self._connect(engine, Connection(lag, declared(schema)), clock)
+        known = self._connection.declared
         columns = columns_read(query, (window for _, window in query.windows))
-        if columns is not None and columns <= self._engine.declared.keys():
-            self._check_lag(self._engine.declared[query.time])
-            self._engine.bind(pa.schema(self._engine.declared))
+        if columns is not None and columns <= known.keys():
+            self._check_lag(known[query.time])
+            self._engine.bind(pa.schema(known))
 
     def _open(self, engine: SlicingOperator) -> SlicingOperator:
         return engine
+
+    def _connect(
+        self, engine: SlicingOperator, connection: Connection, clock: Callable[[], float] | None
+    ) -> None:
+        """Drive this engine from now on."""
+        self._turn = [None]
+        """Empty while a call is under way; see `one_caller`, which `process` does by itself, per record."""
+        self._engine, self._connection = engine, connection
+        self._clock = clocks.monotonic if clock is None else clock
+        engine.arrivals.clock = clocks.time if clock is None else clock
+        self._heard = self._clock()
+        self._waiting = Waiting(engine, connection.lag)
+        self._time = engine.spec.time
+        self._none = self._nothing()
+        self._alike: KeysView[str] | None = None
+        self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
 
     # Input. -----------------------------------------------------------------------------------------
 
@@ -178,7 +184,7 @@ class Operator:
         while done < len(batch):
             own = [replace(m, row=m.row - done) for m in misfits if done <= m.row < done + size]
             try:
-                self._engine.held.append(self._take(batch.slice(done, size), own))
+                self._connection.pending_results.append(self._take(batch.slice(done, size), own))
             except MuntinError as error:
                 if size == 1:
                     del records[0]
@@ -210,9 +216,9 @@ class Operator:
     def _expect(self) -> Expected:
         engine = self._engine
         time, windows = engine.spec.time, tuple(q.window for q in engine.live.queries)
-        kind = kind_of_time(engine.spec, windows, self._lag)
+        kind = kind_of_time(engine.spec, windows, self._connection.lag)
         if engine.binding is None:
-            return Expected(time, kind, columns_read(engine.spec, windows), engine.declared)
+            return Expected(time, kind, columns_read(engine.spec, windows), self._connection.declared)
         columns, unknown = engine.binding.columns(), engine.binding.unknown
         types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
         return Expected(time, kind, columns, types)
@@ -220,7 +226,7 @@ class Operator:
     def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
             return self._nothing()  # no tuples, and no types to learn
-        if self._lag is None:
+        if self._connection.lag is None:
             return self._engine.process(batch, misfits=misfits)
         if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
             self._check_lag(batch.schema.field(self._engine.spec.time).type)
@@ -228,19 +234,19 @@ class Operator:
             results = self._engine.process(batch, misfits=misfits)
             if self._engine.binding is None:  # only bad tuples so far
                 return results
-            return _joined([results, self._engine.advance(self._engine.slices.newest - self._lag)])
+            return _joined([results, self._engine.advance(self._engine.slices.newest - self._connection.lag)])
 
     def _check_lag(self, kind: pa.DataType) -> None:
-        if self._lag is not None and not pa.types.is_null(kind):
-            TimeColumn(kind, (self._lag,))  # which wants lengths of its own unit
+        if self._connection.lag is not None and not pa.types.is_null(kind):
+            TimeColumn(kind, (self._connection.lag,))  # which wants lengths of its own unit
 
     def _due(self, *parts: pa.Table) -> pa.Table:
         """These results, behind those that an error kept from being returned."""
-        held = self._engine.held
-        if not held and len(parts) == 1:
+        pending = self._connection.pending_results
+        if not pending and len(parts) == 1:
             return parts[0]
-        self._engine.held = []
-        return _joined([*held, *parts] or [self._nothing()])
+        self._connection.pending_results = []
+        return _joined([*pending, *parts] or [self._nothing()])
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
@@ -339,11 +345,7 @@ class Operator:
     def snapshot(self) -> bytes:
         """The whole state as bytes, without any code; `restore` continues from it."""
         self._slice_waiting()
-        try:
-            text = to_toml(snapshots.current_spec(self._engine))
-        except QueryError:
-            text = None
-        return snapshots.snapshot(self._engine, text)
+        return snapshots.snapshot(self._engine, self._connection)
 
     @classmethod
     def restore(
@@ -358,11 +360,8 @@ class Operator:
         A query with Python functions is not in the snapshot and must be given: with the windows
         that were served then, those added on the fly included.
         """
-        engine = snapshots.restore(data, lambda text: loads(text, "snapshot", QuerySpec), query)
-        operator = cls(engine.spec, watermark_lag=engine.lag, clock=clock)
-        operator._engine = engine
-        engine.arrivals.clock = clocks.time if clock is None else clock
-        operator._waiting = Waiting(engine)
+        operator = cls.__new__(cls)
+        operator._connect(*snapshots.restore(data, query), clock)
         return operator
 
     @one_caller

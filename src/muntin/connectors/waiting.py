@@ -49,7 +49,7 @@ class Waiting:
     behind records has these sliced first. Records that find a watermark become a batch, too.
     """
 
-    def __init__(self, engine: SlicingOperator) -> None:
+    def __init__(self, engine: SlicingOperator, lag: int | None = None) -> None:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
         self.batches: list[pa.RecordBatch] = []
@@ -58,7 +58,7 @@ class Waiting:
         self._rows = self._bytes = self._seen = 0
         self._fixed_width = True
         self._judged: tuple[Binding | None, pa.Schema, bool, int] = (None, pa.schema([]), False, 0)
-        self._lag = 0 if engine.in_order else engine.lag
+        self._lag = 0 if engine.in_order else lag
         spec = engine.spec
         self.patient = self._lag is None and spec.idle_after is None and not isinstance(spec.early, EachBatch)
         """Whether records wait for `advance`, whenever they come."""

@@ -50,26 +50,27 @@ class SlicingOperator:
     """One operator instance serves all keys and all queries.
 
     Times and watermarks are in the unit inside: microseconds, or units of an integer time column.
-    `shares`: how many operators share the keys of the stream.
+    `shares`: how many operators share the keys of the stream. `follows_data`: whether tuples move the
+    watermark.
     """
 
-    IN_PLACE: ClassVar[tuple[str, ...]] = ("declared", "late", "held")
+    IN_PLACE: ClassVar[tuple[str, ...]] = ("late",)
 
-    def __init__(self, spec: QuerySpec, in_order: bool = False, store: str | None = None) -> None:
+    def __init__(
+        self, spec: QuerySpec, in_order: bool = False, store: str | None = None, follows_data: bool = False
+    ) -> None:
         self.spec = spec
         self.in_order = in_order
         self.forced_store = store
-        self.lag: int | None = None
+        self.follows_data = follows_data or in_order
         self.in_step = False
         self.shares = 1
         self.metrics = Metrics()
         self.live = LiveSet(tuple(LiveQuery(name, window) for name, window in spec.windows))
-        self.declared: dict[str, pa.DataType] = {}
         self.binding: Binding | None = None
         self.keys = KeyTable(())
         self.arrivals = Arrivals(spec.bad)
         self.late: list[Late] = []
-        self.held: list[pa.Table] = []
         self.crowded = FEW
         self.watermark = NEG_INF
         """Every tuple before it has been seen."""
@@ -106,7 +107,7 @@ class SlicingOperator:
         self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
         self.slices.watermark = self.watermark
         self.slices.limit = Limit(self.spec.max_windows, self.shares, binding.time.is_integer)
-        self.arrivals.limit_ahead(self.spec, self.in_order or self.lag is not None, binding.time)
+        self.arrivals.limit_ahead(self.spec, self.follows_data, binding.time)
         self.slices.tolerant = self.spec.on_error == "skip"
         self.binding, self.plan = binding, plan
 

@@ -17,7 +17,6 @@ from muntin.expressions import Expr
 from muntin.metrics import Metrics
 from muntin.query import QuerySpec
 from muntin.query.spec import Bad, OnError
-from muntin.slicing.archive import pack, reading, unpack
 from muntin.slicing.batch import Batch
 from muntin.slicing.extents import Extent
 from muntin.slicing.judging import Late, Raw, Waiting
@@ -38,17 +37,14 @@ from muntin.slicing.validation import (
     read_columns,
     refuse_unless,
 )
-from muntin.timeline import Micros
 from muntin.windows.base import ContextFreeWindow
 
 
-def snapshot(operator: SlicingOperator, text: str | None) -> bytes:
-    """The state of an operator. `text` is its query as TOML, where it has such a form."""
-    return pack(*dismantle(operator, text))
-
-
 def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    """The state of an operator as a header of plain values and named tables."""
+    """The state of an operator as a header of plain values and named tables.
+
+    `text` is its query as TOML, where it has such a form.
+    """
     spec = current_spec(operator)
     header: dict[str, Any] = {
         "fingerprint": spec.fingerprint(),
@@ -56,8 +52,6 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
         "windows": [[q.name, q.window.describe(), q.since, q.after, q.late] for q in operator.live.queries],
         "in_order": operator.in_order,
         "store": operator.forced_store,
-        "lag": operator.lag,
-        "lag_is_time": isinstance(operator.lag, Micros),
         "watermark": operator.watermark,
         "seq": operator._seq,
         "metrics": asdict(operator.metrics),
@@ -66,8 +60,6 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
     }
     # Tuples without any time are bad before the types are known.
     tables = {f"bad/{i}": bad for i, bad in enumerate(operator.arrivals.routed)}
-    tables |= {f"held/{i}": results for i, results in enumerate(operator.held) if results.num_rows}
-    tables["declared"] = pa.schema(operator.declared).empty_table()
     if operator.binding is not None:
         tables["input"] = operator.binding.schema.empty_table()
         _save_state(operator, header, tables)
@@ -79,43 +71,29 @@ def current_spec(operator: SlicingOperator) -> QuerySpec:
     return replace(operator.spec, windows=tuple((q.name, q.window) for q in operator.live.queries))
 
 
-def restore(data: bytes, read_query: Any, query: QuerySpec | None) -> SlicingOperator:
-    """An operator that continues where the snapshot was taken.
-
-    `read_query` reads the TOML text in the snapshot; a query with Python functions has none and
-    must be given.
-    """
-    header, tables = unpack(data)
-    with reading():
-        return assemble(header, tables, _query_of(header, read_query, query))
-
-
-def assemble(header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpec) -> SlicingOperator:
+def assemble(
+    header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpec, follows_data: bool = False
+) -> SlicingOperator:
     """The operator that was taken apart; `spec` is its query. Nothing runs on what is not sound."""
     check_header(header)
-    operator = SlicingOperator(spec, bool(header["in_order"]), header["store"])
+    operator = SlicingOperator(spec, bool(header["in_order"]), header["store"], follows_data)
     for live, (_, _, since, after, late) in zip(operator.live.queries, header["windows"], strict=True):
         live.since, live.after, live.late = since, after, late
     operator.live = LiveSet(operator.live.queries)
-    lag = header["lag"]
-    operator.lag = Micros(lag) if header["lag_is_time"] else lag
     operator.metrics = Metrics(**header["metrics"])
     operator.watermark = header["watermark"]
     operator._seq = header["seq"]
     operator.arrivals.bad = header["bad"]
     operator.arrivals.routed = [table for path, table in tables.items() if path.startswith("bad/")]
     _check_routed(operator.arrivals.routed)
-    operator.held = [table for path, table in tables.items() if path.startswith("held/")]
-    operator.declared = {field.name: field.type for field in tables["declared"].schema}
     if header["bound"]:
         operator.bind(tables["input"].schema, tuple(header["records"]))
         _load_state(operator, header, tables)
-        for results in operator.held:
-            check_schema("results", results, operator.results.schema)
     return operator
 
 
-def _query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) -> QuerySpec:
+def query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) -> QuerySpec:
+    """The query of a snapshot: the given one, if it is the same, or what `read_query` makes of the text."""
     served = ", ".join(f"{name}: {text}" for name, text, *_ in header["windows"])
     if query is None:
         if header["query"] is None:

@@ -21,6 +21,7 @@ from muntin.errors import SnapshotError
 from muntin.timeline import INF, LIMIT, NEG_INF
 
 __all__ = [
+    "COUNT",
     "TABLES",
     "Bounds",
     "Role",
@@ -112,14 +113,14 @@ TABLES = {
 """The tables of numbers that a snapshot may hold, by the first part of their name."""
 
 HEADER: dict[str, type | Role] = {
-    "fingerprint": str, "windows": list, "in_order": bool, "lag_is_time": bool, "watermark": MOMENT,
+    "fingerprint": str, "windows": list, "in_order": bool, "watermark": MOMENT,
     "seq": COUNT, "metrics": dict, "bad": COUNT, "bound": bool, "records": list, "newest": MOMENT,
     "retained_from": EDGE, "touched": bool, "keys": COUNT, "ahead": bool, "upto": MOMENT,
 }  # fmt: skip
 """The values beside the tables; some are there only when the types of the input are known."""
 WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
 """Of a window that is served: its name, its text, since when, after what, how many came too late."""
-NULLABLE: dict[str, type | Role] = {"query": str, "store": str, "lag": COUNT}
+NULLABLE: dict[str, type | Role] = {"query": str, "store": str}
 
 
 @dataclass(frozen=True, slots=True)
