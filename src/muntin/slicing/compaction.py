@@ -122,10 +122,8 @@ def _renumber_kept(kept: KeptSlicer, alive: Column, ids: Column) -> None:
     for name, skipped in tuples.skipped.items():
         known = np.concatenate([skipped, np.full(len(ids) - len(skipped), -1, dtype=np.int64)])
         tuples.skipped[name] = known[alive]
-    kept.closed = {name: replace(closed, key=ids[closed.key]) for name, closed in kept.closed.items()}
-    for name, past in kept.past.items():
-        left = past.keep(ids[past.key] >= 0)
-        kept.past[name] = replace(left, key=ids[left.key])
+    kept.closed = {name: closed.renumbered(ids) for name, closed in kept.closed.items()}
+    kept.past = {name: past.renumbered(ids) for name, past in kept.past.items()}
 
 
 def _with_ids(batch: Batch, ids: Column) -> Batch:

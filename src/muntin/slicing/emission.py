@@ -292,8 +292,8 @@ class WindowManager:
             opened = kept.open_windows(query, partial)
             closed = opened if closed is None else closed.join(opened)
         if closed is None:
-            closed = Closed.none()
-        number, past = self.slices.live.number(query), kept.past.get(query.name, Past.none())
+            closed = Closed()
+        number, past = self.slices.live.number(query), kept.past.get(query.name, Past())
         return list_driven(number, closed, past, self.slices.table, self.slices.keys)
 
     def _contents(self, listing: Listing) -> tuple[Candidates, Column]:

@@ -11,12 +11,14 @@ a tuple that came when the windows before it had expired has one for itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.listing_kernels import begin_lives, spanned_windows
 from muntin.slicing.live import LiveQuery
+from muntin.slicing.schema import Role, Schema, Table, no_rows
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import ContextFreeWindow
 
@@ -31,7 +33,7 @@ def _unknown(size: int, value: int) -> Column:
 
 
 @dataclass(slots=True)
-class Extent:
+class Extent(Table):
     """Per key the times of the first and the last tuple, and what `last` was when windows came out.
 
     A tuple that came when the windows before `final` had expired counts from `final` on: it says
@@ -39,21 +41,19 @@ class Extent:
     which key it is; otherwise None, and key after key has one.
     """
 
-    first: Column = field(default_factory=lambda: _unknown(0, INF))
-    last: Column = field(default_factory=lambda: _unknown(0, NEG_INF))
-    shown: Column = field(default_factory=lambda: _unknown(0, NEG_INF))
+    SCHEMA: ClassVar[Schema] = Schema(
+        {"first": Role.MOMENT, "last": Role.MOMENT, "shown": Role.MOMENT, "key": Role.KEY}, optional=("key",)
+    )
+
+    first: Column = field(default_factory=no_rows)
+    last: Column = field(default_factory=no_rows)
+    shown: Column = field(default_factory=no_rows)
     key: Column | None = None
 
     @classmethod
     def of_lives(cls) -> Extent:
         """Without any life so far."""
-        return cls(key=_unknown(0, 0))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        own = 0 if self.key is None else self.key.nbytes
-        return own + self.first.nbytes + self.last.nbytes + self.shown.nbytes
+        return cls(key=no_rows())
 
     @property
     def known(self) -> Column:

@@ -118,7 +118,7 @@ class KeptSlicer:
         """The windows of a query that are open now, as if they ended with the last tuple."""
         kept = self.tuples
         if kept.batch is None:
-            return Closed.none()
+            return Closed()
         keys = np.arange(len(kept.base), dtype=np.int64)
         end = kept.offsets[keys] + kept.sliced.rank[keys] - kept.base[keys]
         look = self._look(self.manager.watermark, closing=True, partial=partial)
@@ -163,11 +163,11 @@ class KeptSlicer:
         is_dirty = np.zeros(self.manager.keys, dtype=np.bool_)
         is_dirty[dirty] = True
         for name, closed in self.closed.items():
-            self.closed[name] = closed.keep(~is_dirty[closed.key])
+            self.closed[name] = closed.take(~is_dirty[closed.key])
         for query in self.manager.live.driven:
             past = self.past.get(query.name)
             if past is not None:
-                self.past[query.name] = past.keep(~(is_dirty[past.key] & self._cut_again(query, past)))
+                self.past[query.name] = past.take(~(is_dirty[past.key] & self._cut_again(query, past)))
         table = self.manager.table
         gone = is_dirty[table.key] & (table.rank >= kept.committed.rank[table.key])
         if gone.any():
@@ -317,9 +317,9 @@ class KeptSlicer:
         final = self.manager.final
         windows = {q.name: q.window for q in self.manager.live.driven}
         for name, closed in self.closed.items():
-            self.closed[name] = closed.keep(closed.due > final)
+            self.closed[name] = closed.take(closed.due > final)
             if windows[name].repeats:
-                past = self.past.get(name, Past.none()).join(Past.of(closed.keep(closed.due <= final)))
+                past = self.past.get(name, Past()).join(Past.of(closed.take(closed.due <= final)))
                 self.past[name] = self._still_counting(past, windows[name].on_measure)
 
     def _still_counting(self, past: Past, on_measure: bool) -> Past:
@@ -333,7 +333,7 @@ class KeptSlicer:
             return past.last_ones(certain)
         at_final = past.due == self.manager.final
         followed = past.end < self.tuples.sliced.rank[past.key]
-        return past.keep(at_final).join(past.keep(followed & ~at_final).last_ones(certain))
+        return past.take(at_final).join(past.take(followed & ~at_final).last_ones(certain))
 
     def _tuples_needed_from(self) -> Column:
         kept, manager = self.tuples, self.manager

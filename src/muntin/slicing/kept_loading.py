@@ -52,7 +52,7 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
             marks = [mark for mark in ("low", "high") if mark in columns]
             on_measure = ["low", "high"] if queries[name].window.on_measure else []
             refuse_unless(not len(table) or marks == on_measure, f"edges of {name} on a measure")
-            kept.closed[name] = Closed(**{"low": None, "high": None} | columns)
+            kept.closed[name] = Closed(**columns)
         elif kind == "past":
             columns = read_columns(kind, table, bounds, binding.edge_dtype(queries[name].window))
             kept.past[name] = Past(**columns)

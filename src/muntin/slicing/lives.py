@@ -132,7 +132,7 @@ class Lives:
         begin = self.begin
         if window.context is Context.FORWARD_AWARE:  # with the tuples of this life that it looks back to
             begin = kept.offsets[self.key] + np.maximum(self.rank - kept.base[self.key], 0)
-        found, edges = Closed.none(), []
+        found, edges = Closed(), []
         ending = replace(look, closing=True, partial=window.emit_partial)
         for some, how in ((np.flatnonzero(~self.is_over), look), (np.flatnonzero(self.is_over), ending)):
             if not len(some):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from muntin.slicing.schema import Role, Schema, Table, no_rows
 
 Column = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -19,11 +21,7 @@ FINAL_ROW, EARLY_ROW, UPDATE_ROW, RETRACT_ROW = 0, 1, 2, 3
 KINDS = pa.array(["final", "early", "update", "retract"])
 """Kinds of result rows, by code."""
 
-_INTS = ("key", "life", "ordinal", "n", "mark", "due", "revision", "stage")
-
-
-def _ints() -> npt.NDArray[np.int64]:
-    return np.zeros(0, dtype=np.int64)
+COUNT, KEY, VALUE = Role.COUNT, Role.KEY, Role.VALUE
 
 
 @dataclass(slots=True)
@@ -59,29 +57,36 @@ class Decision:
 
 
 @dataclass(slots=True)
-class Registry:
-    """Emitted windows of one query that have not expired, unordered; one entry per identity."""
+class Registry(Table):
+    """Emitted windows of one query that have not expired, unordered; one entry per identity.
 
-    a: Column = field(default_factory=_ints)
-    b: Column = field(default_factory=_ints)
-    key: Column = field(default_factory=_ints)
-    life: Column = field(default_factory=_ints)
-    ordinal: Column = field(default_factory=_ints)
-    n: Column = field(default_factory=_ints)
-    mark: Column = field(default_factory=_ints)
-    due: Column = field(default_factory=_ints)
-    revision: Column = field(default_factory=_ints)
-    stage: Column = field(default_factory=_ints)
+    `values` are those of windows that may be retracted, row by row.
+    """
+
+    SCHEMA: ClassVar[Schema] = Schema(
+        {
+            "a": VALUE, "b": VALUE, "key": KEY, "life": Role.MOMENT, "ordinal": COUNT, "n": COUNT,
+            "mark": Role.ANY, "due": Role.EDGE, "revision": COUNT, "stage": Role.STAGE,
+        }
+    )  # fmt: skip
+
+    a: Column = field(default_factory=no_rows)
+    b: Column = field(default_factory=no_rows)
+    key: Column = field(default_factory=no_rows)
+    life: Column = field(default_factory=no_rows)
+    ordinal: Column = field(default_factory=no_rows)
+    n: Column = field(default_factory=no_rows)
+    mark: Column = field(default_factory=no_rows)
+    due: Column = field(default_factory=no_rows)
+    revision: Column = field(default_factory=no_rows)
+    stage: Column = field(default_factory=no_rows)
     values: pa.Table | None = None
-
-    def __len__(self) -> int:
-        return len(self.key)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
-        arrays = sum(int(getattr(self, name).nbytes) for name in ("a", "b", *_INTS))
-        return arrays + (0 if self.values is None else int(self.values.nbytes))
+        """Bytes of the columns and the values."""
+        columns = sum(int(column.nbytes) for column in self.columns.values())
+        return columns + (0 if self.values is None else int(self.values.nbytes))
 
     def find(self, new: Candidates) -> Column:
         """Position of each candidate's identity among the entries, -1 where it is new."""
@@ -152,7 +157,7 @@ class Registry:
         if values is not None:
             kept = [] if self.values is None else [self.values.filter(pa.array(keep))]
             self.values = pa.concat_tables([*kept, values]).combine_chunks()
-        for name in ("a", "b", *_INTS):
+        for name in self.SCHEMA.columns:
             added = fresh[name] if name in fresh else getattr(new, name)
             old = getattr(self, name)[keep]
             setattr(self, name, np.concatenate([old, added]) if len(old) else np.asarray(added).copy())
@@ -164,7 +169,7 @@ class Registry:
     def _filter(self, keep: Mask) -> None:
         if keep.all():
             return
-        for name in ("a", "b", *_INTS):
+        for name in self.SCHEMA.columns:
             setattr(self, name, getattr(self, name)[keep])
         if self.values is not None:
             self.values = self.values.filter(pa.array(keep)).combine_chunks()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, get_args
@@ -30,7 +29,6 @@ from muntin.slicing.routed import one_table
 from muntin.slicing.table import SliceTable
 from muntin.slicing.tuples import STAGES
 from muntin.slicing.validation import (
-    TABLES,
     Bounds,
     check_header,
     check_schema,
@@ -150,21 +148,14 @@ def _save_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     for i, late in enumerate(operator.late):
         tables[f"late/{i}/{late.query}"] = pa.Table.from_batches([late.raw])
     for name, registry in operator.windows.registries.items():
-        tables[f"registry/{name}"] = pa.table(
-            {c: pa.array(getattr(registry, c)) for c in _columns("registry")}
-        )
+        tables[f"registry/{name}"] = registry.to_arrow()
         if registry.values is not None:
             tables[f"registry_values/{name}"] = registry.values
     for name, extent in operator.windows.extents.items():
-        columns = {c: getattr(extent, c) for c in _columns("extent")}
-        tables[f"extent/{name}"] = pa.table({c: pa.array(v) for c, v in columns.items() if v is not None})
+        tables[f"extent/{name}"] = extent.to_arrow()
     if slices.kept is not None:
         header |= {"ahead": slices.kept._ahead, "upto": slices.kept._upto}
         _save_kept(slices.kept, inputs, tables)
-
-
-def _columns(kind: str) -> Iterable[str]:
-    return TABLES[kind].columns
 
 
 def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[str, pa.Table]) -> None:
@@ -309,10 +300,9 @@ def _save_kept(kept: KeptSlicer, inputs: tuple[Expr, ...], tables: dict[str, pa.
     for name, skipped in tuples.skipped.items():
         tables[f"skipped/{name}"] = pa.table({"rank": skipped})
     for name, closed in kept.closed.items():
-        columns = {c: getattr(closed, c) for c in _columns("closed")}
-        tables[f"closed/{name}"] = pa.table({c: pa.array(v) for c, v in columns.items() if v is not None})
+        tables[f"closed/{name}"] = closed.to_arrow()
     for name, past in kept.past.items():
-        tables[f"past/{name}"] = pa.table({c: pa.array(getattr(past, c)) for c in _columns("past")})
+        tables[f"past/{name}"] = past.to_arrow()
 
 
 def _save_contexts(contexts: npt.NDArray[Any]) -> pa.Array:

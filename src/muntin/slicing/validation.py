@@ -7,9 +7,7 @@ columns say about each other, order and ranges of ranks, is checked once all of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,10 @@ import pyarrow as pa
 
 from muntin.aggregates.arrays import read_numbers, rows_in_order
 from muntin.errors import SnapshotError
+from muntin.slicing.closed import Closed, Past
+from muntin.slicing.extents import Extent
+from muntin.slicing.registry import Registry
+from muntin.slicing.schema import Role, Schema
 from muntin.timeline import INF, LIMIT, NEG_INF
 
 __all__ = [
@@ -36,79 +38,29 @@ __all__ = [
 Column = npt.NDArray[Any]
 
 
-class Role(Enum):
-    """What the numbers of a column are."""
-
-    KEY = auto()
-    """The number of a key."""
-    TIME = auto()
-    """The time of a tuple."""
-    MOMENT = auto()
-    """The same, or before or behind all tuples."""
-    EDGE = auto()
-    """The end of a window, which may be anywhere."""
-    RANK = auto()
-    """The number of tuples of a key before one; -1 for none."""
-    COUNT = auto()
-    SOME = auto()
-    """A count of at least 1."""
-    STAGE = auto()
-    """A stage of an emitted window."""
-    ANY = auto()
-    """Any integer: hashes, order of arrival."""
-    VALUE = auto()
-    """Integers or floats: edges on a measure."""
-    FLAG = auto()
-
-
 KEY, TIME, MOMENT, EDGE, RANK, COUNT, SOME, STAGE, ANY, VALUE, FLAG = Role
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """The columns of a table, and those that it is sorted by."""
-
-    columns: Mapping[str, Role]
-    order: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
 
 
 _TUPLES = {"key": KEY, "time": TIME, "seq": ANY}
 TABLES = {
-    "slices": Declared(
+    "slices": Schema(
         {
             "key": KEY, "first": TIME, "last": TIME, "n": SOME, "mark": ANY, "rank": RANK, "fresh": COUNT,
             "level": COUNT,
         },
         order=("key", "first"),
     ),
-    "tuples": Declared(_TUPLES | {"fresh": FLAG}, order=("key", "time", "seq")),
-    "arrived": Declared(_TUPLES),
-    "waiting_at": Declared({"key": KEY, "time": TIME}),
-    "progress": Declared({"base": RANK, "reached": MOMENT, "committed": RANK, "sliced": RANK}),
-    "lives": Declared({"life": RANK, "last": MOMENT}),
-    "firsts": Declared({"first": MOMENT}),
-    "skipped": Declared({"rank": RANK}),
-    "closed": Declared(
-        {
-            "key": KEY, "begin": RANK, "end": RANK, "start": EDGE, "stop": EDGE, "due": EDGE, "low": VALUE,
-            "high": VALUE, "life": MOMENT,
-        },
-        optional=("low", "high"),
-    ),
-    "past": Declared(
-        {
-            "key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK, "due": EDGE, "count": COUNT,
-            "life": MOMENT,
-        }
-    ),
-    "registry": Declared(
-        {
-            "a": VALUE, "b": VALUE, "key": KEY, "life": MOMENT, "ordinal": COUNT, "n": COUNT, "mark": ANY,
-            "due": EDGE, "revision": COUNT, "stage": STAGE,
-        }
-    ),
-    "extent": Declared({"first": MOMENT, "last": MOMENT, "shown": MOMENT, "key": KEY}, optional=("key",)),
+    "tuples": Schema(_TUPLES | {"fresh": FLAG}, order=("key", "time", "seq")),
+    "arrived": Schema(_TUPLES),
+    "waiting_at": Schema({"key": KEY, "time": TIME}),
+    "progress": Schema({"base": RANK, "reached": MOMENT, "committed": RANK, "sliced": RANK}),
+    "lives": Schema({"life": RANK, "last": MOMENT}),
+    "firsts": Schema({"first": MOMENT}),
+    "skipped": Schema({"rank": RANK}),
+    "closed": Closed.SCHEMA,
+    "past": Past.SCHEMA,
+    "registry": Registry.SCHEMA,
+    "extent": Extent.SCHEMA,
 }  # fmt: skip
 """The tables of numbers that a snapshot may hold, by the first part of their name."""
 

@@ -19,17 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.archive import read_table
+from muntin.slicing.validation import TABLES
 
 __all__ = ["Part", "from_body", "joined", "paths_of", "runs_of", "split", "widths_for"]
 
 TIMED = {"slices": "first", "tuples": "time", "registry": "due", "closed": "due"}
 """Tables that are split by time, and the column that holds it."""
-TELLING = {
-    "slices": ("key", "first", "last", "n", "mark", "rank", "fresh", "level"),
-    "tuples": ("key", "time", "seq", "fresh"),
-    "registry": ("a", "b", "key", "life", "ordinal", "n", "mark", "due", "revision", "stage"),
-    "closed": ("key", "begin", "end", "start", "stop", "due", "low", "high", "life"),
-}
+TELLING = {kind: tuple(TABLES[kind].columns) for kind in TIMED}
 """The columns that say what a row holds; some tables lack some of them."""
 PER_KEY = ("keys", "progress", "contexts", "lives", "firsts", "skipped", "extent")
 """Tables with a row for each key, which are split by number."""

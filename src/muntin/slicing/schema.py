@@ -1,0 +1,110 @@
+"""Tables of state: rows of named columns, each with a role.
+
+A role says what the numbers of a column are. So whatever holds for all columns of a role (bounds of a
+snapshot, new numbers of keys) is written once, in a loop over columns, and a new column of state is
+declared in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["Role", "Schema", "Table", "no_rows"]
+
+Column = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+
+
+class Role(Enum):
+    """What the numbers of a column are."""
+
+    KEY = auto()
+    """The number of a key."""
+    TIME = auto()
+    """The time of a tuple."""
+    MOMENT = auto()
+    """The time of a tuple, or before or behind all tuples."""
+    EDGE = auto()
+    """The end of a window, which may be anywhere."""
+    RANK = auto()
+    """The number of tuples of a key before one; -1 for none."""
+    COUNT = auto()
+    SOME = auto()
+    """A count of at least 1."""
+    STAGE = auto()
+    """A stage of an emitted window."""
+    ANY = auto()
+    """Any integer: hashes, order of arrival."""
+    VALUE = auto()
+    """Integers or floats: edges on a measure."""
+    FLAG = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table, those that it is sorted by, and those that it may lack."""
+
+    columns: Mapping[str, Role]
+    order: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+class Table:
+    """Base of tables of state: dataclasses whose fields are the columns of SCHEMA.
+
+    An optional column that is not there is None. Arrays are not written to: a change makes new ones.
+    """
+
+    __slots__ = ()
+
+    SCHEMA: ClassVar[Schema]
+    key: Any
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns that are there, by name."""
+        found = {name: getattr(self, name) for name in self.SCHEMA.columns}
+        return {name: column for name, column in found.items() if column is not None}
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(int(column.nbytes) for column in self.columns.values())
+
+    def take(self, rows: Rows) -> Self:
+        """The rows at these positions, or where the mask is true."""
+        return replace(self, **{name: column[rows] for name, column in self.columns.items()})  # type: ignore[type-var]  # a dataclass
+
+    def join(self, other: Self) -> Self:
+        """These rows, and behind them those of the other table."""
+        if not len(self):
+            return other
+        if not len(other):
+            return self
+        behind = other.columns
+        joined = {name: np.concatenate([column, behind[name]]) for name, column in self.columns.items()}
+        return replace(self, **joined)  # type: ignore[type-var]  # a dataclass
+
+    def renumbered(self, ids: npt.NDArray[np.int64]) -> Self:
+        """The same rows with the new numbers of their keys; those of keys without one, -1, are dropped."""
+        left = self.take(ids[self.key] >= 0)
+        return replace(left, key=ids[left.key])  # type: ignore[type-var]  # a dataclass
+
+    def to_arrow(self) -> pa.Table:
+        """The columns that are there as an Arrow table."""
+        return pa.table({name: pa.array(column) for name, column in self.columns.items()})
+
+
+def no_rows() -> npt.NDArray[np.int64]:
+    """A column without rows, which must not be written to."""
+    return np.zeros(0, dtype=np.int64)
