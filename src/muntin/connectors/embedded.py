@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from muntin.connectors.one_caller import busy, one_caller
+from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.connectors.waiting import MANY, Waiting
@@ -74,8 +74,8 @@ class Operator:
             make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
-        self._turn = [None]
-        """Empty while a call is under way; see `one_caller`, which `process` does by itself, per record."""
+        self._free = [None]
+        """Empty while a call is running: see `exclusive`. `process`, called per record, inlines it."""
         self._engine = self._open(SlicingOperator(query.validated(), in_order, store))
         self._lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
         if self._lag is not None and self._lag < 0:
@@ -109,11 +109,11 @@ class Operator:
         early results after each batch are asked for.
         """
         try:
-            self._turn.pop()
+            self._free.pop()
         except IndexError:
-            raise busy("process") from None
+            raise concurrent_call("process") from None
         try:
-            # A record like the one before, of which everything but its values was looked at, only waits.
+            # A record of the same form as the one before needs no checks now: it waits.
             if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
                 records = self._waiting.records
                 records.append(data.copy())
@@ -122,14 +122,14 @@ class Operator:
                 return self._none
             return self._process(data)
         finally:
-            self._turn.append(None)
+            self._free.append(None)
 
     def _process(self, data: object) -> pa.Table:
         self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._waiting.take(record):
-            if self._waiting.careless:
+            if self._waiting.waits_unchecked:
                 self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
             return self._flush() if self._waiting.over else self._nothing()
         self._slice_waiting()
@@ -143,7 +143,7 @@ class Operator:
             self._none = self._nothing()
         return found
 
-    @one_caller
+    @exclusive
     def flush(self) -> pa.Table:
         """Slice what is buffered; `advance` and `finish` do it by themselves."""
         return self._flush()
@@ -247,7 +247,7 @@ class Operator:
 
     # Watermarks. ------------------------------------------------------------------------------------
 
-    @one_caller
+    @exclusive
     def advance(self, watermark: object) -> pa.Table:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
@@ -269,7 +269,7 @@ class Operator:
         waiting.take_promise()
         return self._due(results)
 
-    @one_caller
+    @exclusive
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window. Nothing can come after it."""
         self._slice_waiting()
@@ -282,7 +282,7 @@ class Operator:
                 "start a new stream with query.operator(), or leave finish() out to go on"
             )
 
-    @one_caller
+    @exclusive
     def poll(self) -> pa.Table:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
         self._slice_waiting()
@@ -293,7 +293,7 @@ class Operator:
 
     # Queries that come and go. ----------------------------------------------------------------------
 
-    @one_caller
+    @exclusive
     def add_query(self, /, **named: Window) -> Added:
         """Serve more windows from now on, over the same aggregates.
 
@@ -303,7 +303,7 @@ class Operator:
         self._slice_waiting()
         return change_queries(self._engine, named)
 
-    @one_caller
+    @exclusive
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
         self._slice_waiting()
@@ -311,31 +311,31 @@ class Operator:
 
     # Side outputs and state. ------------------------------------------------------------------------
 
-    @one_caller
+    @exclusive
     def take_late(self) -> pa.Table:
         """The tuples that came too late, with the `query` they missed; only with late="route"."""
         self._slice_waiting()
         return self._engine.take_late()
 
-    @one_caller
+    @exclusive
     def take_bad(self) -> pa.Table:
         """The bad tuples, each with the `reason`; only with bad="route"."""
         self._slice_waiting()
         return self._engine.take_bad()
 
     @property
-    @one_caller
+    @exclusive
     def watermark(self) -> int:
         """The watermark so far, in the unit inside."""
         return self._waiting.watermark
 
     @property
-    @one_caller
+    @exclusive
     def slices(self) -> int:
         """How many slices there are right now, before folding."""
         return 0 if self._engine.binding is None else len(self._engine.slices.table)
 
-    @one_caller
+    @exclusive
     def snapshot(self) -> bytes:
         """The whole state as bytes, without any code; `restore` continues from it."""
         self._slice_waiting()
@@ -365,7 +365,7 @@ class Operator:
         operator._waiting = Waiting(engine)
         return operator
 
-    @one_caller
+    @exclusive
     def stats(self) -> Stats:
         """Counters, slices, kept tuples and bytes of state."""
         self._slice_waiting()

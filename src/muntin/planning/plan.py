@@ -15,7 +15,7 @@ from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit, progressions
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
-from muntin.query import AHEAD, MAX_WINDOWS, Every, QuerySpec
+from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows import Landmark, Session
 
@@ -151,7 +151,7 @@ def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] |
         known is not None and pa.types.is_integer(known)
     ):
         return "no limit, since an integer time column has no clock"
-    limit = f"bad if more than {_length(AHEAD)} ahead of the clock"
+    limit = f"bad if more than {_length(MAX_AHEAD)} ahead of the clock"
     why = "one that is makes all later ones late; max_ahead= sets another limit"
     if in_order:
         return f"{limit}, as the watermark follows the data and {why}"

@@ -29,7 +29,7 @@ class Closed:
     low: Any
     high: Any
     life: Column
-    """On a measure, when the life of the key began: its edges there come again in the next one. Or 0."""
+    """When the life of the key began, for windows on a measure: the next life has the same edges. Else 0."""
 
     @classmethod
     def of(cls, cuts: Cuts, life: Column | None = None) -> Closed:
@@ -70,7 +70,7 @@ class Closed:
 
 @dataclass(slots=True)
 class Past:
-    """Windows of one query that expired: life and edges (a, b) that they are known by, and how many.
+    """Expired windows of one query: their identity (life and edges a, b), and how many have it.
 
     A tuple at the final time itself is in time, and may close one more window with the same edges:
     these count before it. On a measure that stands still, any later tuple may.
@@ -119,8 +119,8 @@ class Past:
     def last_ones(self, certain: Column) -> Past:
         """For each key the windows with the largest edges as one row; and those that may be cut again.
 
-        On a measure edges never go back during a life, so of those that stay no others can come again.
-        `certain` are the ranks, by key, before which no tuple changes its place.
+        Edges on a measure never decrease within a life, so only windows with the largest ones can be cut
+        again. `certain` are the ranks, by key, before which no tuple changes its place.
         """
         if not len(self):
             return self

@@ -1,8 +1,8 @@
-"""What the tables of a snapshot must be like, column by column, and the check that they are.
+"""The tables of a snapshot: the role of each column, and the checks of its values.
 
-Bytes from outside may hold anything under a right checksum. Compiled code indexes with key numbers,
-ranks and offsets, and lists windows between times: each column has a role, and the role has bounds. What
-columns say about each other, order and ranges of ranks, is checked once all of them are read.
+A snapshot with a correct checksum may still hold anything. Compiled code indexes with key numbers, ranks
+and offsets, and lists windows between times, without checks of its own. So each column has a role, and
+each role has bounds. Relations between columns, such as order, are checked once all columns are read.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = [
     "TABLES",
     "Bounds",
     "Role",
+    "can_continue_as",
     "check_header",
     "check_schema",
     "check_value",
-    "goes_on_as",
     "read_columns",
     "refuse_unless",
 ]
@@ -36,23 +36,23 @@ Column = npt.NDArray[Any]
 
 
 class Role(Enum):
-    """What the numbers of a column are."""
+    """The meaning of the numbers in a column."""
 
     KEY = auto()
     """The number of a key."""
     TIME = auto()
     """The time of a tuple."""
     MOMENT = auto()
-    """The same, or before or behind all tuples."""
+    """The time of a tuple, or plus or minus infinity."""
     EDGE = auto()
-    """The end of a window, which may be anywhere."""
+    """An edge of a window: any 64-bit time."""
     RANK = auto()
-    """The number of tuples of a key before one; -1 for none."""
+    """The rank of a tuple among those of its key; -1 for none."""
     COUNT = auto()
-    SOME = auto()
+    POSITIVE = auto()
     """A count of at least 1."""
     STAGE = auto()
-    """A stage of an emitted window."""
+    """The stage of an emitted window: early, complete or retracted."""
     ANY = auto()
     """Any integer: hashes, order of arrival."""
     VALUE = auto()
@@ -60,11 +60,11 @@ class Role(Enum):
     FLAG = auto()
 
 
-KEY, TIME, MOMENT, EDGE, RANK, COUNT, SOME, STAGE, ANY, VALUE, FLAG = Role
+KEY, TIME, MOMENT, EDGE, RANK, COUNT, POSITIVE, STAGE, ANY, VALUE, FLAG = Role
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class TableRoles:
     """The columns of a table, and those that it is sorted by."""
 
     columns: Mapping[str, Role]
@@ -74,40 +74,40 @@ class Declared:
 
 _TUPLES = {"key": KEY, "time": TIME, "seq": ANY}
 TABLES = {
-    "slices": Declared(
+    "slices": TableRoles(
         {
-            "key": KEY, "first": TIME, "last": TIME, "n": SOME, "mark": ANY, "rank": RANK, "fresh": COUNT,
+            "key": KEY, "first": TIME, "last": TIME, "n": POSITIVE, "mark": ANY, "rank": RANK, "fresh": COUNT,
             "level": COUNT,
         },
         order=("key", "first"),
     ),
-    "tuples": Declared(_TUPLES | {"fresh": FLAG}, order=("key", "time", "seq")),
-    "arrived": Declared(_TUPLES),
-    "waiting_at": Declared({"key": KEY, "time": TIME}),
-    "progress": Declared({"base": RANK, "reached": MOMENT, "committed": RANK, "sliced": RANK}),
-    "lives": Declared({"life": RANK, "last": MOMENT}),
-    "firsts": Declared({"first": MOMENT}),
-    "skipped": Declared({"rank": RANK}),
-    "closed": Declared(
+    "tuples": TableRoles(_TUPLES | {"fresh": FLAG}, order=("key", "time", "seq")),
+    "arrived": TableRoles(_TUPLES),
+    "waiting_at": TableRoles({"key": KEY, "time": TIME}),
+    "progress": TableRoles({"base": RANK, "reached": MOMENT, "committed": RANK, "sliced": RANK}),
+    "lives": TableRoles({"life": RANK, "last": MOMENT}),
+    "firsts": TableRoles({"first": MOMENT}),
+    "skipped": TableRoles({"rank": RANK}),
+    "closed": TableRoles(
         {
             "key": KEY, "begin": RANK, "end": RANK, "start": EDGE, "stop": EDGE, "due": EDGE, "low": VALUE,
             "high": VALUE, "life": MOMENT,
         },
         optional=("low", "high"),
     ),
-    "past": Declared(
+    "past": TableRoles(
         {
             "key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK, "due": EDGE, "count": COUNT,
             "life": MOMENT,
         }
     ),
-    "registry": Declared(
+    "registry": TableRoles(
         {
             "a": VALUE, "b": VALUE, "key": KEY, "life": MOMENT, "ordinal": COUNT, "n": COUNT, "mark": ANY,
             "due": EDGE, "revision": COUNT, "stage": STAGE,
         }
     ),
-    "extent": Declared({"first": MOMENT, "last": MOMENT, "shown": MOMENT, "key": KEY}, optional=("key",)),
+    "extent": TableRoles({"first": MOMENT, "last": MOMENT, "shown": MOMENT, "key": KEY}, optional=("key",)),
 }  # fmt: skip
 """The tables of numbers that a snapshot may hold, by the first part of their name."""
 
@@ -116,15 +116,15 @@ HEADER: dict[str, type | Role] = {
     "seq": COUNT, "metrics": dict, "bad": COUNT, "bound": bool, "records": list, "newest": MOMENT,
     "retained_from": EDGE, "touched": bool, "keys": COUNT, "ahead": bool, "upto": MOMENT,
 }  # fmt: skip
-"""The values beside the tables; some are there only when the types of the input are known."""
+"""The plain values of a snapshot; some are present only once the types of the input are known."""
 WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
-"""Of a window that is served: its name, its text, since when, after what, how many came too late."""
+"""A served window: its name, description, `since`, `after` and number of late tuples."""
 NULLABLE: dict[str, type | Role] = {"query": str, "store": str, "lag": COUNT}
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many keys there are, and how far from 1970 a tuple may lie."""
+    """The number of keys, and the largest distance of a tuple from 1970."""
 
     keys: int = 1
     time: int = LIMIT
@@ -138,13 +138,13 @@ class Bounds:
             EDGE: (NEG_INF, INF),
             RANK: (-1, LIMIT),
             COUNT: (0, LIMIT),
-            SOME: (1, LIMIT),
+            POSITIVE: (1, LIMIT),
             STAGE: (0, 2),
         }.get(role, (NEG_INF - 1, INF))
 
 
 def refuse_unless(fine: object, problem: str) -> None:
-    """A SnapshotError if something is not as it must be."""
+    """Raise a SnapshotError if a check failed."""
     if not fine:
         raise SnapshotError(
             f"the state does not hold what a snapshot of this version does: {problem}; take an older one"
@@ -184,12 +184,12 @@ def _check_range(name: str, values: Column, role: Role, bounds: Bounds) -> None:
     refuse_unless(
         low <= least and most <= high, f"{name} must lie from {low} to {high}: got {least} to {most}"
     )
-    if role in (COUNT, SOME) and most > LIMIT // len(values):  # sums of counts must not overflow
+    if role in (COUNT, POSITIVE) and most > LIMIT // len(values):  # sums of counts must not overflow
         refuse_unless(values.sum(dtype=np.float64) <= LIMIT, f"{name} must add up to 2**62 at most")
 
 
 def check_schema(name: str, table: pa.Table, wanted: pa.Schema) -> None:
-    """A table of values must have these columns, of these types, and maybe others before or behind."""
+    """Require these columns, with these types, in a table; other columns are allowed."""
     for field in wanted:
         places = table.schema.get_all_field_indices(field.name)
         refuse_unless(len(places) == 1, f'{name} must have one column "{field.name}": got {len(places)}')
@@ -197,15 +197,15 @@ def check_schema(name: str, table: pa.Table, wanted: pa.Schema) -> None:
         refuse_unless(kind == field.type, f'"{field.name}" in {name} must be {field.type}: got {kind}')
 
 
-def goes_on_as(was: pa.DataType, now: pa.DataType) -> bool:
-    """Whether a column of a stream may go on with another type: instants with another zone, or only nulls."""
+def can_continue_as(was: pa.DataType, now: pa.DataType) -> bool:
+    """Whether a stream may continue with another type of column: another time zone, or nulls only."""
     instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
     return was == now or (instants and bool(was.tz) == bool(now.tz)) or pa.null() in (was, now)
 
 
 def check_header(header: Any) -> None:
     """The plain values of a snapshot have the types and lie in the ranges of their roles."""
-    refuse_unless(type(header) is dict, "a header of named values")
+    refuse_unless(type(header) is dict, "the header must be an object")
     for name, role in (HEADER | NULLABLE).items():
         if name in header and not (header[name] is None and name in NULLABLE):
             check_value(name, header[name], role)
@@ -213,7 +213,7 @@ def check_header(header: Any) -> None:
         check_value(name, header["metrics"][name], COUNT)
     for window in header["windows"]:
         refuse_unless(
-            type(window) is list and len(window) == 5, f"a window of five values: got {window!r:.80}"
+            type(window) is list and len(window) == 5, f"a window must have five values: got {window!r:.80}"
         )
         for value, role in zip(window, WINDOW, strict=True):
             check_value("a window", value, role)
@@ -227,5 +227,5 @@ def check_value(name: str, value: Any, role: type | Role) -> None:
         fine = type(value) is int and (apart or low <= value <= high)
     else:
         fine = type(value) is role
-    told = role.name.lower() if isinstance(role, Role) else role.__name__
-    refuse_unless(fine, f"{name} must be of the kind {told}: got {value!r:.80}")
+    expected = role.name.lower() if isinstance(role, Role) else role.__name__
+    refuse_unless(fine, f"{name} must be of the kind {expected}: got {value!r:.80}")
