@@ -130,7 +130,7 @@ class Partial(ABC):
 
     @abstractmethod
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
-        """The state that `to_arrow` wrote; a SnapshotError for nulls, types or lengths that it never writes."""
+        """The state that `to_arrow` wrote; a SnapshotError for nulls or lengths that it never writes."""
 
     @property
     def uniform(self) -> bool:

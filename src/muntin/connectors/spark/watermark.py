@@ -148,6 +148,6 @@ def refuse_results(frame: DataFrame) -> None:
     if RESULTS in plan_of(frame):
         raise QueryError(
             "a query must not read results of Muntin in the same streaming query: Spark has one watermark "
-            "for both, which has passed every result before it is emitted, so all of them would be late; write "
-            "the results to a table or a topic, and read that in a second streaming query"
+            "for both, which has passed every result before it is emitted, so all of them would be late; "
+            "write the results to a table or a topic, and read that in a second streaming query"
         )
