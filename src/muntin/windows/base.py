@@ -187,7 +187,7 @@ class Tuples:
     `rank` is the tuple's number within its key, without holes; windows count from
     the first rank that they see. `records` gives row i as a mapping, for windows
     that run the user's code; without it records are made from `columns`. `until`:
-    per segment, the last time at which windows may come out by time alone.
+    per segment, the last time at which time alone may emit windows.
     """
 
     offsets: Ints

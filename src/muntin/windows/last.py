@@ -118,7 +118,7 @@ class Last(TupleDriven):
         return np.where(contexts["base"] < 0, seen, first)
 
     def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
-        # At each edge from its next one on a window comes out: that lies behind a tuple.
+        # Windows are emitted from the context's next edge on, which lies after a tuple.
         known = contexts["base"] >= 0
         behind = (contexts["edge"] > positions.time) & (contexts["seen"] > contexts["base"])
         return TupleDriven.contexts_fit(self, contexts, positions) and bool((behind | ~known).all())
