@@ -1,4 +1,4 @@
-"""The benchmarks' command line, in a checkout: `python -m benchmarks core`, `latency`, `spark` and others."""
+"""The command line of the benchmarks, in a checkout: `python -m benchmarks core`, for example."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bench_core(
     tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 4_194_304,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Workloads by name, or how names begin, as W2; repeat for several."),
+        typer.Option(help="Names of workloads, or prefixes of names such as W2; repeat for several."),
     ] = None,
     batch: Annotated[int, typer.Option(help="Tuples in a batch; M1 and M2 have 65,536.", min=1)] = 1_048_576,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -34,14 +34,16 @@ def bench_core(
     read: Annotated[
         Path | None, typer.Option(help="Show what --json wrote instead of measuring.", exists=True)
     ] = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Muntin only, beside the limits.")] = False,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Measure only Muntin and the limits of the machine.")
+    ] = False,
 ) -> None:
-    """Throughput of the core beside limits of the machine, polars, DuckDB and older techniques."""
+    """Throughput of the core, compared with limits of the machine, polars, DuckDB and older techniques."""
     from benchmarks.core_plot import check_place, draw
     from benchmarks.core_report import read_report, run_core, show
 
     console = Console()
-    quiet = Console(stderr=True)  # what is being measured goes there: the output may be a file
+    quiet = Console(stderr=True)  # progress goes to stderr: stdout may be a file
     try:
         if plot is not None:
             check_place(plot)
@@ -57,13 +59,13 @@ def bench_core(
 @app.command("profile")
 def bench_profile(
     workload: Annotated[
-        list[str] | None, typer.Argument(help="Workloads by their names, or how these begin.")
+        list[str] | None, typer.Argument(help="Names of workloads, or prefixes of names.")
     ] = None,
     tuples: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 4_194_304,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
 ) -> None:
-    """Where the time of a workload of `bench core` goes, step by step; W2 N=20 unless told."""
+    """The time of each step of the engine in a workload of `core`; by default W2 N=20."""
     from benchmarks.profile import run_profile
 
     form = "json" if json else "markdown" if markdown else "table"
@@ -80,7 +82,7 @@ def bench_latency(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """From a watermark to its results, for each store, and what steps of few tuples cost."""
+    """The latency from a watermark to its results, for each store, and the cost of steps of few tuples."""
     from benchmarks.latency import run_latency
 
     run_latency(tuple(slices or ()), json, Console())
@@ -90,11 +92,12 @@ def bench_latency(
 def bench_spark(
     rows: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 2_000_000,
     only: Annotated[
-        list[str] | None, typer.Option(help="Workloads whose names begin so, as B or S2; repeat for several.")
+        list[str] | None,
+        typer.Option(help="Prefixes of workload names, such as B or S2; repeat for several."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Muntin on local Spark, beside Spark's own windows."""
+    """Muntin on local Spark, compared with Spark's own windows."""
     from benchmarks.spark import run_spark
 
     try:
@@ -106,13 +109,13 @@ def bench_spark(
 @app.command("threads")
 def bench_threads(
     tuples: Annotated[
-        int, typer.Option(help="How many tuples a query reads at the most.", min=100_000)
+        int, typer.Option(help="The most tuples that a query reads.", min=100_000)
     ] = 16_000_000,
-    threads: Annotated[int, typer.Option(help="So many threads, beside one.", min=2)] = 2,
+    threads: Annotated[int, typer.Option(help="The number of threads that is compared with one.", min=2)] = 2,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
 ) -> None:
-    """One table on one thread and on several, which must give the same."""
+    """A table on one thread and on several; fails if their results differ."""
     from benchmarks.threads import run_threads
 
     run_threads(tuples, threads, "json" if json else "markdown" if markdown else "table", Console())
@@ -124,7 +127,7 @@ def bench_aggregates(
     in_order: Annotated[bool, typer.Option(help="No tuple is late.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Throughput of every aggregate, beside sum in the same run."""
+    """Throughput of every aggregate, compared with sum in the same run."""
     from benchmarks.aggregates import run_aggregates
 
     run_aggregates(tuples, in_order, json, Console())
@@ -136,9 +139,9 @@ def bench_stores(
         list[int] | None, typer.Option(help="Window sizes in entries; repeat for several.", min=2)
     ] = None,
     baselines: Annotated[
-        bool, typer.Option(help="Measure what the stores are compared with as well.")
+        bool, typer.Option(help="Also measure the baselines that the stores are compared with.")
     ] = True,
-    operator: Annotated[bool, typer.Option(help="In the operator, instead of each by itself.")] = False,
+    operator: Annotated[bool, typer.Option(help="Measure the stores in the operator, not alone.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Throughput of each store over the size of its window."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks aggregates`: the throughput of every aggregate beside that of sum in the same run."""
+"""`python -m benchmarks aggregates`: the throughput of every aggregate, and of sum in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Muntin in the benchmark `core`: throughput, counted work and memory, beside limits of the same run."""
+"""Muntin in the benchmark `core`: throughput, counted work and memory, and limits of the same run."""
 
 from __future__ import annotations
 

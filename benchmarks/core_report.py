@@ -1,4 +1,4 @@
-"""The benchmark `core`: every workload in Muntin and beside it in all others, and how that is shown."""
+"""The benchmark `core`: every workload in Muntin and in the other engines, and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks spark`: Muntin beside Spark's own windows on local Spark, two cores, in one run."""
+"""`python -m benchmarks spark`: Muntin and Spark's own windows on local Spark, two cores, in one run."""
 
 from __future__ import annotations
 

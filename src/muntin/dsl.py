@@ -73,9 +73,9 @@ class Query(QuerySpec):
             watermark_lag: Derive the watermark from the data: the newest time minus
                 this. Without it, `advance` sets the watermark.
             in_order: The stream is ordered by time; a tuple out of order is an error.
-            clock: A function that gives the seconds since 1970, for `max_ahead` and
-                `idle_after`. By default `time.time` for the first, and `time.monotonic`,
-                which nothing sets back, for the second.
+            clock: A function that returns the seconds since 1970, for `max_ahead` and
+                `idle_after`. By default `max_ahead` uses `time.time`, and `idle_after`
+                `time.monotonic`, which never goes back.
             store: Force a store instead of the one that the plan chooses.
             schema: The types of columns, as a pyarrow schema or a dict like
                 `{"amount": "float64"}`; those left out get the type of the first
@@ -146,12 +146,12 @@ class Query(QuerySpec):
                 Spark's own operators where they can serve it; "auto" does the latter where it can.
             tie: A column of integers or timestamps that orders tuples of one time, as a name or a
                 `Column`; it should differ among those of one key. Without it their values decide.
-            watermark: `events.transform(query, watermark="10 seconds")` sets the watermark of a stream, this
-                long behind the newest tuple, in place of `withWatermark`. A tuple that is more than
-                `max_ahead` ahead of the clock, 366 days by default, does not move it and is a bad tuple.
-                A bounded DataFrame needs none.
-            watermark_from: The column that `withWatermark` named, where a function in Python made the
-                time column of it; Spark does not tell which column has the watermark behind such a one.
+            watermark: The delay of a stream's watermark behind the newest tuple, as "10 seconds"; it takes
+                the place of `withWatermark`. A tuple that is more than `max_ahead` ahead of the clock, 366
+                days by default, is a bad tuple and does not move the watermark. A bounded DataFrame
+                ignores it.
+            watermark_from: The column that `withWatermark` named, if a Python function computed the time
+                column from it; after such a function Spark no longer knows which column that was.
         """
         from muntin.connectors.spark import transform
 

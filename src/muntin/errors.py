@@ -46,7 +46,7 @@ class SnapshotError(MuntinError):
 
 
 class ConcurrentCallError(MuntinError, RuntimeError):
-    """A call of an operator while another call of it is under way, in another thread or around this one."""
+    """A call of an operator while another one is running: in a second thread, or inside a running call."""
 
 
 class PlacedError(MuntinError):
@@ -64,7 +64,7 @@ class PlacedError(MuntinError):
     time: int | None = None
     """The time of the tuple that it failed on, in the unit inside."""
     cure: str = ""
-    """What to do about it; the message ends with it, behind the place."""
+    """What to do about it; the message ends with it, after the place."""
 
 
 class UserCodeError(PlacedError):
@@ -81,7 +81,7 @@ class InterpretedWarning(UserWarning):
 
 
 def cause_text(error: BaseException) -> str:
-    """The type and the message of an exception, also where its own `__str__` fails.
+    """The type and the message of an exception, even if its `__str__` fails.
 
     >>> cause_text(KeyError("price"))
     "KeyError: 'price'"
@@ -93,7 +93,7 @@ def cause_text(error: BaseException) -> str:
 
 
 def value_text(value: object, width: int = 200) -> str:
-    """The value as Python source, cut off at a width, also where Python cannot show it.
+    """The `repr` of a value, shortened to a width, or a description where `repr` fails.
 
     >>> value_text("a" * 9, 8)
     "'aaaa..."

@@ -23,7 +23,7 @@ class Metrics:
     update_combines: int = 0
     merge_combines: int = 0
     errors: int = 0
-    """Values and records that on_error="skip" left out."""
+    """Errors that on_error="skip" skipped."""
 
     def combined(self, combines: int) -> None:
         """Slices were combined."""

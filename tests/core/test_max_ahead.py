@@ -206,7 +206,7 @@ def test_a_snapshot_keeps_the_limit_and_a_restored_operator_has_its_clock() -> N
 
 def test_explain_says_the_limit_and_why() -> None:
     def line(explained: object) -> str:
-        (found,) = (x for x in str(explained).splitlines() if "tuples of the future" in x)
+        (found,) = (x for x in str(explained).splitlines() if "tuples from the future" in x)
         return found
 
     assert "if the watermark follows the data (watermark_lag)" in line(query().explain())

@@ -1,4 +1,4 @@
-"""Windows with tuples: a step that would bring far too many is refused before they take memory."""
+"""Windows with tuples: a step that would emit far too many is refused before they take memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_few_tuples_with_very_many_windows_are_refused(name: str, threads: int) -> None:
     batch = {"t": [0] * 20, "k": KEYS}
     with pytest.raises(
-        DataError, match=r'"x" \(.*2000.*\) would bring 40,000; the newest tuple is at 0.*max_w'
+        DataError, match=r'"x" \(.*2000.*\) would emit 40,000; the newest tuple is at 0.*max_w'
     ):
         keyed(MANY[name]).run(batch, threads=threads)
     assert keyed(MANY[name], max_windows=40_000).run(batch, threads=threads).num_rows == 40_000
@@ -78,7 +78,7 @@ def test_on_a_measure_a_stream_goes_on_without_the_window(name: str) -> None:
     op = query.operator()
     op.process({"t": [0] * 20, "k": KEYS})
     op.process({"t": [9_000] * 20, "k": KEYS})
-    with pytest.raises(DataError, match="would bring"):
+    with pytest.raises(DataError, match="would emit"):
         op.advance(10_000)
     op.remove_query("x")
     assert op.advance(10_000).num_rows == 40
@@ -122,7 +122,7 @@ def _counts(window: Any, rng: np.random.Generator) -> bool:
 def test_early_results_are_refused_as_well(name: str) -> None:
     op = keyed(MANY[name], early=mt.each_batch()).operator()
     assert op.process({"t": [0], "k": [0]}).num_rows == 2_000
-    with pytest.raises(DataError, match=r"would bring (40,000|39,960)"):
+    with pytest.raises(DataError, match=r"would emit (40,000|39,960)"):
         op.process({"t": [2] * 20, "k": KEYS})
     assert op.process({"t": [1], "k": [1]}).num_rows > 1_990
 
@@ -134,7 +134,7 @@ def test_updates_after_late_tuples_are_refused_as_well(name: str) -> None:
     for time in range(0, 2_400, 400):
         op.advance(time)
     op.process({"t": [1] * 20, "k": KEYS})
-    with pytest.raises(DataError, match=r"would bring (39,980|40,000)"):
+    with pytest.raises(DataError, match=r"would emit (39,980|40,000)"):
         op.advance(2_001)
 
 
@@ -167,7 +167,7 @@ def test_portions_and_threads_are_counted_as_one_step(monkeypatch: pytest.Monkey
 def test_a_window_that_tuples_share_counts_once() -> None:
     times = list(range(100))
     assert query(w.sliding(2_000, every=1), max_windows=2_099).run({"t": times}).num_rows == 2_099
-    with pytest.raises(DataError, match="would bring 2,099"):
+    with pytest.raises(DataError, match="would emit 2,099"):
         query(w.sliding(2_000, every=1), max_windows=2_098).run({"t": times})
 
 
@@ -180,7 +180,7 @@ def test_a_year_of_seconds_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> N
         op = wide.operator()
         op.process({"t": [0, 0], "k": [1, 2]})
         tracemalloc.start()
-        with pytest.raises(DataError, match="would bring 63,072,000"):
+        with pytest.raises(DataError, match="would emit 63,072,000"):
             op.finish()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()

@@ -237,17 +237,17 @@ def test_a_value_that_cannot_be_computed_is_null(
             op.advance(10)
         assert op.snapshot() == before
     # The way on: the same state with the other policy.
-    for tolerant in (Operator.restore(before, lenient), lenient.operator()):
-        if tolerant.stats().tuples == 0:
-            tolerant.process(table(rows))
+    for skips_errors in (Operator.restore(before, lenient), lenient.operator()):
+        if skips_errors.stats().tuples == 0:
+            skips_errors.process(table(rows))
         with caplog.at_level(logging.WARNING, "muntin"):
-            found = [*tolerant.advance(10).to_pylist(), *tolerant.finish().to_pylist()]
+            found = [*skips_errors.advance(10).to_pylist(), *skips_errors.finish().to_pylist()]
         ten = [row for row in found if row["query"] == "ten"]
         assert [(row["k"], row["window"]["start"]) for row in ten] == EXPECTED
         assert [row["x"] is None for row in ten] == [True, False, False, False]
         assert [row["n"] for row in ten] == [2, 1, 1, 1]
         assert all(row["y"] is not None for row in found)
-        assert tolerant.stats().errors == sum(row["x"] is None for row in found)
+        assert skips_errors.stats().errors == sum(row["x"] is None for row in found)
         assert "at k='b', ten [0, 10)" in caplog.text
 
 

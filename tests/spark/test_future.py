@@ -135,7 +135,7 @@ def test_a_limit_without_a_guard_is_refused(files: Files) -> None:
     assert "tuples more than 366 days ahead of the clock" in str(query().explain(events(files)))
     with pytest.raises(QueryError, match=r"mt\.spark\.guarded\(events, query\)"):
         events(files).withWatermark("ts", "2 seconds").transform(wanted)
-    with pytest.raises(QueryError, match='there is one on "ts" already'):
+    with pytest.raises(QueryError, match='there already is one on "ts"'):
         events(files).withWatermark("ts", "2 seconds").transform(wanted, watermark="2 seconds")
     with pytest.raises(QueryError, match="watermark must be a duration"):
         events(files).transform(wanted, watermark=5)

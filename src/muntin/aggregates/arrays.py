@@ -274,30 +274,32 @@ def list_items(lists: pa.Array) -> pa.Array:
 
 
 def read_lists(columns: dict[str, pa.Array], *names: str) -> tuple[Ints, list[pa.Array]]:
-    """The offsets and the items of columns that `to_lists` wrote of the same rows.
+    """The offsets and the items of list columns that `to_lists` wrote for the same rows.
 
-    A SnapshotError where their rows are not equally long.
+    A SnapshotError if the lists of a row differ in length.
     """
     lists = [columns[name] for name in names]
     offsets = from_lists(lists[0])
     for name, column in zip(names, lists, strict=True):
         if column.null_count or not np.array_equal(from_lists(column), offsets):
-            raise SnapshotError(f'the lists of "{name}" are not as long as those beside them')
+            raise SnapshotError(f'the lists of "{name}" must be as long as those of "{names[0]}"')
     return offsets, [list_items(column) for column in lists]
 
 
 def read_numbers(column: pa.Array, dtype: Any = np.int64) -> npt.NDArray[Any]:
-    """Numbers from a snapshot; a SnapshotError where there are nulls, or values of another type.
+    """Numbers from a snapshot; a SnapshotError if there are nulls, or values of another type.
 
     Copied: Arrow's memory is read-only, and kernels are compiled for writable arrays.
     """
     if column.null_count or column.type != pa.from_numpy_dtype(dtype):
-        raise SnapshotError(f"a column of {np.dtype(dtype)} has {column.null_count} nulls and {column.type}")
+        raise SnapshotError(
+            f"a column must be {np.dtype(dtype)} without nulls: got {column.type}, {column.null_count} nulls"
+        )
     return np.array(column.to_numpy(zero_copy_only=False))
 
 
 def rows_in_order(offsets: Ints, *columns: npt.NDArray[Any]) -> bool:
-    """Whether the items of each row are sorted by these columns, the first one first.
+    """Whether the items of each row are sorted by these columns; the first column counts most.
 
     >>> rows_in_order(np.array([0, 2, 3]), np.array([5, 5, 1]), np.array([1, 2, 9]))
     True

@@ -117,7 +117,7 @@ class Aggregate(Traits, ABC):
         return None
 
     def absorbing(self) -> Aggregate:
-        """The aggregate where a combine that fails costs only the windows that need it; for user code."""
+        """The aggregate for on_error="skip": a `combine` that fails affects only the windows that need it."""
         return self
 
     def in_order(self) -> Aggregate:

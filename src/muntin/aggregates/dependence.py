@@ -116,7 +116,7 @@ class Correlation(_Dependence):
             product, dx, dy = moments.T
             vary = deviating(dx, x_total, x, count) & deviating(dy, y_total, y, count) & (count > 1)
             root = _root(np.where(vary, dx, 1.0), np.where(vary, dy, 1.0))
-            # Beside squares beyond floats a quotient would be 0, which is no correlation at all.
+            # Where squares overflow, the quotient would be 0, as if there were no correlation: give NaN.
             found = np.divide(product, root, out=np.full(len(root), np.nan), where=np.isfinite(root))
             return arrays.from_fixed(np.clip(found, -1.0, 1.0), vary, pa.float64())
 

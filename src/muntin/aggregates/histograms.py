@@ -31,7 +31,7 @@ else:
 __all__ = ["EqualBins", "FixedBins", "histogram"]
 
 MOST_BINS = 1_000_000
-"""Each takes 24 bytes in every window."""
+"""The most bins of a histogram: each takes 24 bytes, so a window takes 24 MB."""
 
 _BIN = pa.struct([("start", pa.float64()), ("end", pa.float64()), ("count", pa.int64())])
 

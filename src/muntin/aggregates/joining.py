@@ -1,4 +1,4 @@
-"""Arrow columns joined and taken apart, where texts of more than 2 GB do not fit into one column."""
+"""Joins and takes Arrow columns; texts of more than 2 GB in one column are an error with a cure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from muntin.errors import DataError, PlacedError
 __all__ = ["MOST_BYTES", "TextError", "concat", "taken", "text_bytes"]
 
 MOST_BYTES = 2**31 - 1
-"""What the offsets of a column of texts or bytes can count; those of large_string and large_binary more."""
+"""The most bytes in a column of type string or binary, whose offsets have 32 bits."""
 
 
 class TextError(DataError, PlacedError):
@@ -36,7 +36,7 @@ def concat(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def taken(array: pa.Array, index: Ints) -> pa.Array:
-    """The values at these places."""
+    """The values at these positions."""
     try:
         return array.take(pa.array(index))
     except pa.ArrowInvalid as error:
@@ -44,6 +44,6 @@ def taken(array: pa.Array, index: Ints) -> pa.Array:
 
 
 def text_bytes(array: pa.Array) -> int:
-    """How many bytes count towards the limit."""
+    """The bytes of a column that MOST_BYTES limits; 0 for other types."""
     limited = t.is_string(array.type) or t.is_binary(array.type)
     return int(array.nbytes) if limited else 0

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.connectors import embedded_snapshot as snapshots
 from muntin.connectors.embedded_snapshot import Connection
-from muntin.connectors.one_caller import busy, one_caller
+from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.connectors.waiting import MANY, Waiting
@@ -94,8 +94,8 @@ class Operator:
         self, engine: SlicingOperator, connection: Connection, clock: Callable[[], float] | None
     ) -> None:
         """Drive this engine from now on."""
-        self._turn = [None]
-        """Empty while a call is under way; see `one_caller`, which `process` does by itself, per record."""
+        self._free = [None]
+        """Empty while a call is running: see `exclusive`. `process`, called per record, inlines it."""
         self._engine, self._connection = engine, connection
         self._clock = clocks.monotonic if clock is None else clock
         engine.arrivals.clock = clocks.time if clock is None else clock
@@ -115,11 +115,11 @@ class Operator:
         early results after each batch are asked for.
         """
         try:
-            self._turn.pop()
+            self._free.pop()
         except IndexError:
-            raise busy("process") from None
+            raise concurrent_call("process") from None
         try:
-            # A record like the one before, of which everything but its values was looked at, only waits.
+            # A record of the same form as the one before needs no checks now: it waits.
             if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
                 records = self._waiting.records
                 records.append(data.copy())
@@ -128,14 +128,14 @@ class Operator:
                 return self._none
             return self._process(data)
         finally:
-            self._turn.append(None)
+            self._free.append(None)
 
     def _process(self, data: object) -> pa.Table:
         self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._waiting.take(record):
-            if self._waiting.careless:
+            if self._waiting.waits_unchecked:
                 self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
             return self._flush() if self._waiting.over else self._nothing()
         self._slice_waiting()
@@ -149,7 +149,7 @@ class Operator:
             self._none = self._nothing()
         return found
 
-    @one_caller
+    @exclusive
     def flush(self) -> pa.Table:
         """Slice what is buffered; `advance` and `finish` do it by themselves."""
         return self._flush()
@@ -253,7 +253,7 @@ class Operator:
 
     # Watermarks. ------------------------------------------------------------------------------------
 
-    @one_caller
+    @exclusive
     def advance(self, watermark: object) -> pa.Table:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
@@ -275,7 +275,7 @@ class Operator:
         waiting.take_promise()
         return self._due(results)
 
-    @one_caller
+    @exclusive
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window. Nothing can come after it."""
         self._slice_waiting()
@@ -288,7 +288,7 @@ class Operator:
                 "start a new stream with query.operator(), or leave finish() out to go on"
             )
 
-    @one_caller
+    @exclusive
     def poll(self) -> pa.Table:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
         self._slice_waiting()
@@ -299,7 +299,7 @@ class Operator:
 
     # Queries that come and go. ----------------------------------------------------------------------
 
-    @one_caller
+    @exclusive
     def add_query(self, /, **named: Window) -> Added:
         """Serve more windows from now on, over the same aggregates.
 
@@ -309,7 +309,7 @@ class Operator:
         self._slice_waiting()
         return change_queries(self._engine, named)
 
-    @one_caller
+    @exclusive
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
         self._slice_waiting()
@@ -317,31 +317,31 @@ class Operator:
 
     # Side outputs and state. ------------------------------------------------------------------------
 
-    @one_caller
+    @exclusive
     def take_late(self) -> pa.Table:
         """The tuples that came too late, with the `query` they missed; only with late="route"."""
         self._slice_waiting()
         return self._engine.take_late()
 
-    @one_caller
+    @exclusive
     def take_bad(self) -> pa.Table:
         """The bad tuples, each with the `reason`; only with bad="route"."""
         self._slice_waiting()
         return self._engine.take_bad()
 
     @property
-    @one_caller
+    @exclusive
     def watermark(self) -> int:
         """The watermark so far, in the unit inside."""
         return self._waiting.watermark
 
     @property
-    @one_caller
+    @exclusive
     def slices(self) -> int:
         """How many slices there are right now, before folding."""
         return 0 if self._engine.binding is None else len(self._engine.slices.table)
 
-    @one_caller
+    @exclusive
     def snapshot(self) -> bytes:
         """The whole state as bytes, without any code; `restore` continues from it."""
         self._slice_waiting()
@@ -364,7 +364,7 @@ class Operator:
         operator._connect(*snapshots.restore(data, query), clock)
         return operator
 
-    @one_caller
+    @exclusive
     def stats(self) -> Stats:
         """Counters, slices, kept tuples and bytes of state."""
         self._slice_waiting()

@@ -271,14 +271,14 @@ def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
     try:
         return plain(column) if wanted is None or not expected.read(name) else lossless(column, wanted)
     except LossError as loss:
-        told = (
+        found = (
             f"{given}"
             if loss.row is None
             else f"{value_text(column[loss.row].as_py())} ({given}) in row {loss.row}"
         )
         other = cure(name, wanted, given)
         raise DataError(
-            f'the column "{name}" must be of type {wanted} in every batch: got {told}; '
+            f'the column "{name}" must be of type {wanted} in every batch: got {found}; '
             f"cast it{f', or {other}' if other else ''}"
         ) from None
 

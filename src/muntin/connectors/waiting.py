@@ -62,8 +62,8 @@ class Waiting:
         spec = engine.spec
         self.patient = self._lag is None and spec.idle_after is None and not isinstance(spec.early, EachBatch)
         """Whether records wait for `advance`, whenever they come."""
-        self.careless = self.patient and spec.max_ahead is None
-        """Whether they wait whatever they hold, since none is judged by the time at which it comes."""
+        self.waits_unchecked = self.patient and spec.max_ahead is None
+        """Whether they wait without a check of their time, since `max_ahead` does not apply."""
         self._watermark = NEG_INF
         self._due = INF
         self._time: TimeColumn | None = None
@@ -94,7 +94,7 @@ class Waiting:
         return True
 
     def _is_near(self, record: Mapping[str, Any]) -> bool:
-        """Whether the time of a record is known to be good, and not too far ahead of the clock."""
+        """Whether the time of a record is usable, and not too far ahead of the clock."""
         if self.engine.binding is None:
             return False
         self._learn(self.engine.binding)
@@ -138,7 +138,7 @@ class Waiting:
             return valid is None
         low, high, ordered = extent_of(times) if extent is None else extent
         bulk = 0 if self._fixed_width else self._bytes + batch.nbytes
-        if low < engine.watermark or bulk > BULKY or engine.arrivals.is_ahead(high):
+        if low < engine.watermark or bulk > BULKY or engine.arrivals.is_too_far_ahead(high):
             return False
         if self.batches:
             least, most, in_order = self._extent
@@ -255,7 +255,7 @@ class Waiting:
         self._columns = [(name, kind, *sure_values(kind)) for name, kind in kinds.items()]
 
     def _read_time(self, record: Mapping[str, Any]) -> int | None:
-        """The time inside; None if it is no good one, or too far ahead of the clock."""
+        """The internal time; None if it is unusable, or too far ahead of the clock."""
         column, value = self._time, record[self.engine.spec.time]
         assert column is not None
         if type(value) is int and self._units:
@@ -268,7 +268,7 @@ class Waiting:
             if misfits or (valid is not None and not valid.all()):
                 return None
             time = int(times[0])
-        return None if self.engine.arrivals.is_ahead(time) else time
+        return None if self.engine.arrivals.is_too_far_ahead(time) else time
 
     def _fits(self, record: Mapping[str, Any]) -> bool:
         """Whether all other values fit their columns."""

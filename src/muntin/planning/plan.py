@@ -15,7 +15,7 @@ from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit
 from muntin.planning.rules import TREES, Decision, decide
 from muntin.planning.workload import Workload
-from muntin.query import AHEAD, MAX_WINDOWS, Every, QuerySpec
+from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
 
 STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
@@ -96,7 +96,7 @@ def explain(
     plan = make_plan(query, in_order, store, bound)
     lines = ["query"]
     lines += [f"  {name}: {value}" for name, value in settings(query)]
-    lines.append(f"  tuples of the future: {_future(query, in_order, types)}")
+    lines.append(f"  tuples from the future: {_future(query, in_order, types)}")
     lines.append("workload")
     lines += [f"  {name}: {value}" for name, value in plan.workload.characteristics()]
     lines.append("decisions")
@@ -150,8 +150,8 @@ def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] |
         known is not None and pa.types.is_integer(known)
     ):
         return "no limit, since an integer time column has no clock"
-    limit = f"bad if more than {_length(AHEAD)} ahead of the clock"
-    why = "one that is makes all later ones late; max_ahead= sets another limit"
+    limit = f"bad if more than {_length(MAX_AHEAD)} ahead of the clock"
+    why = "a tuple further ahead would make all later ones late; max_ahead= sets another limit"
     if in_order:
         return f"{limit}, as the watermark follows the data and {why}"
     return f"{limit} if the watermark follows the data (watermark_lag), as {why}; otherwise no limit"
@@ -171,7 +171,7 @@ def silent_keys(query: QuerySpec) -> str:
         after = _length(query.forget_keys_after or 0)
         parts.append(
             f"forgotten {after} after their last tuple, when open windows of {', '.join(holding)} close "
-            "and empty ones end; a later tuple starts anew"
+            "and empty ones end; a later tuple counts as one of a new key"
         )
     if landmarks:
         parts.append(

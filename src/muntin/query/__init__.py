@@ -1,10 +1,19 @@
 """What the user asks for, as frozen data without any machinery."""
 
-from muntin.query.policies import AHEAD, MAX_WINDOWS, EachBatch, Every, OnClose, each_batch, every, on_close
+from muntin.query.policies import (
+    MAX_AHEAD,
+    MAX_WINDOWS,
+    EachBatch,
+    Every,
+    OnClose,
+    each_batch,
+    every,
+    on_close,
+)
 from muntin.query.spec import RESERVED, QuerySpec
 
 __all__ = [
-    "AHEAD",
+    "MAX_AHEAD",
     "MAX_WINDOWS",
     "RESERVED",
     "EachBatch",

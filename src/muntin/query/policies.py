@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from muntin.errors import QueryError, value_text
 from muntin.timeline import Micros, span
 
-__all__ = ["AHEAD", "MAX_WINDOWS", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
+__all__ = ["MAX_AHEAD", "MAX_WINDOWS", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
 
-AHEAD = Micros(366 * 86_400_000_000)
-"""The default of `max_ahead` where the watermark follows the data.
+MAX_AHEAD = Micros(366 * 86_400_000_000)
+"""The default of `max_ahead` where the watermark follows the data: a leap year.
 
-A leap year: sensors and schedules have times in the near future, and a wrong unit or a wrong year is
-mostly further away. One such tuple moves the watermark, and makes all that follow late.
+Times of sensors and schedules may lie in the near future; a wrong year or unit mostly lies further ahead,
+and would move the watermark so far that all later tuples are late.
 """
 
 MAX_WINDOWS = 10_000_000
-"""The default of `max_windows`, about a gigabyte of results; a step with much input may bring more."""
+"""The default of `max_windows`: about a gigabyte of results. The limit rises with the input of a step."""
 
 
 @dataclass(frozen=True, slots=True)

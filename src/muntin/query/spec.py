@@ -67,7 +67,7 @@ class QuerySpec:
         _check_measures(self.windows)
         _check_policies(self)
         _check_units(self)
-        _check_crowding(self)
+        _check_max_windows(self)
 
     def aggregate(self, *unnamed: Aggregate, **named: Aggregate) -> Self:
         """Add aggregates; each becomes a column of the result under its name."""
@@ -109,20 +109,21 @@ class QuerySpec:
                 or are routed.
             idle_after: Close the windows of a stream that was silent for so long.
             forget_keys_after: Forget a key that has no tuple for this span of event time. Its open
-                windows close after its last tuple, and a later tuple starts anew, with rank 0.
-                It concerns windows that would hold every key for ever: those that tuples cut, and
-                empty ones. Windows on time and sessions go on as they are.
+                windows close after its last tuple, and a later tuple is treated as that of a new
+                key, with rank 0. Applies to windows that would otherwise hold every key for ever:
+                windows cut by tuples, and `emit_empty`. Other windows on time, and sessions, do
+                not change.
             max_ahead: A tuple whose time is further ahead of the clock than this is a bad
                 tuple. By default 366 days where the watermark follows the data
-                (`watermark_lag`, `in_order=True`), and no limit elsewhere; a long
-                duration lifts it. An integer time column has no clock.
-            max_windows: How many windows of one name a step may bring: an `advance`, the
-                end of a table, a batch that moves the watermark. More are an error, before
-                they take memory. By default 10 million, or 1,000 for each slice or key
-                that the step looks at where that is more.
-            on_error: A value that cannot be computed (a sum that overflows, a function of
-                an aggregate that raises) fails the step, or is null; a record on which the
-                code of a window raises fails the step, or opens and closes no window.
+                (`watermark_lag`, `in_order=True`), otherwise unlimited; a long duration
+                lifts the limit. Not for integer time columns, which have no clock.
+            max_windows: The most windows of one name that a step may emit (an `advance`, the
+                end of a table, a batch that moves the watermark). A step beyond it is an
+                error, raised before it takes memory. By default 10 million, or 1,000 per
+                slice or key that the step reads, whichever is more.
+            on_error: With "fail", a value that cannot be computed (a sum that overflows, a
+                function of an aggregate that raises) is an error. With "skip" it is null, and
+                a record on which the code of a window raises opens and closes no window.
         """
         return replace(
             self,
@@ -257,8 +258,8 @@ def _plain_integer(value: Any) -> Any:
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
-def _check_crowding(spec: QuerySpec) -> None:
-    """No tuple may lie in more windows of one name than a step may bring; known once `.on()` was called."""
+def _check_max_windows(spec: QuerySpec) -> None:
+    """No tuple may lie in more windows of one name than a step may emit; checked once `.on()` was called."""
     if spec.max_windows is not None and (type(spec.max_windows) is not int or spec.max_windows < 1):
         raise QueryError(
             f"max_windows must be a whole number from 1 on: got {value_text(spec.max_windows)}; "
@@ -307,5 +308,5 @@ def _check_units(spec: QuerySpec) -> None:
         raise QueryError(
             "max_ahead needs a timestamp column, since an integer time column has no clock: got "
             f'max_ahead="{format_span(spec.max_ahead)}" and {length} in {where}; leave max_ahead out, '
-            "and filter tuples of the future out before they come in"
+            "and filter tuples from the future before they reach the query"
         )

@@ -70,7 +70,7 @@ def unpack(data: bytes, checked: bool = True) -> tuple[dict[str, Any], dict[str,
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Whatever goes wrong while bytes from outside are read is a SnapshotError; Muntin's own errors pass."""
+    """Turn errors of reading untrusted bytes into a SnapshotError; Muntin's own errors pass unchanged."""
     try:
         yield
     except MuntinError:
@@ -83,10 +83,10 @@ def reading() -> Iterator[None]:
 
 
 def read_table(body: memoryview) -> pa.Table:
-    """The table that an Arrow stream holds, checked down to each offset and each text.
+    """The table in an Arrow stream, validated down to each offset and each text.
 
-    Compressed ones, which Muntin never writes, are refused: few bytes could ask for any amount of memory.
-    So are more rows than bits: a column of nulls takes none, however long it is.
+    Two kinds of tables are refused because few bytes could claim any amount of memory: compressed tables,
+    which Muntin never writes, and tables with more rows than bits, since a column of nulls takes no bytes.
     """
     source = pa.py_buffer(body)
     for message in pa.ipc.MessageReader.open_stream(source):
@@ -94,7 +94,7 @@ def read_table(body: memoryview) -> pa.Table:
             raise SnapshotError("a table of a snapshot must not be compressed")
     table = pa.ipc.open_stream(source).read_all()
     if not table.num_columns:
-        return pa.table({})  # without columns there are no rows to speak of, whatever their number
+        return pa.table({})  # without columns, the number of rows is only a claim
     if table.num_rows > 8 * len(body):
         raise SnapshotError(f"a table of {len(body)} bytes cannot have {table.num_rows} rows")
     table.validate(full=True)
@@ -102,7 +102,7 @@ def read_table(body: memoryview) -> pa.Table:
 
 
 def _is_compressed(message: pa.Message) -> bool:
-    """Whether the header of a message says so: pyarrow does not tell. Headers are FlatBuffers."""
+    """Whether an Arrow message is compressed; read from its FlatBuffers header, since pyarrow hides it."""
     data = memoryview(message.metadata)
     header = _field(data, int.from_bytes(data[:4], "little"), _HEADER)
     if message.type == "dictionary" and header is not None:
@@ -111,11 +111,11 @@ def _is_compressed(message: pa.Message) -> bool:
 
 
 _HEADER, _DICTIONARY, _COMPRESSION = 2, 1, 3
-"""Numbers of fields, in a message, a batch of a dictionary and a batch of rows."""
+"""FlatBuffers field numbers: header of a message, data of a dictionary batch, compression of a batch."""
 
 
 def _field(data: memoryview, table: int, number: int) -> int | None:
-    """Where the table lies that is a field of the one at this place; None if there is none."""
+    """The position of the FlatBuffers table in field `number` of the table at `table`; None if absent."""
 
     def at(place: int, size: int) -> int:
         return int.from_bytes(data[place : place + size], "little", signed=size == 4)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError, value_text
-from muntin.query import AHEAD, QuerySpec
+from muntin.query import MAX_AHEAD, QuerySpec
 from muntin.slicing.binding import Binding
 from muntin.slicing.routed import with_column, with_texts
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, TimeColumn, TimeExtent, format_instant, format_span
@@ -52,8 +52,8 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
-    """Tuples of a batch that are bad for one reason."""
+class BadRows:
+    """Rows of a batch that are bad, with a reason for each; `cure` is the same for all."""
 
     rows: Rows
     reasons: pa.Array
@@ -78,31 +78,31 @@ class Arrivals:
         self.bad = 0
         self.routed: list[pa.Table] = []
         self.look: Callable[[npt.NDArray[np.int64]], TimeExtent] = extent_of
-        """What finds the extent of many times."""
+        """Finds the earliest and the latest of many times."""
         self.clock: Callable[[], float] = clocks.time
         """Seconds since 1970."""
         self.max_ahead: int | None = None
-        self.latest = INF
-        """No tuple up to this time is too far ahead of the clock."""
+        self.latest_allowed = INF
+        """Times up to this one are not too far ahead of the clock, as it was last read."""
 
-    def limit_ahead(self, spec: QuerySpec, follows: bool, time: TimeColumn) -> None:
-        """Tuples must not be too far ahead of the clock; `follows`: they move the watermark."""
-        default = AHEAD if follows and not time.is_integer else None
+    def set_max_ahead(self, spec: QuerySpec, follows: bool, time: TimeColumn) -> None:
+        """Set how far ahead of the clock a tuple may be; `follows`: the watermark follows the data."""
+        default = MAX_AHEAD if follows and not time.is_integer else None
         self.max_ahead = default if spec.max_ahead is None else spec.max_ahead
-        self.latest = INF if self.max_ahead is None else NEG_INF
+        self.latest_allowed = INF if self.max_ahead is None else NEG_INF
 
-    def is_ahead(self, time: int) -> bool:
-        """Whether a time is too far ahead of the clock, which is read only if the last reading is too old."""
-        if time > self.latest:
+    def is_too_far_ahead(self, time: int) -> bool:
+        """Whether a time is too far ahead of the clock; the clock is read only beyond `latest_allowed`."""
+        if time > self.latest_allowed:
             assert self.max_ahead is not None
-            self.latest = min(int(self.clock() * 1_000_000) + self.max_ahead, INF)
-        return time > self.latest
+            self.latest_allowed = min(int(self.clock() * 1_000_000) + self.max_ahead, INF)
+        return time > self.latest_allowed
 
     def timeless(self, data: pa.RecordBatch, time: str, misfits: Sequence[Misfit]) -> bool:
         """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
         if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
             return False
-        self._set_aside(data, misfits, [_flaw(data, time, np.arange(len(data)), _WITHIN)])
+        self._set_aside(data, misfits, [_bad_rows(data, time, np.arange(len(data)), _WITHIN)])
         return True
 
     def good(
@@ -118,7 +118,7 @@ class Arrivals:
         if valid is not None:
             usable.insert(0, (binding.spec.time, valid))
         flaws = [
-            _flaw(
+            _bad_rows(
                 data,
                 name,
                 np.flatnonzero(~fine),
@@ -129,38 +129,40 @@ class Arrivals:
         ]
         if self.max_ahead is not None and len(time):
             extent = self.look(time) if extent is None else extent
-            if self.is_ahead(extent[1]):
-                flaws.append(self._future(data, binding.spec.time, np.flatnonzero(time > self.latest)))
+            if self.is_too_far_ahead(extent[1]):
+                flaws.append(
+                    self._future(data, binding.spec.time, np.flatnonzero(time > self.latest_allowed))
+                )
         if not flaws and not misfits:
             return data, (time, extent)
         wrong = self._set_aside(data, misfits, flaws)
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
         return data.take(pa.array(kept)), (time[kept], None)
 
-    def _future(self, data: pa.RecordBatch, column: str, rows: Rows) -> Flaw:
-        """These tuples are too far ahead of the clock."""
+    def _future(self, data: pa.RecordBatch, column: str, rows: Rows) -> BadRows:
+        """The rows that are too far ahead of the clock, with the rule and its cure."""
         assert self.max_ahead is not None
-        now = format_instant(Micros(self.latest - self.max_ahead))
+        now = format_instant(Micros(self.latest_allowed - self.max_ahead))
         rule = f"must not be more than {format_span(self.max_ahead)} ahead of the clock ({now})"
-        return _flaw(data, column, rows, rule, "give .on() a longer max_ahead= if it is right")
+        return _bad_rows(data, column, rows, rule, "give .on() a longer max_ahead= if it is right")
 
     def without(
         self, data: pa.RecordBatch, times: tuple[Rows, TimeExtent | None], flaws: dict[int, str]
     ) -> tuple[pa.RecordBatch, tuple[Rows, TimeExtent | None]]:
-        """The tuples and their times without those of these rows, which are bad for a reason."""
+        """The tuples and times without the bad rows, which `flaws` maps to their reasons."""
         rows, reasons = np.array(sorted(flaws)), pa.array([flaws[row] for row in sorted(flaws)], pa.string())
-        wrong = self._set_aside(data, (), [Flaw(rows, reasons)])
+        wrong = self._set_aside(data, (), [BadRows(rows, reasons)])
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
         return data.take(pa.array(kept)), (times[0][kept], None)
 
-    def _set_aside(self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[Flaw]) -> Rows:
+    def _set_aside(self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[BadRows]) -> Rows:
         """Treat these tuples as the policy says; returns their rows. The first reason found counts."""
         misfit_rows = np.array([misfit.row for misfit in misfits], dtype=np.int64)
-        told = pa.array([misfit.reason for misfit in misfits], pa.string())
+        misfit_reasons = pa.array([misfit.reason for misfit in misfits], pa.string())
         rows, first = np.unique(
             np.concatenate([misfit_rows, *(flaw.rows for flaw in flaws)]), return_index=True
         )
-        reasons = pa.concat_arrays([told, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
+        reasons = pa.concat_arrays([misfit_reasons, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
         texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits]
         wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
@@ -208,15 +210,15 @@ def _rule(column: str, rule: str) -> str:
     return f'the column "{column}" {rule}: got '
 
 
-def _flaw(data: pa.RecordBatch, column: str, rows: Rows, rule: str, cure: str = "") -> Flaw:
-    """These tuples have no usable value in a column of times, or of a measure; and why."""
+def _bad_rows(data: pa.RecordBatch, column: str, rows: Rows, rule: str, cure: str = "") -> BadRows:
+    """Rows without a usable value in the column of the time or of a measure, with the reasons."""
     values = data.column(column).take(pa.array(rows))
     absent = pc.is_null(values)
     needs = _rule(column, "needs a value in every tuple")
     within = _rule(column, rule)
     rules = pc.if_else(absent, needs, within)
     texts = values.cast(pa.string()).fill_null("null")
-    return Flaw(rows, pc.binary_join_element_wise(rules, texts, ""), cure)
+    return BadRows(rows, pc.binary_join_element_wise(rules, texts, ""), cure)
 
 
 def _measurable(column: pa.Array) -> Mask:

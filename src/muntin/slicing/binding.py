@@ -145,7 +145,7 @@ class Binding:
         return pa.float64() if pa.types.is_floating(kind) else pa.int64()
 
     def edge_dtype(self, window: Window) -> type[np.generic]:
-        """The type of the edges that a window is known by, inside."""
+        """The internal type of the edges that identify a window: float64 on a measure of floats."""
         floating = window.measure is not None and self.measure_type(window.measure) == pa.float64()
         return np.float64 if floating else np.int64
 
@@ -156,7 +156,7 @@ def _fallible(
     of_windows = [
         aggregate for w in windows for aggregate in w.aggregates if isinstance(aggregate, UserDefined)
     ]
-    # Only lifted: neither the type of the result nor compiling matters.
+    # These aggregates are only lifted: they need neither a result type nor compiled code.
     lifted = [replace(aggregate, type=pa.null(), compile=False) for aggregate in of_windows]
     bound = [bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in lifted]
     found = dict.fromkeys((*partials.partials, *(p for b in bound for p in b.partials)))
@@ -187,7 +187,7 @@ def _check_clock(spec: QuerySpec, time: TimeColumn) -> None:
         raise QueryError(
             "max_ahead needs a time column of timestamps, since integers have no clock: got "
             f'"{format_span(spec.max_ahead)}" for "{spec.time}" ({time.type}); cast the column, or leave '
-            "max_ahead out and filter tuples of the future out before they come in"
+            "max_ahead out and filter tuples from the future before they reach the query"
         )
 
 

@@ -21,7 +21,7 @@ COUNT, EDGE, KEY, MOMENT, RANK, VALUE = (
 class Closed(Table):
     """Windows of one query that are closed and not yet expired, in ranks and in time.
 
-    `life`: on a measure, when the life of the key began, whose edges come again in the next one; else 0.
+    `life`: for windows on a measure, when the life of the key began: the next has the same edges. Else 0.
     """
 
     SCHEMA: ClassVar[Schema] = Schema(
@@ -51,7 +51,7 @@ class Closed(Table):
 
 @dataclass(frozen=True, slots=True)
 class Past(Table):
-    """Windows of one query that expired: life and edges (a, b) that they are known by, and how many.
+    """Expired windows of one query: their identity (life and edges a, b), and how many have it.
 
     A tuple at the final time itself is in time, and may close one more window with the same edges:
     these count before it. On a measure that stands still, any later tuple may.
@@ -83,8 +83,8 @@ class Past(Table):
     def last_ones(self, certain: Column) -> Past:
         """For each key the windows with the largest edges as one row; and those that may be cut again.
 
-        On a measure edges never go back during a life, so of those that stay no others can come again.
-        `certain` are the ranks, by key, before which no tuple changes its place.
+        Edges on a measure never decrease within a life, so only windows with the largest ones can be cut
+        again. `certain` are the ranks, by key, before which no tuple changes its place.
         """
         if not len(self):
             return self

@@ -10,7 +10,7 @@ from muntin.slicing.closed import Closed, Past
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.extents import Extent
 from muntin.slicing.filling import Emission, fill
-from muntin.slicing.flood import refuse_crowd
+from muntin.slicing.flood import check_overlapping
 from muntin.slicing.listing import (
     ALL_ROWS,
     Listing,
@@ -67,7 +67,7 @@ class WindowManager:
             self._extent(query).note(query, key, first, last, self.slices.final, self.slices.forget)
 
     def spanned(self, query: LiveQuery, before: int, upto: int) -> int:
-        """How many windows, empty or not, come out when the watermark gets to `upto`, at most."""
+        """An upper bound of the windows, empty or not, that are emitted when the watermark reaches `upto`."""
         return self._extent(query).number(query, max(before - self.slices.lateness, NEG_INF), upto)
 
     def forget(self) -> None:
@@ -243,7 +243,7 @@ class WindowManager:
     def _free(self, after: int, upto: int, driver: npt.NDArray[np.bool_] | None = None) -> list[Listing]:
         slices = self.slices
         table, limit = slices.table, slices.limit
-        refuse_crowd(slices, after, upto, driver)
+        check_overlapping(slices, after, upto, driver)
         return list_free(slices.live, table, slices.keys, slices.newest, after, upto, limit, driver)
 
     # Parts. ------------------------------------------------------------------------------------------

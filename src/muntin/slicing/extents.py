@@ -4,8 +4,8 @@ A window [start, end) comes out, empty or not, when it overlaps the extent of it
 first to the last tuple that came in time. A tuple in no window counts as well. So a key needs two
 times to be remembered, and one more to tell what has come out already.
 
-Where silent keys are forgotten, each life of a key has an extent of its own (`muntin.slicing.lives`), and
-a tuple that came when the windows before it had expired has one for itself.
+Where silent keys are forgotten, an extent belongs to one life of a key (`muntin.slicing.lives`). A tuple
+that arrived after the windows before it had expired has an extent for itself.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Extent(Table):
     """Per key the times of the first and the last tuple, and what `last` was when windows came out.
 
     A tuple that came when the windows before `final` had expired counts from `final` on: it says
-    nothing about windows that were over before it came. `key`: where there is an extent for each life, of
-    which key it is; otherwise None, and key after key has one.
+    nothing about windows that were over before it came. `key`: the key of each extent, where extents belong
+    to lives; None where the i-th extent is that of key i.
     """
 
     SCHEMA: ClassVar[Schema] = Schema(
@@ -52,12 +52,12 @@ class Extent(Table):
 
     @classmethod
     def of_lives(cls) -> Extent:
-        """Without any life so far."""
+        """Extents of lives; there is no life yet."""
         return cls(key=no_rows())
 
     @property
     def known(self) -> Column:
-        """The keys that have an extent, some of them more than once."""
+        """The keys that have an extent; a key appears once for each of its lives."""
         return np.flatnonzero(self.last > NEG_INF) if self.key is None else self.key
 
     def grow(self, keys: int) -> None:
@@ -70,7 +70,7 @@ class Extent(Table):
 
     def keep(self, keys: Column, ids: Column) -> None:
         """Forget all other keys; `ids` are the new numbers of all."""
-        if self.key is not None:  # all of these are kept
+        if self.key is not None:  # a key with a life is always kept
             self.key = ids[self.key]
             return
         self._take(keys)
@@ -94,7 +94,7 @@ class Extent(Table):
     def note(
         self, query: LiveQuery, key: Column, first: Column, last: Column, final: int, forget: int | None
     ) -> None:
-        """Take in the first and last times of tuples or slices, but for those that are too late."""
+        """Extend the extents to the first and last times of tuples or slices, except late ones."""
         window = query.window
         assert isinstance(window, ContextFreeWindow)
         counts = first >= max(query.since, final)
@@ -110,7 +110,7 @@ class Extent(Table):
         np.maximum.at(self.last, key, last)
 
     def _prolong(self, key: Column, first: Column, last: Column, forget: int) -> None:
-        """Lives and new tuples that are less than `forget` apart are one life."""
+        """Merge lives and new tuples that are less than `forget` apart."""
         assert self.key is not None
         touched = np.isin(self.key, key)
         others = [column[~touched] for column in (self.key, self.first, self.last, self.shown)]
@@ -150,13 +150,13 @@ class Extent(Table):
             spanned_windows(*arguments, out)
         place, which = out[:, :count]
         key = key[place]
-        if self.key is not None:  # lives of a key may lie in one window
+        if self.key is not None:  # a window may overlap several lives of a key
             _, one = np.unique(key * len(start) + which, return_index=True)
             key, which = key[one], which[one]
         return key, start[which], end[which]
 
     def number(self, query: LiveQuery, expired: int, upto: int) -> int:
-        """How many windows of all keys have not come out and end by `upto`, at most."""
+        """An upper bound of the windows of all keys that end by `upto` and were not emitted yet."""
         row, done = self._behind(query, expired, upto)
         window, last = query.window, self.last[row]
         assert isinstance(window, ContextFreeWindow)
@@ -170,7 +170,7 @@ class Extent(Table):
         return int(np.maximum(highest - lowest + 1, 0).sum(dtype=np.float64))
 
     def _behind(self, query: LiveQuery, expired: int, upto: int) -> tuple[Column, Column]:
-        """Extents that windows may have to come out for, and the time up to which theirs have ended."""
+        """The extents with windows left to emit, and the time up to which their windows have ended."""
         window = query.window
         assert isinstance(window, ContextFreeWindow)
         row = np.flatnonzero(self.last > NEG_INF)

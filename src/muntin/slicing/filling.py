@@ -13,7 +13,7 @@ from muntin.slicing.listing import Listing
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.registry import EARLY_ROW, UPDATE_ROW, Candidates, Registry
 from muntin.slicing.result_order import Runs
-from muntin.slicing.valuing import values_of
+from muntin.slicing.window_values import values_of
 
 Column = npt.NDArray[np.int64]
 

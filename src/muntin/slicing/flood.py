@@ -1,4 +1,4 @@
-"""How many windows one step may bring: beyond it a DataError comes, before they are listed.
+"""The limit of windows in one step: a step beyond it raises a DataError before it lists the windows.
 
 One tuple in a year of windows that start every second lies in 31 million of them. Empty windows,
 landmarks and the last N tuples every T follow the watermark: one tuple, or one watermark, in a wrong
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
     from muntin.slicing.operator import SlicingOperator
 
 MOST = MAX_WINDOWS
+"""The default limit of windows of one name in a step."""
 PER_INPUT = 1_000
-"""Windows for each slice, tuple or key of the step, where that is more and the query sets no limit."""
+"""The default limit rises to this many windows per slice, tuple or key, so that large tables pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The windows of one name that one step may bring.
+    """The most windows of one name that a step may emit.
 
-    `given` is what the query says. `shares`: how many operators share the stream. `integers`: whether
-    times are those of an integer column.
+    `given`: the limit that the query sets. `shares`: the number of operators that share the stream.
+    `integers`: whether the time column holds integers, for messages.
     """
 
     given: int | None = None
@@ -43,33 +44,33 @@ class Limit:
     integers: bool = False
 
     def most(self, inputs: int) -> int:
-        """In a step over so many slices, tuples or keys.
+        """The limit of a step over `inputs` slices, tuples or keys.
 
         >>> Limit().most(inputs=1), Limit().most(inputs=50_000), Limit(given=2_000).most(inputs=50_000)
         (10000000, 50000000, 2000)
         """
         if self.given is not None:
             return self.given // self.shares
-        # Of several operators, each may bring so few that all together do not bring more.
+        # The shares of all operators add up to no more than the limit of a single one.
         return (
             max(MOST, PER_INPUT * (inputs if self.shares == 1 else (inputs - 1) * self.shares)) // self.shares
         )
 
     def check(self, query: LiveQuery, number: int, inputs: int, newest: int) -> None:
-        """A DataError if so many windows are too many for a step over `inputs`."""
+        """Raise a DataError if `number` windows exceed the limit of a step over `inputs`."""
         if number <= self.most(inputs):
             return
         at = newest if self.integers or abs(newest) == INF else format_instant(Micros(newest))
         raise DataError(
-            f'a step must not bring more than {self.most(inputs):,} windows: "{query.name}" '
-            f"({query.window.describe()}) would bring {number:,}; the newest tuple is at {at}. "
-            "Has a tuple or a watermark a wrong time? If not, advance the watermark in smaller steps, "
+            f'a step must not emit more than {self.most(inputs):,} windows: "{query.name}" '
+            f"({query.window.describe()}) would emit {number:,}; the newest tuple is at {at}; "
+            "correct a tuple or watermark that has a wrong time, advance the watermark in smaller steps, "
             "or allow more with .on(..., max_windows=...)"
         )
 
 
-def refuse_flood(operator: SlicingOperator, before: int, upto: int) -> None:
-    """Check windows without tuples of their own, when the watermark goes from `before` to `upto`.
+def check_unprompted(operator: SlicingOperator, before: int, upto: int) -> None:
+    """Check the windows that the watermark alone emits, on its way from `before` to `upto`.
 
     Costs O(keys) where empty windows are emitted, and O(slices) where it may be a flood.
     """
@@ -102,16 +103,16 @@ def _endless(operator: SlicingOperator, query: LiveQuery, before: int, upto: int
     return int(np.maximum(last - begins.astype(np.float64), 0.0).sum())
 
 
-def refuse_crowd(
+def check_overlapping(
     slices: SliceManager, after: int, upto: int, driver: npt.NDArray[np.bool_] | None = None
 ) -> None:
     """Check context-free windows that hold a (driving) row and end in (after, upto].
 
-    Costs O(1), and O(rows) for windows of which very many lie over a row.
+    Costs O(1), or O(rows) where a row lies in so many windows that the limit is within reach.
     """
     rows = len(slices.table.key) if driver is None else int(np.count_nonzero(driver))
     most = slices.limit.most(rows)
-    if rows * slices.live.crowding <= most:
+    if rows * slices.live.most_overlapping <= most:
         return
     for query in slices.live.free:
         window, period = query.window, query.window.period

@@ -111,7 +111,7 @@ class KeptSlicer:
 
     def _look(self, upto: int, closing: bool = False, partial: bool = False) -> Look:
         manager = self.manager
-        failed = manager.failed if manager.tolerant else None
+        failed = manager.failed if manager.skips_errors else None
         return Look(upto, manager.newest, closing, partial, manager.limit, failed)
 
     def open_windows(self, query: LiveQuery, partial: bool) -> Closed:
@@ -297,8 +297,8 @@ class KeptSlicer:
         if not len(keys):
             return
         kept, manager = self.tuples, self.manager
-        # What fails here has failed before, when it was sliced.
-        look = Look(upto, manager.newest, failed=[] if manager.tolerant else None)
+        # The same errors were reported when these tuples were sliced.
+        look = Look(upto, manager.newest, failed=[] if manager.skips_errors else None)
         end = kept.offsets[:-1] + target - kept.base
         moved = keys[target[keys] > kept.committed.rank[keys]]
         lives = Lives.under_way(self.manager, kept, kept.committed, moved, end, upto, keys)
@@ -369,10 +369,10 @@ class KeptSlicer:
             kept = driven_window(query).keep_from(progress.contexts[query.name], own)
         except UserCodeError as error:
             error.cure = f'repair it, remove the window "{query.name}", or choose on_error="skip"'
-            if not self.manager.tolerant:
+            if not self.manager.skips_errors:
                 raise
             self.manager.failed.append(error)
-            kept = np.zeros(len(own), dtype=np.int64)  # all of them, as if it did not say
+            kept = np.zeros(len(own), dtype=np.int64)  # keep every tuple, as without keep_rank
         return np.where(seen > skip, kept + skip, seen)
 
     def needs(self, table: SliceTable) -> Mask:

@@ -91,7 +91,7 @@ def list_free(
 ) -> list[Listing]:
     """Windows of context-free queries that hold a (driving) row and end in (after, upto].
 
-    Endless ones stop behind `newest`, the newest tuple of the stream. A DataError where there would be
+    Endless ones stop after `newest`, the newest tuple of the stream. A DataError if there would be
     more of a query than `limit` allows.
     """
     if not len(table.key) or upto <= after:

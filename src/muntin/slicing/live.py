@@ -39,7 +39,7 @@ class LiveQuery:
     def ends_with_key(self) -> bool:
         """Whether its windows end with the life of their key, where silent keys are forgotten.
 
-        A landmark holds all tuples since then, however long its key was silent.
+        Landmarks do not: they hold all tuples since their start.
         """
         return self.window.holds_keys and not self.window.endless
 
@@ -144,8 +144,8 @@ class LiveSet:
         return int((self.grid.length // self.grid.slide + 1).sum()) if self.periodic else 0
 
     @cached_property
-    def crowding(self) -> int:
-        """In how many windows of one context-free query a slice lies, at most."""
+    def most_overlapping(self) -> int:
+        """The most windows of one context-free query that a slice lies in."""
         return max((q.window.per_tuple for q in self.free), default=0)
 
     def first_start(self, after: int) -> int:

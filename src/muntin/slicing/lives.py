@@ -1,10 +1,9 @@
 """The lives of a key: a silence of `forget_keys_after` ends one, and the next tuple begins another.
 
-Two neighbouring tuples of a key belong to one life if they are less than that apart. So a life is a
-session of its key, and which tuples it has follows from their times alone: neither from batches nor
-from watermarks. Windows that would hold a key for ever live as long as their key: at the end of a life
-the open ones close, and the next life begins with a context that has seen no tuple. The end is known
-as soon as the watermark is that far behind the last tuple.
+Two neighbouring tuples of a key belong to one life if they are less than that span apart. So a life is a
+session of its key: which tuples it has follows from their times, not from batches or watermarks. A life
+is over when the watermark reaches the time of its last tuple plus the span. Then the windows that would
+hold the key for ever close, and the next life begins with a context that has seen no tuple.
 """
 
 from __future__ import annotations
@@ -62,9 +61,9 @@ class Lives:
         upto: int,
         among: Column | None = None,
     ) -> Lives | None:
-        """Those of the keys with new tuples up to the positions `end` of all keys, or that time may end.
+        """The lives of keys that have new tuples before the positions `end`, or whose life time may end.
 
-        None where no key is ever forgotten. `among`: time ends lives of these keys only.
+        None where no key is ever forgotten. `among`: only these keys may end by time.
         """
         forget = manager.forget
         if forget is None:
@@ -82,7 +81,7 @@ class Lives:
     ) -> Lives:
         """The lives of these keys from where the contexts are to the positions `end`.
 
-        `upto`: every tuple before this time is among them or was passed earlier.
+        `upto`: every tuple before this time is among them or was seen before.
         """
         assert kept.batch is not None
         begin = kept.offsets[keys] + progress.rank[keys] - kept.base[keys]
@@ -94,11 +93,11 @@ class Lives:
         firsts = (np.cumsum(size) - size)[size > 0]
         before[firsts] = progress.last[keys[size > 0]]
         starts = np.flatnonzero(time >= before + forget)
-        goes_on = np.flatnonzero(progress.last[keys] > NO_LIFE)
-        order = np.argsort(np.concatenate([goes_on, owner[starts]]), kind="stable")
-        place = np.concatenate([goes_on, owner[starts]])[order]
-        is_new = (np.arange(len(order)) >= len(goes_on))[order]
-        own = np.concatenate([begin[goes_on], at[starts]])[order]
+        continues = np.flatnonzero(progress.last[keys] > NO_LIFE)
+        order = np.argsort(np.concatenate([continues, owner[starts]]), kind="stable")
+        place = np.concatenate([continues, owner[starts]])[order]
+        is_new = (np.arange(len(order)) >= len(continues))[order]
+        own = np.concatenate([begin[continues], at[starts]])[order]
         is_last = np.append(place[1:] != place[:-1], True)[: len(place)]
         stop = np.where(is_last, (begin + size)[place], np.append(own[1:], 0)[: len(own)])
         key = keys[place]
@@ -115,7 +114,7 @@ class Lives:
         return self.key[self.is_new], self.rank[self.is_new]
 
     def record(self, kept: KeptTuples, progress: Progress) -> None:
-        """The contexts of all queries have passed these tuples."""
+        """Note in `progress` that the contexts of all queries have seen these tuples."""
         key, over = self.key[self.is_last], self.is_over[self.is_last]
         behind = kept.base[key] + self.end[self.is_last] - kept.offsets[key]
         progress.life[key] = np.where(over, behind, self.rank[self.is_last])
@@ -147,7 +146,7 @@ class Lives:
             found = found.join(Closed.of(cuts, life))
             edges.append((cuts.edge_segment, cuts.edge_rank))
         if not look.closing:
-            goes_on, ends = self.is_last & ~self.is_over, self.is_last & self.is_over
-            contexts[self.key[goes_on]], firsts[self.key[goes_on]] = part[goes_on], first[goes_on]
+            continues, ends = self.is_last & ~self.is_over, self.is_last & self.is_over
+            contexts[self.key[continues]], firsts[self.key[continues]] = part[continues], first[continues]
             contexts[self.key[ends]], firsts[self.key[ends]] = window.initial(int(ends.sum())), INF
         return found, edges

@@ -64,9 +64,10 @@ class SliceManager:
         self.touched = False
         self.folds = 0
         self.waiting: list[Waiting] = []
-        self.tolerant = False
-        """Whether what cannot be computed is left out; `failed` are the errors since they were told."""
+        self.skips_errors = False
+        """Whether a value that cannot be computed is null, as on_error="skip" says."""
         self.failed: list[PlacedError] = []
+        """Skipped errors that were not reported yet."""
         self._crowded = 0
         self._folded_at = 64
 
@@ -170,7 +171,7 @@ class SliceManager:
     def judge(self) -> tuple[list[Late], SliceTable]:
         """Decide for the waiting tuples which queries they still count for.
 
-        Returns what came too late, and the slices of all that waited.
+        Returns the late tuples, and the slices of all tuples that waited.
         """
         rows = self._all_waiting()
         waiting, self.waiting = self.waiting, []

@@ -23,21 +23,21 @@ from muntin.slicing.combining.base import Lazy
 from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
 from muntin.slicing.emission import WindowManager
+from muntin.slicing.failing_tuples import accepted
 from muntin.slicing.filling import Emission
-from muntin.slicing.flood import Limit, refuse_crowd, refuse_flood
+from muntin.slicing.flood import Limit, check_overlapping, check_unprompted
 from muntin.slicing.judging import Late
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.portions import LEAST, Held, stops
-from muntin.slicing.refusing import accepted
 from muntin.slicing.results import Results
 from muntin.slicing.routed import one_table, with_column
 from muntin.slicing.stats import Stats
 from muntin.slicing.table import SliceTable
 from muntin.slicing.undo import whole_or_nothing
-from muntin.slicing.valuing import report
 from muntin.slicing.widening import learn
+from muntin.slicing.window_values import report_errors
 from muntin.timeline import INF, LIMIT, NEG_INF, TimeExtent, instant
 
 Times = tuple[npt.NDArray[np.int64], TimeExtent | None]
@@ -102,13 +102,13 @@ class SlicingOperator:
         lateness = int(self.spec.allowed_lateness)
         forget = self.spec.forget_keys_after
         if forget is not None:
-            forget = min(int(forget), LIMIT - 1)  # so that a time and it fit 64 bits
+            forget = min(int(forget), LIMIT - 1)  # a time plus this span must fit into 64 bits
         self.slices = SliceManager(self.live, binding.partials, lateness, self.metrics, self.in_order, forget)
         self.windows = WindowManager(self.slices, self.spec.early is not None, combiner(plan))
         self.slices.watermark = self.watermark
         self.slices.limit = Limit(self.spec.max_windows, self.shares, binding.time.is_integer)
-        self.arrivals.limit_ahead(self.spec, self.follows_data, binding.time)
-        self.slices.tolerant = self.spec.on_error == "skip"
+        self.arrivals.set_max_ahead(self.spec, self.follows_data, binding.time)
+        self.slices.skips_errors = self.spec.on_error == "skip"
         self.binding, self.plan = binding, plan
 
     def _plan(self, live: LiveSet, binding: Binding) -> Plan:
@@ -201,8 +201,8 @@ class SlicingOperator:
         binding = self.bind(data.schema)
         time, valid, _ = binding.time.to_internal(data.column(self.spec.time), strict=False)
         time = time if valid is None else time[valid]
-        if len(time) and self.arrivals.is_ahead(int(time.max())):
-            time = time[time <= self.arrivals.latest]
+        if len(time) and self.arrivals.is_too_far_ahead(int(time.max())):
+            time = time[time <= self.arrivals.latest_allowed]
         if len(time):
             self.slices.newest = max(self.slices.newest, int(time.max()))
 
@@ -213,7 +213,7 @@ class SlicingOperator:
             # Key by key as they are: the rows of each stand together, in order.
             offsets, by_id = rows.offsets(len(ids)), np.argsort(ids)
             if not (np.diff(ids[by_id]) > 0).all():
-                raise SnapshotError("slices must come with each of their keys once")
+                raise SnapshotError("each key of the slices must appear once")
             order = numbers(offsets[by_id], offsets[by_id + 1] - offsets[by_id])
             rows = rows.take(order, self.slices.partials).renumbered(ids)
         self.slices.keys = len(self.keys)
@@ -275,7 +275,7 @@ class SlicingOperator:
         on_the_way = self.stops(watermark)
         if not on_the_way:
             return self.table(self.complete(watermark, closing, more))
-        refuse_crowd(self.slices, self.slices.watermark, watermark)
+        check_overlapping(self.slices, self.slices.watermark, watermark)
         portions = [self.table(self.complete(stop, False, True)) for stop in on_the_way]
         return pa.concat_tables([*portions, self.table(self.complete(watermark, closing, more))])
 
@@ -312,7 +312,7 @@ class SlicingOperator:
         before = slices.watermark
         if watermark > before:
             self._judge()
-        refuse_flood(self, before, watermark)
+        check_unprompted(self, before, watermark)
         if slices.kept is not None and closing:
             slices.kept.slice(before)
         slices.watermark = self.watermark = watermark
@@ -349,7 +349,7 @@ class SlicingOperator:
 
     def look_early(self) -> list[Emission]:
         """The windows that have changed since they were last emitted, complete or not."""
-        refuse_flood(self, self.slices.watermark, self.slices.watermark)
+        check_unprompted(self, self.slices.watermark, self.slices.watermark)
         if self.slices.kept is not None:
             self.slices.kept.slice(self.slices.watermark)
             self.slices.kept.slice(INF)
@@ -358,8 +358,8 @@ class SlicingOperator:
         return emissions
 
     def table(self, emissions: list[Emission]) -> pa.Table:
-        """These windows as rows of results; what could not be computed for them is told."""
-        report(self)
+        """These windows as rows of results; skipped errors are counted and logged."""
+        report_errors(self)
         return self.results.table(emissions, self.keys)
 
     def nothing(self) -> pa.Table:

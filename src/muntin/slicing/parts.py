@@ -28,7 +28,7 @@ from muntin.slicing.portions import Held, stops
 from muntin.slicing.table import SliceTable
 from muntin.slicing.threads import Threads
 from muntin.slicing.time_parts import TimeParts
-from muntin.slicing.valuing import report
+from muntin.slicing.window_values import report_errors
 from muntin.timeline import NEG_INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
 
@@ -157,15 +157,17 @@ class PartedOperator(SlicingOperator):
         part.begin(self.binding, self.plan)
         part.slices.keys = len(self.keys)
         part.slices.newest = self._taken[0][0].extent.high
-        part.slices.tolerant = False  # what fails is done again without parts, and told there
+        part.slices.skips_errors = False  # a step that fails runs again without parts, and reports there
         return part
 
     # Results. ---------------------------------------------------------------------------------------
 
     def emitted(self, watermark: int, closing: bool = False, more: bool = False) -> pa.Table:
         shared = self._by_time or self._by_key
-        # Parts and portions do not know of each other: the whole is counted where it may be too much.
-        if shared is not None and shared.size * self.live.crowding > self.slices.limit.most(shared.size):
+        # A part sees only its own windows: near the limit, the whole is counted without parts.
+        if shared is not None and shared.size * self.live.most_overlapping > self.slices.limit.most(
+            shared.size
+        ):
             self._without_parts()
         if self._by_time is not None:
             try:
@@ -202,7 +204,7 @@ class PartedOperator(SlicingOperator):
         return super().look_early()
 
     def table(self, emissions: list[Emission]) -> pa.Table:
-        report(self)
+        report_errors(self)
         many = sum(len(e.windows) for e in emissions) >= FEW_ROWS
         return self.results.table(emissions, self.keys, self._threads if many else None)
 

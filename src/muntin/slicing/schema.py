@@ -23,23 +23,23 @@ Rows = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 
 
 class Role(Enum):
-    """What the numbers of a column are."""
+    """The meaning of the numbers in a column."""
 
     KEY = auto()
     """The number of a key."""
     TIME = auto()
     """The time of a tuple."""
     MOMENT = auto()
-    """The time of a tuple, or before or behind all tuples."""
+    """The time of a tuple, or plus or minus infinity."""
     EDGE = auto()
-    """The end of a window, which may be anywhere."""
+    """An edge of a window: any 64-bit time."""
     RANK = auto()
-    """The number of tuples of a key before one; -1 for none."""
+    """The rank of a tuple among those of its key; -1 for none."""
     COUNT = auto()
-    SOME = auto()
+    POSITIVE = auto()
     """A count of at least 1."""
     STAGE = auto()
-    """A stage of an emitted window."""
+    """The stage of an emitted window: early, complete or retracted."""
     ANY = auto()
     """Any integer: hashes, order of arrival."""
     VALUE = auto()

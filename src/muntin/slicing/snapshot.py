@@ -20,12 +20,12 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.extents import Extent
 from muntin.slicing.judging import Late, Raw, Waiting
 from muntin.slicing.kept import KeptSlicer
-from muntin.slicing.kept_loading import load_kept
 from muntin.slicing.live import LiveSet
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.registry import Registry
 from muntin.slicing.routed import one_table
+from muntin.slicing.snapshot_kept import load_kept
 from muntin.slicing.table import SliceTable
 from muntin.slicing.tuples import STAGES
 from muntin.slicing.validation import (
@@ -72,7 +72,7 @@ def current_spec(operator: SlicingOperator) -> QuerySpec:
 def assemble(
     header: dict[str, Any], tables: dict[str, pa.Table], spec: QuerySpec, follows_data: bool = False
 ) -> SlicingOperator:
-    """The operator that was taken apart; `spec` is its query. Nothing runs on what is not sound."""
+    """The operator of a snapshot; `spec` is its query. Compiled code reads nothing that is unchecked."""
     check_header(header)
     operator = SlicingOperator(spec, bool(header["in_order"]), header["store"], follows_data)
     for live, (_, _, since, after, late) in zip(operator.live.queries, header["windows"], strict=True):
@@ -116,7 +116,7 @@ def query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) -
 
 
 def _fingerprints(query: QuerySpec) -> set[str]:
-    """Those of the query with each choice of the policies that no state depends on."""
+    """The fingerprints of the query under every `bad` and `on_error`, which the state does not depend on."""
     choices = product(get_args(Bad), get_args(OnError))
     return {replace(query, bad=bad, on_error=on_error).fingerprint() for bad, on_error in choices}
 
@@ -165,7 +165,9 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
     slices.touched, slices.keys = header["touched"], max(header["keys"], 1)
     if operator.spec.keys:
         load_keys(operator, tables["keys"])
-    refuse_unless(header["keys"] == len(operator.keys), f"{len(operator.keys)} keys, not {header['keys']}")
+    refuse_unless(
+        header["keys"] == len(operator.keys), f"there must be {header['keys']} keys: got {len(operator.keys)}"
+    )
     bounds = Bounds(len(operator.keys), operator.binding.time.limit)
     slices.table = load_slices(tables["slices"], slices.partials, bounds)
     names = {q.name: q for q in operator.live.queries}
@@ -185,8 +187,13 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
             else:
                 refuse_unless(names[name].emits_empty, f'"{name}" has no extents')
                 of_lives = slices.forget is not None and names[name].ends_with_key
-                refuse_unless(("key" in columns) == of_lives, "extents must be of keys, or of lives")
-                refuse_unless(of_lives or len(table) <= slices.keys, "extents of no key")
+                refuse_unless(
+                    ("key" in columns) == of_lives,
+                    "extents must belong to lives exactly where keys are forgotten",
+                )
+                refuse_unless(
+                    of_lives or len(table) <= slices.keys, "there must not be more extents than keys"
+                )
                 operator.windows.extents[name] = Extent(**columns)
     raws = [waiting.raw.tuples for waiting in slices.waiting if waiting.raw is not None]
     _check_routed([*(late.raw for late in operator.late), *raws])
@@ -196,26 +203,28 @@ def _load_state(operator: SlicingOperator, header: dict[str, Any], tables: dict[
 
 
 def _check_routed(parts: list[Any]) -> None:
-    """Tuples that are routed have columns of any type, but must become one table."""
+    """Routed tuples may have columns of any type, but must form one table."""
     if parts:
         one_table(parts)
 
 
 def load_keys(operator: SlicingOperator, table: pa.Table) -> None:
-    """Number the keys anew: in the same order, and each once."""
+    """Encode the keys again; each must appear once, so that their numbers stay the same."""
     kinds = pa.schema(zip(operator.spec.keys, operator.keys.types, strict=True))
     check_schema("keys", table, kinds)
     ids = operator.keys.encode([table.column(name).combine_chunks() for name in kinds.names])
-    refuse_unless(np.array_equal(ids, np.arange(len(table))), "each key must be there once")
+    refuse_unless(np.array_equal(ids, np.arange(len(table))), "each key must appear once")
 
 
 def _load_waiting(name: str, tables: dict[str, pa.Table], partials: PartialSet, bounds: Bounds) -> Waiting:
     raw, at = tables.get(f"waiting_raw/{name}"), tables.get(f"waiting_at/{name}")
     waiting = Waiting(load_slices(tables[f"waiting/{name}"], partials, bounds))
-    refuse_unless(len(waiting.rows), "some tuples must wait")
+    refuse_unless(len(waiting.rows), "a table of waiting tuples must not be empty")
     if raw is not None and at is not None:
         place = read_columns("waiting_at", at, bounds)
-        refuse_unless(len(at) == len(raw) == waiting.rows.n.sum(), "each tuple that waits must have a place")
+        refuse_unless(
+            len(at) == len(raw) == waiting.rows.n.sum(), "each waiting tuple must have a key and a time"
+        )
         waiting.raw = Raw(place["key"], place["time"], _one_batch(raw))
     return waiting
 
@@ -223,7 +232,7 @@ def _load_waiting(name: str, tables: dict[str, pa.Table], partials: PartialSet, 
 def _load_registry(
     columns: dict[str, Any], values: pa.Table | None, free: bool, partials: PartialSet
 ) -> Registry:
-    """What was emitted, and the values that a retraction repeats: windows that are context-free have none."""
+    """Emitted windows, with the values that a retraction repeats; context-free windows have none."""
     if values is None:
         refuse_unless(free or not len(columns["key"]), "emitted windows must have their values")
         return Registry(**columns)
@@ -247,7 +256,7 @@ def load_slices(table: pa.Table, partials: PartialSet, bounds: Bounds) -> SliceT
     """The rows that `save_slices` wrote; a SnapshotError where they are not what it writes."""
     columns = read_columns("slices", table, bounds)
     fine = (columns["first"] <= columns["last"]) & (columns["fresh"] <= columns["n"])
-    refuse_unless(fine.all(), "a slice must end behind its begin, with some of its tuples fresh")
+    refuse_unless(fine.all(), "a slice must not end before its begin, nor have more fresh tuples than tuples")
     states = []
     for i, (partial, empty) in enumerate(zip(partials.partials, partials.empty(), strict=True)):
         prefix = f"{i}/"
@@ -261,7 +270,7 @@ def load_slices(table: pa.Table, partials: PartialSet, bounds: Bounds) -> SliceT
             check_schema("slices", pa.table(own), pa.schema(kinds))
         state = partial.from_arrow(own)
         fits = partial.size(state) == len(table) and partial.sound(state)
-        refuse_unless(fits, f"the rows of {type(partial).__name__} are not what it makes")
+        refuse_unless(fits, f"the rows of {type(partial).__name__} must be valid")
         states.append(state)
     return SliceTable.of(columns, tuple(states))
 

@@ -20,7 +20,7 @@ class Stats:
     pending: int
     bad: int
     errors: int
-    """Values that could not be computed and are null, and records that a window could not read."""
+    """Errors that on_error="skip" skipped: values that are null, and records that a window ignored."""
     keys: int
     slices: int
     kept_tuples: int

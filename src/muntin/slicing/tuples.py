@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 STAGES = ("committed", "sliced")
-"""The two positions of a key, by name."""
+"""The two positions of a key: up to where its contexts are final, and up to where it is sliced."""
 NO_LIFE = NEG_INF
-"""The time of the last tuple of a key, where no life of it is open."""
+"""In `Progress.last`: the key has no open life."""
 
 
 def _no_ranks() -> Column:
@@ -47,8 +47,8 @@ def _no_ranks() -> Column:
 class Progress:
     """How far the contexts of each driven query have got, for all keys.
 
-    Where keys are forgotten, also the life of each key that is open: at which rank it began, the time of
-    its last tuple, and for each query that of the first one.
+    Where keys are forgotten, it also describes the open life of each key: the rank at which it began
+    (`life`), the time of its last tuple (`last`), and for each query the time of its first tuple.
     """
 
     rank: Column = field(default_factory=_no_ranks)
@@ -121,9 +121,9 @@ class Look:
     closing: bool = False
     partial: bool = False
     limit: Limit | None = None
-    """Of the windows that come out; None where they have come out before."""
+    """The limit of windows; None where the same windows were counted before."""
     failed: list[PlacedError] | None = None
-    """Where records on which the user's code fails are overlooked: the errors."""
+    """Collects errors of the user's code where they are skipped; None where they are raised."""
 
 
 @dataclass(slots=True)
@@ -140,12 +140,12 @@ class KeptTuples:
     offsets: Column = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     skipped: dict[str, Column] = field(default_factory=dict)
     text_bytes: dict[Expr, int] = field(default_factory=dict)
-    """Of the columns whose bytes are limited, how many there are; kept tuples become one column."""
+    """The bytes of each column of texts: kept tuples must fit into one Arrow column."""
     counted: bool = False
     """Whether arrivals of all tuples were counted here, so that new ones come behind those kept."""
 
     def stage(self, name: str) -> Progress:
-        """What one of STAGES has reached."""
+        """The progress of one of STAGES."""
         return {"committed": self.committed, "sliced": self.sliced}[name]
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ class KeptTuples:
         return kept + sum(len(b) for b in self.arrived)
 
     def arrive(self, batch: Batch) -> None:
-        """Keep these tuples too, as they came; an error if they would not fit into one column any more."""
+        """Keep these tuples; a TextError if the texts of a column no longer fit into one Arrow column."""
         for expr, column in batch.values.items():
             more = text_bytes(column)
             if more:

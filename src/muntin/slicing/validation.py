@@ -1,8 +1,8 @@
-"""What the tables of a snapshot must be like, column by column, and the check that they are.
+"""The tables of a snapshot: the role of each column, and the checks of its values.
 
-Bytes from outside may hold anything under a right checksum. Compiled code indexes with key numbers,
-ranks and offsets, and lists windows between times: each column has a role, and the role has bounds. What
-columns say about each other, order and ranges of ranks, is checked once all of them are read.
+A snapshot with a correct checksum may still hold anything. Compiled code indexes with key numbers, ranks
+and offsets, and lists windows between times, without checks of its own. So each column has a role, and
+each role has bounds. Relations between columns, such as order, are checked once all columns are read.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
     "TABLES",
     "Bounds",
     "Role",
+    "can_continue_as",
     "check_header",
     "check_schema",
     "check_value",
-    "goes_on_as",
     "read_columns",
     "refuse_unless",
 ]
@@ -38,14 +38,14 @@ __all__ = [
 Column = npt.NDArray[Any]
 
 
-KEY, TIME, MOMENT, EDGE, RANK, COUNT, SOME, STAGE, ANY, VALUE, FLAG = Role
+KEY, TIME, MOMENT, EDGE, RANK, COUNT, POSITIVE, STAGE, ANY, VALUE, FLAG = Role
 
 
 _TUPLES = {"key": KEY, "time": TIME, "seq": ANY}
 TABLES = {
     "slices": Schema(
         {
-            "key": KEY, "first": TIME, "last": TIME, "n": SOME, "mark": ANY, "rank": RANK, "fresh": COUNT,
+            "key": KEY, "first": TIME, "last": TIME, "n": POSITIVE, "mark": ANY, "rank": RANK, "fresh": COUNT,
             "level": COUNT,
         },
         order=("key", "first"),
@@ -69,15 +69,15 @@ HEADER: dict[str, type | Role] = {
     "seq": COUNT, "metrics": dict, "bad": COUNT, "bound": bool, "records": list, "newest": MOMENT,
     "retained_from": EDGE, "touched": bool, "keys": COUNT, "ahead": bool, "upto": MOMENT,
 }  # fmt: skip
-"""The values beside the tables; some are there only when the types of the input are known."""
+"""The plain values of a snapshot; some are present only once the types of the input are known."""
 WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
-"""Of a window that is served: its name, its text, since when, after what, how many came too late."""
+"""A served window: its name, description, `since`, `after` and number of late tuples."""
 NULLABLE: dict[str, type | Role] = {"query": str, "store": str}
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many keys there are, and how far from 1970 a tuple may lie."""
+    """The number of keys, and the largest distance of a tuple from 1970."""
 
     keys: int = 1
     time: int = LIMIT
@@ -91,13 +91,13 @@ class Bounds:
             EDGE: (NEG_INF, INF),
             RANK: (-1, LIMIT),
             COUNT: (0, LIMIT),
-            SOME: (1, LIMIT),
+            POSITIVE: (1, LIMIT),
             STAGE: (0, 2),
         }.get(role, (NEG_INF - 1, INF))
 
 
 def refuse_unless(fine: object, problem: str) -> None:
-    """A SnapshotError if something is not as it must be."""
+    """Raise a SnapshotError if a check failed."""
     if not fine:
         raise SnapshotError(
             f"the state does not hold what a snapshot of this version does: {problem}; take an older one"
@@ -137,12 +137,12 @@ def _check_range(name: str, values: Column, role: Role, bounds: Bounds) -> None:
     refuse_unless(
         low <= least and most <= high, f"{name} must lie from {low} to {high}: got {least} to {most}"
     )
-    if role in (COUNT, SOME) and most > LIMIT // len(values):  # sums of counts must not overflow
+    if role in (COUNT, POSITIVE) and most > LIMIT // len(values):  # sums of counts must not overflow
         refuse_unless(values.sum(dtype=np.float64) <= LIMIT, f"{name} must add up to 2**62 at most")
 
 
 def check_schema(name: str, table: pa.Table, wanted: pa.Schema) -> None:
-    """A table of values must have these columns, of these types, and maybe others before or behind."""
+    """Require these columns, with these types, in a table; other columns are allowed."""
     for field in wanted:
         places = table.schema.get_all_field_indices(field.name)
         refuse_unless(len(places) == 1, f'{name} must have one column "{field.name}": got {len(places)}')
@@ -150,15 +150,15 @@ def check_schema(name: str, table: pa.Table, wanted: pa.Schema) -> None:
         refuse_unless(kind == field.type, f'"{field.name}" in {name} must be {field.type}: got {kind}')
 
 
-def goes_on_as(was: pa.DataType, now: pa.DataType) -> bool:
-    """Whether a column of a stream may go on with another type: instants with another zone, or only nulls."""
+def can_continue_as(was: pa.DataType, now: pa.DataType) -> bool:
+    """Whether a stream may continue with another type of column: another time zone, or nulls only."""
     instants = pa.types.is_timestamp(was) and pa.types.is_timestamp(now)
     return was == now or (instants and bool(was.tz) == bool(now.tz)) or pa.null() in (was, now)
 
 
 def check_header(header: Any) -> None:
     """The plain values of a snapshot have the types and lie in the ranges of their roles."""
-    refuse_unless(type(header) is dict, "a header of named values")
+    refuse_unless(type(header) is dict, "the header must be an object")
     for name, role in (HEADER | NULLABLE).items():
         if name in header and not (header[name] is None and name in NULLABLE):
             check_value(name, header[name], role)
@@ -166,7 +166,7 @@ def check_header(header: Any) -> None:
         check_value(name, header["metrics"][name], COUNT)
     for window in header["windows"]:
         refuse_unless(
-            type(window) is list and len(window) == 5, f"a window of five values: got {window!r:.80}"
+            type(window) is list and len(window) == 5, f"a window must have five values: got {window!r:.80}"
         )
         for value, role in zip(window, WINDOW, strict=True):
             check_value("a window", value, role)
@@ -180,5 +180,5 @@ def check_value(name: str, value: Any, role: type | Role) -> None:
         fine = type(value) is int and (apart or low <= value <= high)
     else:
         fine = type(value) is role
-    told = role.name.lower() if isinstance(role, Role) else role.__name__
-    refuse_unless(fine, f"{name} must be of the kind {told}: got {value!r:.80}")
+    expected = role.name.lower() if isinstance(role, Role) else role.__name__
+    refuse_unless(fine, f"{name} must be of the kind {expected}: got {value!r:.80}")

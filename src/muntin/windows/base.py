@@ -25,7 +25,7 @@ import pyarrow as pa
 from muntin.errors import PlacedError
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.reached import Reached, fields_fit, lists_fit
+from muntin.windows.context_checks import KeyPositions, fields_fit, lists_fit
 
 if TYPE_CHECKING:
     from muntin.aggregates.base import Aggregate
@@ -115,7 +115,7 @@ class Window(ABC):
 
     @property
     def per_tuple(self) -> int:
-        """How many windows a single tuple can bring, where that follows from the lengths; 1 for others."""
+        """The most windows that hold a single tuple, where the lengths determine it; 1 otherwise."""
         return 1
 
     @property
@@ -125,7 +125,7 @@ class Window(ABC):
 
     @property
     def holds_keys(self) -> bool:
-        """Whether something of every key is held for ever, unless silent keys are forgotten."""
+        """Whether the windows keep state of every key for ever, unless silent keys are forgotten."""
         return False
 
     @property
@@ -224,7 +224,7 @@ class ContextFreeWindow(Window):
         """
 
     def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints] | None:
-        """Per span the numbers of the first and the last window that `overlapping` lists.
+        """For each span, the numbers of the first and the last window that `overlapping` lists.
 
         None for types whose windows are not numbered one after the other, in the order of their ends.
         """
@@ -250,7 +250,7 @@ class Tuples:
     `rank` is the tuple's number within its key, without holes; windows count from
     the first rank that they see. `records` gives row i as a mapping, for windows
     that run the user's code; without it records are made from `columns`. `until`:
-    per segment, the last time at which windows may come out by time alone.
+    per segment, the last time at which time alone may emit windows.
     """
 
     offsets: Ints
@@ -259,7 +259,7 @@ class Tuples:
     columns: dict[Expr, pa.Array | npt.NDArray[Any]] = field(default_factory=dict)
     records: Callable[[int], Mapping[str, Any]] | None = None
     failed: list[PlacedError] | None = None
-    """Where the user's code may fail on a record: the errors are put here, and it changes nothing."""
+    """Collects errors of the user's code where they are skipped; None where they are raised."""
     until: Ints | None = None
 
     @classmethod
@@ -387,7 +387,7 @@ class TupleDriven(Window):
         """
 
     def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
-        """How many windows `cut` would return, with less memory; types with `per_tuple` above 1 know it."""
+        """How many windows `cut` would return; for types with `per_tuple` above 1. Lists no windows."""
         return 0
 
     @abstractmethod
@@ -406,18 +406,18 @@ class TupleDriven(Window):
         Forward context aware types do not know yet where their windows begin, and name none.
         """
 
-    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
-        """Whether contexts that were read from a snapshot fit the tuples that each key has reached.
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        """Whether contexts from a snapshot fit the position of each key in its tuples.
 
-        Types whose fields depend on each other say more.
+        Types whose fields depend on each other add checks.
         """
         if contexts.dtype == object:
-            fits = lists_fit(contexts, self.initial(1)[0], reached)
+            fits = lists_fit(contexts, self.initial(1)[0], positions)
         else:
-            fits = fields_fit(contexts, reached)
+            fits = fields_fit(contexts, positions)
         if not fits or self.context is not Context.FORWARD_AWARE:
             return fits
-        # It reads tuples from there on, where they are still needed.
-        needed = self.keep_from(contexts, reached.rank)
-        there = self.reach is not None or (reached.kept <= needed).all()
-        return bool(there and (needed <= reached.rank).all())
+        # The context reads the tuples from `keep_from` on, so they must be kept.
+        needed = self.keep_from(contexts, positions.rank)
+        there = self.reach is not None or (positions.kept <= needed).all()
+        return bool(there and (needed <= positions.rank).all())

@@ -11,9 +11,9 @@ from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
+from muntin.windows.context_checks import KeyPositions
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
-from muntin.windows.reached import Reached
 from muntin.windows.validation import flag, whole_number
 
 if TYPE_CHECKING:
@@ -104,10 +104,12 @@ class Count(TupleDriven):
         first = np.maximum((seen - base - self.n) // self.every + 1, 0)
         return base, first, (seen - base - 1) // self.every
 
-    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
         known = contexts["base"] >= 0
-        counted = np.where(known, contexts["base"] + contexts["seen"] == reached.rank, contexts["seen"] == 0)
-        return TupleDriven.goes_on(self, contexts, reached) and bool(counted.all())
+        counted = np.where(
+            known, contexts["base"] + contexts["seen"] == positions.rank, contexts["seen"] == 0
+        )
+        return TupleDriven.contexts_fit(self, contexts, positions) and bool(counted.all())
 
     @property
     def on_measure(self) -> bool:

@@ -15,7 +15,7 @@ from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import Record, guarded, natural, overlooked, records_of
+from muntin.windows.records import Record, guarded, natural, records_of, skip_or_raise
 from muntin.windows.validation import fail
 
 __all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
@@ -206,7 +206,7 @@ class Trigger(TupleDriven):
                 return False
             return guarded(window, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
         except UserCodeError as error:
-            overlooked(tuples, error)
+            skip_or_raise(tuples, error)
             return False
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:

@@ -16,7 +16,7 @@ from muntin.errors import UserCodeError
 from muntin.timeline import INF
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import MOST_WINDOWS, Record, guarded, natural, overlooked, records_of, too_many
+from muntin.windows.records import MOST_WINDOWS, Record, guarded, natural, records_of, skip_or_raise, too_many
 
 __all__ = ["begins_and_ends", "fresh_contexts", "oldest_begins", "open_windows"]
 
@@ -51,7 +51,7 @@ def begins_and_ends(
             begins = natural(begins, window, "the number of windows that begin", record)
             return state, begins, natural(ends, window, "the number of windows that end", record)
         except UserCodeError as error:
-            overlooked(tuples, error)
+            skip_or_raise(tuples, error)
             return before, 0, 0
 
     for segment in range(len(contexts)):

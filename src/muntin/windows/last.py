@@ -12,8 +12,8 @@ from muntin.timeline import INF, NEG_INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
+from muntin.windows.context_checks import KeyPositions
 from muntin.windows.found import cuts_of_rows
-from muntin.windows.reached import Reached
 from muntin.windows.validation import plain, positive_span, same_kind, text, time_offset, whole_number
 
 if TYPE_CHECKING:
@@ -121,11 +121,11 @@ class Last(TupleDriven):
         first = np.maximum(contexts["seen"] - self.n, contexts["base"])
         return np.where(contexts["base"] < 0, seen, first)
 
-    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
-        # At each edge from its next one on a window comes out: that lies behind a tuple.
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        # Windows are emitted from the context's next edge on, which lies after a tuple.
         known = contexts["base"] >= 0
-        behind = (contexts["edge"] > reached.time) & (contexts["seen"] > contexts["base"])
-        return TupleDriven.goes_on(self, contexts, reached) and bool((behind | ~known).all())
+        behind = (contexts["edge"] > positions.time) & (contexts["seen"] > contexts["base"])
+        return TupleDriven.contexts_fit(self, contexts, positions) and bool((behind | ~known).all())
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

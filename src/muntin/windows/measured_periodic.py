@@ -16,10 +16,10 @@ from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
+from muntin.windows.context_checks import KeyPositions
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import count_unseen, integer_ranges
 from muntin.windows.measured_grid import MeasureGrid, positions_of
-from muntin.windows.reached import Reached
 from muntin.windows.validation import fail, measured_unit, number, on, positive_number, shown
 
 if TYPE_CHECKING:
@@ -144,8 +144,8 @@ class MeasuredPeriodic(TupleDriven):
         begin = contexts["begins"][np.arange(len(contexts)), slot]
         return np.where(contexts["oldest"] < contexts["following"], begin, seen)
 
-    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
-        if not TupleDriven.goes_on(self, contexts, reached):
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        if not TupleDriven.contexts_fit(self, contexts, positions):
             return False
         open_ones = contexts["following"] - contexts["oldest"]
         return bool(((open_ones >= 0) & (open_ones <= self.per_tuple)).all())

@@ -17,14 +17,14 @@ __all__ = [
     "guarded",
     "limited",
     "natural",
-    "overlooked",
     "records_of",
+    "skip_or_raise",
     "too_many",
     "whole",
 ]
 
 MOST_WINDOWS = 1_000_000
-"""Of the user's code, around one time, found with one tuple, or open for one key."""
+"""The most windows that user code may give around one time or for one tuple, or keep open for one key."""
 
 _T = TypeVar("_T")
 
@@ -86,15 +86,15 @@ def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _
         raise found from error
 
 
-def overlooked(tuples: Tuples, error: UserCodeError) -> None:
-    """Go on without what the user's code says about a record, if errors may be overlooked; else raise."""
+def skip_or_raise(tuples: Tuples, error: UserCodeError) -> None:
+    """Collect an error of user code, so that its record is skipped; raise it where errors are not skipped."""
     if tuples.failed is None:
         raise error
     tuples.failed.append(error)
 
 
 def whole(value: Any, window: str, what: str, place: str) -> int:
-    """An edge or a rank that the user's code returned; a float would be cut off, and so is refused."""
+    """An edge or a rank that user code returned; a float is refused, as its fraction would be lost."""
     try:
         return operator.index(value)
     except TypeError:
@@ -105,7 +105,7 @@ def whole(value: Any, window: str, what: str, place: str) -> int:
 
 
 def limited(found: Iterable[_T], window: str, what: str, record: object) -> list[_T]:
-    """The windows that the user's code found for one tuple or time, read no further than to MOST_WINDOWS."""
+    """The windows that user code gives for one tuple or time; an error beyond MOST_WINDOWS."""
     windows = list(islice(found, MOST_WINDOWS + 1))
     if len(windows) > MOST_WINDOWS:
         raise too_many(window, what, record)

@@ -11,8 +11,8 @@ from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
 from muntin.windows.columns import matrix, owned
+from muntin.windows.context_checks import KeyPositions
 from muntin.windows.found import cuts_of_rows
-from muntin.windows.reached import Reached
 from muntin.windows.validation import plain, positive_span, text, whole_number
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class SlideByTuple(TupleDriven):
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         return np.where(contexts["base"] < 0, seen, contexts["begin"])
 
-    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
-        counted = (contexts["base"] < 0) | (contexts["seen"] == reached.rank)
-        return TupleDriven.goes_on(self, contexts, reached) and bool(counted.all())
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        counted = (contexts["base"] < 0) | (contexts["seen"] == positions.rank)
+        return TupleDriven.contexts_fit(self, contexts, positions) and bool(counted.all())
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -20,7 +20,7 @@ from muntin.windows.arguments import constructor
 from muntin.windows.base import Contexts, Cuts, Ints, Tuples
 from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
-from muntin.windows.records import overlooked
+from muntin.windows.records import skip_or_raise
 from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Until(Frame):
                 try:
                     partials[segment], reached = self._step(partials[segment], values, (times[i], ranks[i]))
                 except UserCodeError as error:
-                    overlooked(tuples, error)
+                    skip_or_raise(tuples, error)
                     continue
                 except MuntinError:
                     raise
@@ -178,7 +178,7 @@ class Until(Frame):
                         f"tuple of rank {ranks[i]}, time {times[i]}: {cause_text(error)}"
                     )
                     failure.__cause__ = error
-                    overlooked(tuples, failure)
+                    skip_or_raise(tuples, failure)
                     continue
                 if reached:
                     actions[i] = OPEN | COMPLETE

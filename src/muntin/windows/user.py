@@ -23,16 +23,16 @@ from muntin.errors import DataError, QueryError, UserCodeError, value_text
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
+from muntin.windows.context_checks import KeyPositions
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
-from muntin.windows.reached import Reached
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
     guarded,
     limited,
-    overlooked,
     records_of,
+    skip_or_raise,
     too_many,
     whole,
 )
@@ -323,7 +323,7 @@ class ForwardContextAware(_UserDefined, TupleDriven):
                 try:
                     state, found = self._observed(state, record, ranks[lo] - base)
                 except UserCodeError as error:
-                    overlooked(tuples, error)
+                    skip_or_raise(tuples, error)
                     state, found = before, []
                 for begin, end in found:
                     start, stop = times[lo + base + begin - ranks[lo]], record.time + 1
@@ -372,10 +372,10 @@ class ForwardContextAware(_UserDefined, TupleDriven):
             kept.append(min(base + max(first, 0), until))
         return np.array(kept, np.int64)
 
-    def goes_on(self, contexts: Contexts, reached: Reached) -> bool:
-        if not TupleDriven.goes_on(self, contexts, reached):
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        if not TupleDriven.contexts_fit(self, contexts, positions):
             return False
-        bounds = zip(contexts, reached.kept.tolist(), reached.rank.tolist(), strict=True)
+        bounds = zip(contexts, positions.kept.tolist(), positions.rank.tolist(), strict=True)
         return all(base < 0 or max(base, kept) <= seen <= rank for (_, base, seen), kept, rank in bounds)
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:

@@ -44,11 +44,11 @@ class Partial(ABC):
 
     @property
     def fallible(self) -> bool:
-        """Whether `lift` may refuse a tuple: it runs the user's code."""
+        """Whether `lift` runs user code, and so may fail on a tuple."""
         return False
 
     def try_lift(self, g: Groups) -> None:  # noqa: B027  # most partials take every tuple
-        """Raise what `lift` would raise for the first tuple that it refuses; combines nothing."""
+        """Raise what `lift` would raise for the first tuple on which it fails; combines nothing."""
 
     @abstractmethod
     def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
@@ -130,7 +130,7 @@ class Partial(ABC):
 
     @abstractmethod
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
-        """The state that `to_arrow` wrote; a SnapshotError where it writes no such nulls or lengths."""
+        """The state that `to_arrow` wrote; a SnapshotError for nulls or lengths that it never writes."""
 
     @property
     def uniform(self) -> bool:
@@ -138,7 +138,7 @@ class Partial(ABC):
         return True
 
     def sound(self, state: State) -> bool:
-        """Whether rows that were read hold what functions here rely on: order, ranges, counts above 0."""
+        """Whether rows from a snapshot have the order, ranges and counts that the other methods rely on."""
         return True
 
 

@@ -26,7 +26,7 @@ __all__ = ["Cells", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
 Objects: TypeAlias = npt.NDArray[np.object_]
 
 _FAILED = "!"
-"""What the text of a partial aggregate that failed begins with, and JSON never does."""
+"""The prefix of the text of a failed partial aggregate; JSON never begins with it."""
 _PYTHON = {"bool": bool, "int64": int, "float64": float}
 _ARROW = {"bool": np.bool_, "int64": np.int64, "double": np.float64}
 

@@ -22,7 +22,7 @@ _FAILED = 'repair the function, or choose on_error="skip", which gives null'
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """In place of a partial aggregate that could not be combined; whatever it is combined with fails, too."""
+    """Takes the place of a partial aggregate that could not be combined; combining it gives itself."""
 
     reason: str
 
@@ -54,7 +54,7 @@ class Functions:
     identity: Any = field(default=None, hash=False)
     watch: _Watch = field(default_factory=_Watch, compare=False, repr=False)
     absorbing: bool = field(default=False, compare=False)
-    """Whether a combine that fails gives a `Failed`, so that only the windows over it fail."""
+    """Whether a `combine` that fails gives a `Failed`, so that only the windows that contain it fail."""
 
     def each(self, step: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """The results of calling one of the functions with each of these arguments."""

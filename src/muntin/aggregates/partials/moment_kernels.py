@@ -20,7 +20,7 @@ _HALF = 32
 _MASK = 0xFFFFFFFF
 _LIMB = 4294967296.0
 _FAR = 2.0**900
-"""Sums of larger floats may be beyond floats, and their means are known to some digits less."""
+"""Above this, sums of floats may overflow, and their means lose some digits."""
 _ROUNDING = 2.0**-40
 
 Numbers = npt.NDArray[Any]
@@ -36,7 +36,7 @@ def _apart(x: Any, base: Any, exact: bool | None) -> float:
 
 @compiled
 def _near(d: float, mean: float, exact: bool | None) -> float:
-    """A deviation; none where it is what rounding took from a mean whose square is far beyond floats."""
+    """A deviation from a mean; 0 where it is only the rounding error of a mean above `_FAR`."""
     if exact is None and abs(mean) > _FAR and abs(d) <= abs(mean) * _ROUNDING:
         return 0.0
     return d

@@ -27,7 +27,7 @@ else:
 __all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
 
 _MOST = 2**53
-"""Values of one row, at most."""
+"""The most values in one row."""
 _SMALL = 32
 """Up to so many keys, a call into NumPy costs more than its vectorised sort saves."""
 

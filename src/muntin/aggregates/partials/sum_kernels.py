@@ -48,9 +48,9 @@ def add_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> N
         out[j] = total
 
 
-# Of floats: the sum and the sum of what rounding lost. Where the sum is beyond the largest float, it is
-# infinite, and the second number is the sum scaled down, so that means of large values can be told. Beside
-# an infinity or NaN among the values, the second number is not finite either.
+# A sum of floats has two numbers: the sum, and the sum of what rounding lost. Where the sum overflows, it is
+# infinite, and the second number is the sum scaled down, from which means are computed. If a value is
+# infinite or NaN, the second number is not finite either.
 
 _DOWN = 2.0**-64
 _UP = 2.0**64
@@ -67,13 +67,13 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
 
 @compiled
 def _scaled(total: float, lost: float) -> float:
-    """A sum scaled down, wherever it is."""
+    """A sum scaled down, whichever of the two numbers holds it."""
     return lost if np.isfinite(lost) and not np.isfinite(total) else total * _DOWN
 
 
 @compiled
 def _added(total: float, lost: float, more: float, more_lost: float, scaled: float) -> tuple[float, float]:
-    """Two sums as one, also where one of them or the result is beyond floats; with the second one scaled."""
+    """The sum of two sums, either of which may overflow; `scaled` is the second one scaled down."""
     s, e = _two_sum(total, more)
     if np.isfinite(s):
         return s, e + lost + more_lost
@@ -88,7 +88,7 @@ def _added(total: float, lost: float, more: float, more_lost: float, scaled: flo
 def _add_carefully(
     values: Floats, valid: Bools | None, begin: int, end: int, total: float, lost: float
 ) -> tuple[float, float]:
-    """The sum with further floats, of which some lead beyond floats."""
+    """Add further floats to a sum that overflows on the way."""
     for i in range(begin, end):
         if valid is None or valid[i]:
             total, lost = _added(total, lost, values[i], 0.0, values[i] * _DOWN)

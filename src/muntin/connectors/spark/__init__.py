@@ -40,12 +40,12 @@ def transform(
 
     `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
     that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
-    `watermark` sets the watermark of a stream, this long behind the newest tuple, and keeps tuples from the
-    future away from it. `watermark_from` is the column that had the watermark before a Python function made
-    the time of it.
+    `watermark` is the delay of the watermark behind the newest tuple; tuples from the future do not move the
+    watermark. `watermark_from` is the column that had the watermark before a Python function computed the
+    time column from it.
     """
     _require_frame(frame)
-    from muntin.connectors.spark.guard import limit_of, with_watermark
+    from muntin.connectors.spark.guard import max_ahead_of, with_watermark
     from muntin.connectors.spark.jvm.plan import Case, choose
     from muntin.connectors.spark.tuples import tie_column
     from muntin.connectors.spark.watermark import check_watermark, refuse_results
@@ -68,7 +68,7 @@ def transform(
         from muntin.connectors.spark.streaming import stream
 
         check_watermark(query, frame, watermark_from)
-        limit_of(query, frame)
+        max_ahead_of(query, frame)
         return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
     if control is not None:
         raise QueryError(
@@ -92,7 +92,7 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
 
 
 def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:
-    """The events of a stream for a watermark of your own, which tuples from the future do not move.
+    """Protect a watermark that you set with `withWatermark` from tuples from the future.
 
     mt.spark.guarded(events, query).withWatermark("ts", "10 seconds").transform(query)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["BEYOND", "arrow_schema", "check_columns", "with_columns"]
 
 BEYOND = "__beyond"
-"""The column of times that are too far ahead of the clock, null elsewhere; a guard adds it."""
+"""The column that a guard adds: the time of a tuple that is too far ahead of the clock, null for others."""
 
 
 def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:

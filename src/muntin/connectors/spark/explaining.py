@@ -11,7 +11,7 @@ from muntin.connectors.spark.packing import can_slice
 from muntin.connectors.spark.settings import PROVIDER
 from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation
-from muntin.query import AHEAD, QuerySpec
+from muntin.query import MAX_AHEAD, QuerySpec
 from muntin.timeline import format_span
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _named(case: Case, choice: Choice) -> list[str]:
 
 
 def _watermark(query: QuerySpec) -> str:
-    limit = format_span(query.max_ahead or AHEAD)
+    limit = format_span(query.max_ahead or MAX_AHEAD)
     return (
         'Spark\'s, on the time column; transform(query, watermark="10 seconds") sets it, and tuples more '
         f"than {limit} ahead of the clock do not move it and are bad"

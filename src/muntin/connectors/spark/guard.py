@@ -1,8 +1,8 @@
 """A guard in front of Spark's watermark: a time too far ahead of the clock does not move it.
 
-One tuple of the year 2100 would move the watermark there, for good: Spark keeps it in the checkpoint. So
-the watermark is set on a column that is null for such a tuple. The tuple itself goes on to the engine,
-with its own time, as a bad one. The clock is that of the micro-batch, which a repeated one sees again.
+One tuple of the year 2100 would move the watermark there for good, since Spark keeps it in the checkpoint.
+So the time column is null for such a tuple, and its time moves to the column BEYOND. The engine joins both
+again, and treats the tuple as bad. The clock is that of the micro-batch, so a repeated one decides alike.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from muntin.connectors.spark.columns import BEYOND, arrow_schema
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.watermark import require_none, require_timestamp
 from muntin.errors import QueryError
-from muntin.query import AHEAD, QuerySpec
+from muntin.query import MAX_AHEAD, QuerySpec
 from muntin.slicing.binding import require
 from muntin.timeline import Micros, format_span, span
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["guarded", "limit_of", "with_watermark"]
+__all__ = ["guarded", "max_ahead_of", "with_watermark"]
 
 
 def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
-    """The events with a time column that is null where it is too far ahead of the clock, and BEYOND."""
+    """The events with times too far ahead of the clock moved from the time column to BEYOND."""
     if not events.isStreaming:
         return events
     require_none(events, "leave one of the two out")
@@ -35,7 +35,7 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
     require((query.time,), arrow_schema(events, "UTC"))
     kind = events.schema[query.time].dataType
     require_timestamp(query.time, kind)
-    limit = query.max_ahead or AHEAD
+    limit = query.max_ahead or MAX_AHEAD
     time, nothing = quoted(query.time), f.lit(None).cast(kind)
     ahead = f.unix_micros(time) > f.unix_micros(f.current_timestamp()) + f.lit(int(limit))
     if query.bad == "fail":
@@ -47,17 +47,17 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
 
 
 def _complaint(query: QuerySpec, time: Column, limit: int) -> Column:
-    """What the engine says about such a tuple."""
+    """The message of the engine about a tuple that is too far ahead of the clock."""
     rule = f'the column "{query.time}" must not be more than {format_span(limit)} ahead of the clock ('
     cure = '; repair it, give .on() a longer max_ahead= if it is right, or choose bad="skip" or bad="route"'
     now = f.date_format(f.current_timestamp(), "yyyy-MM-dd'T'HH:mm:ssXXX")
     return f.concat(f.lit(rule), now, f.lit("): got "), time.cast("string"), f.lit(cure))
 
 
-def limit_of(query: QuerySpec, frame: DataFrame) -> int | None:
-    """How far ahead of the clock a tuple of a stream may be; None where no guard is in front of Spark."""
+def max_ahead_of(query: QuerySpec, frame: DataFrame) -> int | None:
+    """How far ahead of the clock a tuple of a stream may be; None without a guard."""
     if BEYOND in frame.columns:
-        return query.max_ahead or AHEAD
+        return query.max_ahead or MAX_AHEAD
     if query.max_ahead is not None:
         raise QueryError(
             f'max_ahead needs a guard in front of Spark\'s watermark: got "{format_span(query.max_ahead)}"; '
@@ -72,7 +72,7 @@ def with_watermark(query: QuerySpec, frame: DataFrame, delay: object) -> DataFra
     length = span(delay, "watermark")
     if not isinstance(length, Micros) or length < 0:
         raise QueryError(
-            f"watermark must be a duration, by which tuples may be out of order: got {delay!r}; "
+            f"watermark must be a duration, the delay behind the newest tuple: got {delay!r}; "
             'write watermark="10 seconds"'
         )
     return guarded(frame, query).withWatermark(query.time, f"{int(length)} microseconds")

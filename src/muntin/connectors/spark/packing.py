@@ -29,7 +29,7 @@ __all__ = ["AT", "CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLO
 GROUP = "__group"
 """The column that says to which key group a tuple belongs."""
 AT = "__at"
-"""The column with the time of day of the micro-batch, where bad tuples from the future go on."""
+"""The column with the clock of the micro-batch, by which tuples from the future are found."""
 NEWEST, PAYLOAD, CHANGE, CLOCK = "newest", "payload", "change", "clock"
 
 PACKED = pa.schema(
@@ -65,8 +65,8 @@ def can_slice(query: QuerySpec) -> bool:
 class Packing:
     """What `mapInArrow` runs for each partition; it goes to the workers as it is.
 
-    `schema` is that of the input, with ARRIVAL at its end; batches have AT before that, if they are
-    `timed`, then GROUP, and ARRIVAL only where the order of tuples counts.
+    `schema` is that of the input, with ARRIVAL at its end. Batches have AT if they are `timed`, then GROUP,
+    and ARRIVAL only where the order of tuples counts.
 
     Every partition tells every group its newest time, be it without a payload: so all groups see
     every micro-batch, hold the same watermark, and know how far the stream has come.
@@ -141,7 +141,7 @@ class Packing:
 
 
 def _timed(operator: SlicingOperator, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches without AT, which sets the clock of the operator."""
+    """The batches without the column AT, from which the operator's clock is set."""
     for batch in batches:
         if batch.num_rows:
             now = batch.column(AT)[0].as_py() / 1_000_000

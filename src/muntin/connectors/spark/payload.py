@@ -18,7 +18,7 @@ from muntin.slicing.binding import Binding
 from muntin.slicing.operator import ARRIVAL, SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
 from muntin.slicing.table import SliceTable
-from muntin.slicing.validation import Bounds, Role, check_schema, check_value, goes_on_as, refuse_unless
+from muntin.slicing.validation import Bounds, Role, can_continue_as, check_schema, check_value, refuse_unless
 
 __all__ = ["pack_bad", "pack_results", "pack_slices", "pack_tuples", "take_in", "unpack_results"]
 
@@ -94,27 +94,29 @@ def take_in(
 def _read(
     header: dict[str, Any], tables: dict[str, pa.Table], operator: SlicingOperator, binding: Binding
 ) -> SliceTable | pa.Table:
-    """What a payload holds, checked as the tables of a snapshot are: slices, bad tuples or tuples."""
+    """The contents of a payload, checked like a snapshot: slices, bad tuples or tuples."""
     holds = header["holds"]
     if holds == "slices":
         known = header["changes"]
-        refuse_unless(known is None or type(known) is list, f"changes {known!r:.80}")
+        refuse_unless(known is None or type(known) is list, f"changes must be a list: got {known!r:.80}")
         names = tables["keys"].column_names
-        refuse_unless(names == list(operator.spec.keys), f"slices of the keys {names}")
+        refuse_unless(
+            names == list(operator.spec.keys), f"slices must have the keys of the query: got {names}"
+        )
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
         return load_slices(tables["slices"], operator.slices.partials, bounds)
     table = tables[holds]
     if holds == "bad":
         check_value("count", header["count"], Role.COUNT)
         lacking = {*binding.schema.names, "reason"} - {*table.column_names, ARRIVAL}
-        refuse_unless(not len(table) or not lacking, f"bad tuples without {sorted(lacking)}")
+        refuse_unless(not len(table) or not lacking, f"bad tuples must have the columns {sorted(lacking)}")
         return table
     for name in sorted(binding.columns()):
         now, was = table.schema.field(name).type, binding.schema.field(name).type
-        refuse_unless(goes_on_as(was, now), f'tuples whose "{name}" is {now}, and was {was}')
+        refuse_unless(can_continue_as(was, now), f'"{name}" must be {was}: got {now}')
     if ARRIVAL in table.column_names:
         check_schema(holds, table, pa.schema([(ARRIVAL, pa.int64())]))
-        refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have its place")
+        refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have an order of arrival")
     return table
 
 

@@ -25,16 +25,16 @@ from muntin.query import QuerySpec
 from muntin.slicing.archive import VERSION, reading
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import assemble, dismantle
-from muntin.slicing.validation import Role, check_value, goes_on_as, refuse_unless
+from muntin.slicing.validation import Role, can_continue_as, check_value, refuse_unless
 
 __all__ = ["Stored", "Written", "read", "token_of", "write"]
 
 
 HEAD: dict[str, type | Role] = {
-    "token": str, "widths": dict, "parts": dict, "header": dict, "groups": Role.SOME, "asked": dict,
+    "token": str, "widths": dict, "parts": dict, "header": dict, "groups": Role.POSITIVE, "asked": dict,
     "served": list, "heard": Role.ANY, "refused": Role.COUNT, "changes": list,
 }  # fmt: skip
-"""The plain values of a head, and what they are."""
+"""The plain values of a head, and their types or roles."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Stored:
     changes: tuple[str, ...] = ()
     """The names of all files with changes that were taken up."""
     newest_guarded: int | None = None
-    """The newest time since a guard keeps tuples from the future away from Spark's watermark."""
+    """The newest tuple since a guard was added in front of Spark's watermark."""
 
     @property
     def nbytes(self) -> int:
@@ -171,15 +171,15 @@ def read(
 
 
 def _check_head(head: Any) -> None:
-    """The plain values of a head; those of the operator, and what was asked for, are looked at later."""
+    """Check the plain values of a head; `assemble` and `windows_of` check the operator's and the query's."""
     check_value("head", head, dict)
-    if head["version"] != VERSION:  # which is told first
+    if head["version"] != VERSION:  # its error comes first
         return
     for name, kind in HEAD.items():
         if head[name] is not None or name != "heard":
             check_value(name, head[name], kind)
     for name, width in head["widths"].items():
-        check_value(f"the length of the parts of {name}", width, Role.SOME)
+        check_value(f"the length of the parts of {name}", width, Role.POSITIVE)
     for name in head["changes"]:
         check_value("a change", name, str)
     for name, runs in head["parts"].items():
@@ -194,7 +194,7 @@ def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
         return
     for name in sorted(binding.columns() & set(schema.names)):
         was, now = binding.schema.field(name).type, schema.field(name).type
-        if not goes_on_as(was, now):
+        if not can_continue_as(was, now):
             raise SnapshotError(
                 f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
                 "cast it to what it was, or start from a new checkpoint"

@@ -10,8 +10,8 @@ import pyarrow as pa
 from muntin.connectors.spark.changes import apply_texts, names_of
 from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.payload import take_in
-from muntin.connectors.spark.poisoned import explained, to_follow, warn
 from muntin.connectors.spark.state import Stored
+from muntin.connectors.spark.unusable_watermark import usable_watermark, warn_once, with_cure
 from muntin.errors import DataError
 from muntin.query import QuerySpec
 from muntin.slicing.due import latest_due
@@ -30,9 +30,9 @@ class Job:
     outcome: pa.Schema
     groups: int = 1
     ahead: int | None = None
-    """How far ahead of the clock a tuple may be, where a guard keeps others away from the watermark."""
+    """How far ahead of the clock a tuple may be; None without a guard."""
     delay: int = 0
-    """By how much the watermark is behind the newest tuple, where it is known."""
+    """The delay of the watermark behind the newest tuple, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Given:
     watermark: int | None = None
     """INF at the end of the stream."""
     now: int | None = None
-    """The time of day of the micro-batch, which a repeated one sees again."""
+    """The clock of the micro-batch; a repeated micro-batch has the same."""
 
 
 def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
@@ -57,11 +57,11 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     operator.bind(job.schema)
     if (now := given.now) is not None:
         operator.arrivals.clock = lambda: now / 1_000_000
-    warn(stored, job, given)
+    warn_once(stored, job, given)
     stored.refused += apply_texts(operator, given.changes, operator.slices.newest, job.outcome)
     stored.changes += tuple(sorted(names_of(given.changes)))
     results = [take_in(operator, job.schema, given.payloads, given.newest, stored.changes)]
-    watermark = to_follow(stored, job, given)
+    watermark = usable_watermark(stored, job, given)
     if watermark == INF:
         results.append(operator.finish())
     elif watermark is not None:
@@ -76,7 +76,7 @@ def _advanced(operator: SlicingOperator, watermark: int, job: Job, given: Given)
     try:
         return operator.advance(_safe(operator, watermark))
     except DataError as error:
-        raise explained(error, job, given) from error.__cause__
+        raise with_cure(error, job, given) from error.__cause__
 
 
 def _safe(operator: SlicingOperator, watermark: int) -> int:

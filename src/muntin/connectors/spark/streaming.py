@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.guard import limit_of
+from muntin.connectors.spark.guard import max_ahead_of
 from muntin.connectors.spark.packing import (
     CHANGE,
     CLOCK,
@@ -28,7 +28,7 @@ from muntin.connectors.spark.progress import metrics, metrics_name
 from muntin.connectors.spark.settings import check_settings
 from muntin.connectors.spark.step import Job
 from muntin.connectors.spark.tuples import Input, prepare
-from muntin.connectors.spark.watermark import RESULTS, delay_of, unlike_others
+from muntin.connectors.spark.watermark import RESULTS, delay_of, never_shared
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def stream(
     session = frame.sparkSession
     check_settings(session)
     tuples = prepare(query, frame, tie, open_ended=control is not None)
-    ahead, delay = limit_of(query, frame), delay_of(frame, query.time)
-    # A guard refuses tuples from the future by itself where bad ones are fatal.
+    ahead, delay = max_ahead_of(query, frame), delay_of(frame, query.time)
+    # With bad="fail" the guard itself raises the error for tuples from the future.
     engine = replace(query, max_ahead=ahead if tuples.timed else None)
     packing = Packing(engine, tuples.groups, tuples.schema, control, tuples.timed)
     packed = tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
@@ -57,7 +57,7 @@ def stream(
     job = Job(engine, tuples.schema, tuples.results, len(tuples.groups), ahead, delay or 0)
     run = uuid4().hex
     return (
-        packed.where(unlike_others())
+        packed.where(never_shared())
         .groupBy(GROUP)
         .transformWithStateInPandas(WindowProcessor(job, run), STEPPED, "Append", "EventTime")
         .observe(f"{metrics_name(query)}_{run[:8]}", *metrics())

@@ -59,7 +59,7 @@ class Input:
     sliced: bool
     """Whether tuples become slices before the shuffle."""
     timed: bool
-    """Whether there is a column AT."""
+    """Whether the column AT is present."""
 
 
 def prepare(
@@ -99,7 +99,7 @@ def prepare(
 
 
 def _whole(query: QuerySpec, frame: DataFrame, name: str) -> Column:
-    """A column as the source has it, also where a guard has hidden times from Spark's watermark."""
+    """A column of the source; the time column is joined with the times that a guard moved to BEYOND."""
     hidden = name == query.time and BEYOND in frame.columns
     return f.coalesce(quoted(name), quoted(BEYOND)) if hidden else quoted(name)
 

@@ -1,7 +1,7 @@
 """Which column of a streaming DataFrame carries Spark's watermark, and whether it is the query's time.
 
-Spark notes the watermark in the metadata of the column that `withWatermark` names. Functions in Python
-drop this note, while the watermark itself goes on. Behind them only the plan tells the name of the column.
+Spark stores the watermark in the metadata of the column that `withWatermark` names. Python functions such as
+`mapInArrow` drop this metadata, while the watermark stays in force. After them, only the plan has its column.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = [
     "RESULTS",
     "check_watermark",
     "delay_of",
+    "never_shared",
     "refuse_results",
     "require_none",
     "require_timestamp",
-    "unlike_others",
 ]
 
 MARK = "spark.watermarkDelayMs"
-"""The note of Spark at the column that `withWatermark` names."""
+"""Spark's key in the metadata of the column that `withWatermark` names."""
 RESULTS = "results of this muntin query"
-"""A name in the plans of results of Muntin, which no table and no file has."""
+"""The alias of Muntin's results in Spark's plans; no table or file has this name."""
 
 _WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f]{8}-[0-9a-f-]{27}, )?(.+)#\d+: ")
 _PYTHON = re.compile(r"\b(MapInArrow|MapInPandas|MapPartitions|MapElements|FlatMapGroups|TransformWithState)")
@@ -47,12 +47,12 @@ def plan_of(frame: Any) -> str:
 
 
 def marked(frame: DataFrame) -> list[str]:
-    """The columns that carry a watermark as far as Spark's notes tell."""
+    """The columns that have a watermark according to their metadata."""
     return [field.name for field in frame.schema if MARK in (field.metadata or {})]
 
 
 def delay_of(frame: DataFrame, time: str) -> int | None:
-    """The delay of the watermark on this column in microseconds, where Spark's notes tell it."""
+    """The delay of the watermark on this column in microseconds; None if its metadata lacks it."""
     delay = (frame.schema[time].metadata or {}).get(MARK)
     return None if delay is None else int(delay) * 1000
 
@@ -60,7 +60,7 @@ def delay_of(frame: DataFrame, time: str) -> int | None:
 def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = None) -> None:
     """A QueryError unless the watermark of the DataFrame is on the query's time.
 
-    `stated` is the column that had the watermark before a Python function made the time of it.
+    `stated` is the column that had the watermark before a Python function computed the time from it.
     """
     time, noted = query.time, marked(frame)
     if time in noted and stated in (None, time):
@@ -69,7 +69,7 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
     plan = plan_of(frame)
     others = _watermarks(plan)
     wanted = stated or time
-    # Between JVM operators the note gets lost only where the column is computed anew.
+    # JVM operators drop the metadata only of a column that is computed anew.
     if wanted in others and (stated or (not noted and _PYTHON.search(plan))):
         return
     if stated:
@@ -79,7 +79,11 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
             "name that column, or leave watermark_from= out"
         )
     if others:
-        where = f"it is on {_listed(others)}" if time not in others else "it was set before that was computed"
+        where = (
+            f"it is on {_listed(others)}"
+            if time not in others
+            else "it was set before the column was computed"
+        )
         raise QueryError(
             f'a streaming query needs a watermark on its time column: "{time}" has none, {where}; leave '
             'withWatermark out and write events.transform(query, watermark="10 seconds"), or, if '
@@ -92,9 +96,11 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
 
 
 def require_none(frame: DataFrame, cure: str) -> None:
-    """A QueryError where the DataFrame has a watermark already: Spark allows one."""
+    """A QueryError if the DataFrame already has a watermark: Spark allows one."""
     if found := _watermarks(plan_of(frame)):
-        raise QueryError(f"a stream has one watermark: there is one on {_listed(found)} already; {cure}")
+        raise QueryError(
+            f"a stream must have only one watermark: there already is one on {_listed(found)}; {cure}"
+        )
 
 
 def require_timestamp(time: str, kind: DataType) -> None:
@@ -122,26 +128,26 @@ def _listed(names: list[str]) -> str:
     return " and ".join(f'"{name}"' for name in names)
 
 
-def unlike_others() -> Column:
-    """A condition that always holds, and differs in each use of the same results in a streaming query.
+def never_shared() -> Column:
+    """A condition that is always true, and prevents Spark from sharing the shuffle of two equal plans.
 
-    Where two uses have equal plans, Spark shuffles their tuples once, and the second stateful operator
-    behind that shuffle never sees a watermark. Spark gives a seed of its own to each random expression,
-    in each micro-batch, so plans with one of them are never equal. (A comparison with `rand()` would be
-    computed beforehand, since its range is known.)
+    Where results are used twice in a streaming query, Spark would shuffle their tuples once, and the second
+    stateful operator after that shuffle would see no watermark. Spark gives each random expression its own
+    seed in each micro-batch, so plans with one are never equal. (Spark's optimizer would remove a
+    comparison with `rand()`, since its range is known.)
     """
     return f.expr("uuid()") != f.lit("")
 
 
 def refuse_results(frame: DataFrame) -> None:
-    """A QueryError where a streaming DataFrame holds results of Muntin.
+    """A QueryError if a streaming DataFrame holds results of Muntin.
 
-    Results come out when the watermark has passed them, so behind the same watermark all of them are
-    late. A second watermark on results would wait for the first: Spark takes the lower one of the two.
+    A result is emitted after the watermark has passed it, so under the same watermark every result is late.
+    A second watermark, on the results, would stop the first one: Spark takes the lower of the two.
     """
     if RESULTS in plan_of(frame):
         raise QueryError(
-            "a streaming query cannot read the results of another one: Spark has one watermark for both, "
-            "and it has passed a result before it comes out; write the results to a table or a topic, "
-            "and read that in a second streaming query"
+            "a query must not read results of Muntin in the same streaming query: Spark has one watermark "
+            "for both, which has passed every result before it is emitted, so all of them would be late; "
+            "write the results to a table or a topic, and read that in a second streaming query"
         )

@@ -1,4 +1,4 @@
-"""The Python of Spark's workers: whether it has Muntin, and how its errors are shown."""
+"""Spark's Python workers: whether they can import Muntin, and how Spark shows their errors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["check_workers", "message_first"]
 _LOOK = "import importlib.util, sys; sys.exit(importlib.util.find_spec('muntin') is None)"
 
 _able: set[tuple[str, str]] = set()
-"""Applications and interpreters that are known to have Muntin."""
+"""Pairs of application and interpreter that were checked and can import Muntin."""
 
 
 def check_workers(session: SparkSession) -> None:
-    """A QueryError that names the cure, where the Python of the workers cannot import Muntin.
+    """A QueryError if the Python of the workers cannot import Muntin.
 
-    Workers with the interpreter of this program have what it has. Another one is asked once: by itself
-    where it runs on this machine, which takes some 50 ms, and else by a job of one task.
+    Workers that share this program's interpreter can. Another interpreter is checked once: by starting it
+    where workers run on this machine (about 50 ms), otherwise by a job of one task.
     """
     context: Any = getattr(session, "_sc", None)
     if context is None:  # Spark Connect: the interpreter is the server's
@@ -42,7 +42,7 @@ def check_workers(session: SparkSession) -> None:
 
 
 def _is_own(python: str) -> bool:
-    """Whether this is the interpreter of this program, under whatever name in its folder."""
+    """Whether this is an interpreter in the same folder as that of this program, under any name."""
     found = shutil.which(python)
     # Not resolved: the interpreter of a virtual environment is a link to another one.
     return found is not None and Path(found).absolute().parent == Path(sys.executable).parent
@@ -56,7 +56,7 @@ def _has_muntin(python: str) -> bool:
 
 
 def _ask_a_worker(context: Any, python: str) -> None:
-    """Also finds what `addPyFile` and archives bring to the workers."""
+    """Run a task that needs Muntin; this includes packages shipped by `addPyFile` and archives."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -64,22 +64,24 @@ def _ask_a_worker(context: Any, python: str) -> None:
         context.parallelize([0], 1).map(_present).collect()
     except (Py4JError, PySparkException) as error:
         lines = [line.strip() for line in str(error).splitlines()]
-        told = [line for line in lines if "No module named" in line or "Error: " in line or "[PYTHON" in line]
+        causes = [
+            line for line in lines if "No module named" in line or "Error: " in line or "[PYTHON" in line
+        ]
         raise QueryError(
             f"the Python of Spark's workers must have Muntin: {python} cannot run it "
-            f"({(told or lines)[0]}); before the session starts write "
+            f"({(causes or lines)[0]}); before the session starts write "
             'os.environ["PYSPARK_PYTHON"] = sys.executable, or pip install "muntin[spark]" for that Python'
         ) from None
 
 
 def _present(item: int) -> int:
-    """A function of Muntin, which a worker can only read where it has Muntin."""
+    """The task: a worker can unpickle this function only if it can import Muntin."""
     return item
 
 
 @contextmanager
 def message_first() -> Iterator[None]:
-    """In a worker: Spark shows the message of an error of Muntin without the calls that led to it.
+    """In a worker: let Spark show the message of a Muntin error without its traceback.
 
     Errors with a cause, such as those in functions of the user, keep their traceback.
     """
@@ -87,6 +89,6 @@ def message_first() -> Iterator[None]:
         yield
     except MuntinError as error:
         if error.__cause__ is None:
-            # The worker reads it when it reports the error, and ends with it.
+            # pyspark reads the variable when it reports the error; the worker process then ends.
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"
         raise

@@ -70,15 +70,15 @@ class NamedWindow:
         """From the first to the last tuple that came in time, also if it lies in no window.
 
         A tuple says nothing about windows that had expired when it came. Where silent
-        keys are forgotten, each life has a first and a last tuple; one older than those
-        that still count elsewhere belongs to none, and speaks of its own windows only.
+        keys are forgotten, each life has an extent. A tuple before the final time
+        belongs to no life: its extent covers its own windows only.
         """
         final = watermark - self.lateness
         extents = self.extent.setdefault(key, [])
         for item in items:
             if item in taken or item.time >= max(final, self.since):
                 extents.append((max(item.time, final), item.time))
-        if not self.mortal:
+        if not self.ends_with_key:
             firsts, lasts = zip(*extents, strict=True) if extents else ((INF,), (NEG_INF,))
             extents[:] = [(min(firsts), max(lasts))] if extents else []
             return
@@ -114,11 +114,11 @@ class NamedWindow:
 
     @property
     def forget(self) -> int:
-        """How long a key must be silent to be forgotten."""
+        """The span of event time without tuples after which a key is forgotten."""
         return INF if self.settings.forget is None else self.settings.forget
 
     @property
-    def mortal(self) -> bool:
+    def ends_with_key(self) -> bool:
         """Whether windows end with the life of their key."""
         name = type(self.window).__name__
         if self.settings.forget is None or name in ("Landmark", "Session", "CappedSession"):
@@ -158,7 +158,7 @@ class NamedWindow:
             if is_context_free(self.window) and self._unserved(window):
                 continue
             # A window is known by its edges on its own measure: late tuples may shift those in time.
-            # In its next life a key may have the same edges there again.
+            # The next life of a key may have the same edges on ranks or a measure.
             edges = (window.start, window.end) if window.low is None else (life, window.low, window.high)
             # Windows between tuples of one time may have equal edges: number them.
             number = 0
@@ -174,7 +174,7 @@ class NamedWindow:
             extents = self.extent.get(key, [])
             found = [one for pair in extents for one in spanned(self.window, tuples, view, *pair)]
             return [(0, window) for window in {(one.start, one.end): one for one in found}.values()]
-        if not self.mortal:
+        if not self.ends_with_key:
             return [(0, window) for window in find_windows(self.window, tuples, view)]
         lives = runs(tuples, lambda run, item: bool(item.time - run[-1].time >= self.forget))
         return [(life[0].time, window) for life in lives for window in self._of_life(life, view)]

@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, DecimalType, StructField, StructType
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import complaint
 from muntin.connectors.spark.jvm.translation import MARK, results_of, translated
-from muntin.connectors.spark.watermark import RESULTS, unlike_others
+from muntin.connectors.spark.watermark import RESULTS, never_shared
 from muntin.query import QuerySpec
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.slicing.binding import Binding
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["handed_over"]
 
-TOLD = 'windows are complete in the output mode append only: for update use transform(query, plan="packed")'
+APPEND_ONLY = (
+    'windows are complete in the output mode append only: for update use transform(query, plan="packed")'
+)
 """Spark shows it in its error, as a name in the plan."""
 
 _DECIMALS = [DecimalType(digits, behind) for digits in range(1, 39) for behind in range(digits + 1)]
@@ -48,8 +50,8 @@ def handed_over(query: QuerySpec, binding: Binding, frame: DataFrame) -> DataFra
     odd, value = f.unix_micros(time) == NEG_INF, f.array().cast(kind)
     if query.bad == "fail":
         odd, value = time.isNull(), f.raise_error(complaint(query)).cast(kind)
-    # Also not deterministic, or Spark would drop tuples without a time before it looks at them.
-    sealed = f.when(odd & unlike_others(), value)
+    # Not deterministic, so that Spark does not filter tuples without a time before it checks them.
+    sealed = f.when(odd & never_shared(), value)
     found = (
         frame.select(*parts.keys, time.alias("time"), *parts.inputs, sealed.alias(text))
         .groupBy(*parts.names, f.window("time", length, None, offset).alias(MARK), quoted(text))
@@ -80,7 +82,7 @@ def _in_append_only(results: DataFrame, frame: DataFrame) -> DataFrame:
     rows only an empty table is left when a micro-batch is planned: nothing is joined, and the source is
     not read again.
     """
-    joined = frame.alias(TOLD).crossJoin(frame.select(f.lit(1)))
+    joined = frame.alias(APPEND_ONLY).crossJoin(frame.select(f.lit(1)))
     # A limit makes columns nullable; those of an empty array have exactly the types that it is given.
     nothing = f.inline(f.array().cast(ArrayType(results.schema, containsNull=False)))
     return results.union(joined.limit(0).select(nothing)).alias(RESULTS)

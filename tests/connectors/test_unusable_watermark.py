@@ -15,7 +15,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark import poisoned
+from muntin.connectors.spark import unusable_watermark
 from muntin.errors import DataError, SnapshotError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -43,7 +43,7 @@ TEN = {"ten": w.tumbling("10 seconds")}
 LAST = {"three": w.last(3, every="10 seconds")}
 
 
-def test_behind_a_guard_the_newest_tuples_count_where_spark_s_watermark_is_poisoned() -> None:
+def test_behind_a_guard_the_newest_tuples_count_where_spark_s_watermark_is_in_the_future() -> None:
     group = KeyGroup(query(**TEN, **LAST), SCHEMA)
     group.step([("a", at(1), 1), ("a", at(27_000 * 86_400), 64)], now=NOW)
     for _ in range(2):
@@ -75,7 +75,7 @@ def test_a_watermark_within_reach_of_the_clock_is_spark_s() -> None:
 def test_watermarks_that_lose_tuples_are_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(poisoned, "_warned", set())
+    monkeypatch.setattr(unusable_watermark, "_warned", set())
     with caplog.at_level(logging.WARNING, "muntin"):
         group = KeyGroup(query(**TEN), SCHEMA)
         group.step([("a", at(1), 1)], now=NOW)
@@ -87,5 +87,5 @@ def test_watermarks_that_lose_tuples_are_logged_once(
         other.step([("a", at(1), 1)], now=NOW)
         for second in (20, 40):
             other.step([("a", at(second), 1)], watermark=FUTURE, now=NOW)
-        assert "Tuples of today are late" in caplog.messages[1]
+        assert "Current tuples are late" in caplog.messages[1]
         assert len(caplog.messages) == 2

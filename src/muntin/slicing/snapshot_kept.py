@@ -1,4 +1,4 @@
-"""Kept tuples from a snapshot: what ranks, contexts and closed windows say about each other must fit."""
+"""Restores kept tuples from a snapshot, and checks that ranks, contexts and closed windows agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from muntin.slicing.tuples import STAGES, KeptTuples, Progress
 from muntin.slicing.validation import Bounds, check_schema, read_columns, refuse_unless
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import TupleDriven
-from muntin.windows.reached import Reached
+from muntin.windows.context_checks import KeyPositions
 
 __all__ = ["load_kept"]
 
@@ -29,7 +29,7 @@ Column = npt.NDArray[np.int64]
 
 
 def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], bounds: Bounds) -> None:
-    """The tuples that a snapshot keeps, how far each key has come, and the windows that are closed."""
+    """Load the kept tuples, the progress of each key and the closed windows into `kept`."""
     tuples = kept.tuples = _load_tuples(binding, tables, bounds)
     queries = {q.name: q for q in kept.manager.live.driven}
     for path, table in tables.items():
@@ -51,7 +51,10 @@ def load_kept(kept: KeptSlicer, binding: Binding, tables: dict[str, pa.Table], b
             )
             marks = [mark for mark in ("low", "high") if mark in columns]
             on_measure = ["low", "high"] if queries[name].window.on_measure else []
-            refuse_unless(not len(table) or marks == on_measure, f"edges of {name} on a measure")
+            refuse_unless(
+                not len(table) or marks == on_measure,
+                f'"{name}" must have edges on its measure, and only there',
+            )
             kept.closed[name] = Closed(**columns)
         elif kind == "past":
             columns = read_columns(kind, table, bounds, binding.edge_dtype(queries[name].window))
@@ -69,7 +72,7 @@ def _load_tuples(binding: Binding, tables: dict[str, pa.Table], bounds: Bounds) 
         lives = read_columns("lives", tables[f"lives/{stage}"], bounds)
         setattr(tuples, stage, Progress(progress[stage], life=lives["life"], last=lives["last"]))
     keys = len(tuples.base)
-    refuse_unless(keys <= max(bounds.keys, 1), f"the progress of {keys} keys, of {bounds.keys}")
+    refuse_unless(keys <= max(bounds.keys, 1), f"progress must cover at most {bounds.keys} keys: got {keys}")
     for path, table in tables.items():
         if path.startswith("arrived/"):
             tuples.arrived.append(_load_batch(read_columns("arrived", table, bounds), table, binding))
@@ -82,7 +85,7 @@ def _load_tuples(binding: Binding, tables: dict[str, pa.Table], bounds: Bounds) 
     behind = tuples.base + np.diff(tuples.offsets)
     ranks = (np.zeros(keys), tuples.base, tuples.committed.rank, tuples.sliced.rank, behind)
     in_order = all((low <= high).all() for low, high in pairwise(ranks))
-    refuse_unless(in_order, "what is final must be sliced, and what is sliced must have come")
+    refuse_unless(in_order, "ranks must not decrease from base, committed and sliced to arrived")
     return tuples
 
 
@@ -114,28 +117,35 @@ def _check_slices(kept: KeptSlicer) -> None:
     keys = len(tuples.base)
     ranked = np.flatnonzero(table.rank >= 0)
     key, rank, n = table.key[ranked], table.rank[ranked], table.n[ranked]
-    refuse_unless((key < keys).all() and (rank + n <= tuples.sliced.rank[key]).all(), "slices of no tuples")
+    refuse_unless(
+        (key < keys).all() and (rank + n <= tuples.sliced.rank[key]).all(), "slices must hold sliced tuples"
+    )
     follows = (key[1:] > key[:-1]) | (rank[1:] >= rank[:-1] + n[:-1])
     refuse_unless(follows.all(), "the slices of a key must hold its tuples in turn")
     for closed in kept.closed.values():
-        refuse_unless((closed.key < keys).all() and (closed.begin < closed.end).all(), "windows of no tuples")
+        refuse_unless(
+            (closed.key < keys).all() and (closed.begin < closed.end).all(), "closed windows must hold tuples"
+        )
         lo, hi = np.empty((2, len(closed)), dtype=np.int64)
         offsets = key_offsets(key, keys)
         rank_ranges(offsets, rank, closed.key, closed.begin, closed.end, lo, hi)
         there = (lo < hi) & (closed.end <= tuples.sliced.rank[closed.key])
         refuse_unless(there.all() and (rank[lo] == closed.begin).all(), "a closed window must have slices")
     for past in kept.past.values():
-        refuse_unless((past.key < keys).all() and (past.begin <= past.end).all(), "windows of no tuples")
+        refuse_unless(
+            (past.key < keys).all() and (past.begin <= past.end).all(),
+            "expired windows must end after their begin",
+        )
 
 
 def _check_lives(tuples: KeptTuples) -> None:
-    """Where keys are forgotten, all of them have a life, which began with a tuple that was passed."""
+    """Where keys are forgotten, every key has a life, and the life began with a tuple that was seen."""
     keys = len(tuples.base)
     for progress in map(tuples.stage, STAGES):
         sizes = {len(progress.life), *map(len, progress.firsts.values())}
-        refuse_unless(sizes <= {0, keys}, f"lives of {max(sizes)} keys, of {keys}")
+        refuse_unless(sizes <= {0, keys}, f"there must be {keys} lives: got {max(sizes)}")
         some = progress.rank[: len(progress.life)]
-        refuse_unless((progress.life <= some).all(), "a life must begin with a tuple that was passed")
+        refuse_unless((progress.life <= some).all(), "a life must begin with a tuple that was seen")
 
 
 def _check_query(kept: KeptSlicer, query: LiveQuery, binding: Binding) -> None:
@@ -145,10 +155,15 @@ def _check_query(kept: KeptSlicer, query: LiveQuery, binding: Binding) -> None:
     skipped = np.zeros(keys, dtype=np.int64)
     if query.since > NEG_INF:
         known = tuples.skipped.get(query.name, skipped[:0])
-        refuse_unless(len(known) <= keys, f"tuples before the query of {len(known)} keys")
+        refuse_unless(
+            len(known) <= keys, f"a query must skip tuples of at most {keys} keys: got {len(known)}"
+        )
         skipped[: len(known)] = known
         skipped[len(known) :] = -1
-    refuse_unless((skipped <= tuples.base + np.diff(tuples.offsets)).all(), "tuples before the query")
+    refuse_unless(
+        (skipped <= tuples.base + np.diff(tuples.offsets)).all(),
+        "a query must not skip more tuples than arrived",
+    )
     time = np.full(keys, INF, dtype=np.int64)
     if tuples.batch is not None:
         some = np.flatnonzero(np.diff(tuples.offsets))
@@ -156,13 +171,15 @@ def _check_query(kept: KeptSlicer, query: LiveQuery, binding: Binding) -> None:
     floating = binding.edge_dtype(window) is np.float64
     for progress in map(tuples.stage, STAGES):
         contexts = progress.contexts.get(query.name)
-        refuse_unless(contexts is not None or not keys, f'contexts of "{query.name}"')
+        refuse_unless(contexts is not None or not keys, f'"{query.name}" must have contexts')
         if contexts is None:
             continue
-        refuse_unless(len(contexts) == keys, f"contexts of {len(contexts)} keys, of {keys}")
+        refuse_unless(len(contexts) == keys, f"there must be {keys} contexts: got {len(contexts)}")
         seen = np.where(skipped < 0, 0, np.maximum(progress.rank - skipped, 0))
-        reached = Reached(seen, np.minimum(np.maximum(tuples.base - skipped, 0), seen), time, floating)
-        refuse_unless(window.goes_on(contexts, reached), f'the contexts of "{query.name}" fit no tuples')
+        positions = KeyPositions(seen, np.minimum(np.maximum(tuples.base - skipped, 0), seen), time, floating)
+        refuse_unless(
+            window.contexts_fit(contexts, positions), f'the contexts of "{query.name}" do not fit its tuples'
+        )
 
 
 def _window(query: LiveQuery) -> TupleDriven:

@@ -1,9 +1,9 @@
-"""Tuples that an expression or the `lift` of a user's aggregate refuses: bad tuples, found when they come.
+"""Tuples on which an expression or the `lift` of a user-defined aggregate fails: bad tuples.
 
-Slicing lifts tuples at once, but where windows are cut in tuple order they are kept and lifted at a
-watermark. A refusal there would come again at every watermark, so `lift` is tried before. The price is a
-second call of `lift` for each tuple; it is paid only for aggregates of the user, and only where tuples are
-kept or bad ones are skipped or routed. Elsewhere lifting itself raises the same error, for the same batch.
+They are found when they arrive. Slicing lifts most tuples at once, but tuples of windows that are cut in
+tuple order are kept, and lifted at a watermark. An error there would return at every watermark, so `lift`
+is tried on arrival. This second call of `lift` per tuple is needed only for user-defined aggregates, and
+only where tuples are kept or bad tuples are skipped or routed. Elsewhere slicing raises the same error.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["accepted"]
 
 Values = dict[Expr, pa.Array]
-Flaws = dict[int, str]
-"""What is wrong with the tuple of a row."""
+Reasons = dict[int, str]
+"""Rows, and what is wrong with their tuples."""
 
 
 def accepted(
     operator: SlicingOperator, data: pa.RecordBatch, times: Times
 ) -> tuple[pa.RecordBatch, Times, Values]:
-    """The tuples that can be computed with, their times and inputs; others are treated as the policy says."""
+    """The tuples that do not fail, their times and inputs; failing ones are bad, and treated by policy."""
     binding, arrivals = operator.binding, operator.arrivals
     assert binding is not None
     try:
@@ -60,7 +60,7 @@ def accepted(
 def _failing(
     evaluate: Callable[[pa.RecordBatch], object], data: pa.RecordBatch, first: bool
 ) -> Iterator[tuple[int, str]]:
-    """The rows on which evaluating fails, found by halving, and why; all of them, or the first."""
+    """The rows on which `evaluate` fails, found by bisection, and why; all of them, or the first."""
     parts = [(0, len(data))]
     while parts:
         begin, end = parts.pop()
@@ -79,14 +79,14 @@ def _failing(
 def _refused(
     fallible: tuple[Partial, ...], values: Values, time: npt.NDArray[np.int64], first: bool
 ) -> Iterator[tuple[int, UserCodeError]]:
-    """The rows that the `lift` of some aggregate refuses, and its error; all of them, or one."""
+    """The rows on which the `lift` of an aggregate fails, and its error; all of them, or one."""
     seen: set[int] = set()
     for partial in fallible:
         begin = 0
         while begin < len(time):
             size = len(time) - begin
             rest = {expr: column.slice(begin) for expr, column in values.items()}
-            # Numbered by their rows, so that the error names one.
+            # The sequence number of a tuple is its row, so that the error names the row.
             groups = Groups(size, None, True, time[begin:], begin, rest, np.arange(size + 1))
             try:
                 partial.try_lift(groups)

@@ -1,8 +1,8 @@
-"""Contexts that come from a snapshot: whether windows can go on with them from the tuples that are kept.
+"""Checks of contexts that come from a snapshot: whether they fit the kept tuples.
 
-Compiled code finds tuples by the ranks in a context, and counts windows from the edges in it. So each
-field has a role, which its name tells: a rank is that of a tuple which came, a time or a position on a
-measure is one that a tuple can have.
+Compiled code finds tuples by the ranks in a context, and counts windows from the edges in it. The name of a
+field tells its role: a rank must be that of a tuple that arrived; a time, or a position on a measure, must
+be one that a tuple can have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from muntin.timeline import LIMIT
 
-__all__ = ["Reached", "fields_fit", "lists_fit"]
+__all__ = ["KeyPositions", "fields_fit", "lists_fit"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -25,27 +25,27 @@ _POSITIONS = ("position", "low")
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """What is known of each key, in ranks that count the tuples of one query."""
+class KeyPositions:
+    """The position of each key in its tuples; ranks count the tuples of one query."""
 
     rank: Ints
     """How many tuples the context has seen."""
     kept: Ints
-    """The rank of the oldest tuple that is kept."""
+    """The rank of the oldest kept tuple."""
     time: Ints
     """The time of that tuple; INF if there is none."""
     floating: bool
-    """Whether the measure of the window is a float."""
+    """Whether the window is on a measure of floats."""
 
 
-def fields_fit(contexts: npt.NDArray[np.void], reached: Reached) -> bool:
-    """Whether all fields of contexts that are records lie where a field of that name may."""
+def fields_fit(contexts: npt.NDArray[np.void], positions: KeyPositions) -> bool:
+    """Whether every field of structured contexts lies within the bounds of its role."""
     for name in contexts.dtype.names or ():
         field = contexts[name]
-        if name in _POSITIONS and reached.floating:
+        if name in _POSITIONS and positions.floating:
             fine: Flags = np.abs(field.view(np.float64)) < LIMIT  # false for NaN
         elif name in _RANKS:
-            fine = (field >= -1) & (reached.rank >= field.T).T
+            fine = (field >= -1) & (positions.rank >= field.T).T
         elif name in _TIMES or name in _POSITIONS:
             fine = (field >= -LIMIT) & (field <= LIMIT)
         else:
@@ -55,12 +55,12 @@ def fields_fit(contexts: npt.NDArray[np.void], reached: Reached) -> bool:
     return True
 
 
-def lists_fit(contexts: npt.NDArray[np.object_], like: list[object], reached: Reached) -> bool:
-    """Whether contexts of the user's code are lists like a fresh one, whose first entry is the user's own.
+def lists_fit(contexts: npt.NDArray[np.object_], like: list[object], positions: KeyPositions) -> bool:
+    """Whether contexts of user code are lists like a fresh one; their first entry is the user's state.
 
-    The others are numbers, or lists of pairs: the rank and the time at which a window began.
+    The other entries are numbers, or lists of pairs: the rank and the time at which a window began.
     """
-    for context, seen in zip(contexts, reached.rank.tolist(), strict=True):
+    for context, seen in zip(contexts, positions.rank.tolist(), strict=True):
         if type(context) is not list or len(context) != len(like):
             return False
         for value, fresh in zip(context[1:], like[1:], strict=True):

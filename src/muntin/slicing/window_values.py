@@ -1,4 +1,4 @@
-"""The values of windows that come out; where one cannot be computed, an error or null, as the policy says."""
+"""Computes the values of emitted windows; one that fails is an error, or null with on_error="skip"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from muntin.slicing.manager import SliceManager
     from muntin.slicing.operator import SlicingOperator
 
-__all__ = ["report", "values_of"]
+__all__ = ["report_errors", "values_of"]
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
@@ -29,16 +29,16 @@ WindowAt = Callable[[int], tuple[int, int, int]]
 def values_of(
     windows: View, slices: SliceManager, store: Combiner, window_at: WindowAt
 ) -> tuple[list[pa.Array], int]:
-    """One column for each aggregate, and how many combines that took.
+    """One column of values per aggregate, and the number of combines.
 
-    Where the policy is to skip, windows that fail are found by halving: each attempt combines its
-    windows anew, so that a store never holds what failed.
+    With on_error="skip", windows that fail are found by bisection. Each attempt combines its windows
+    without the store, so that the store never holds a failed partial.
     """
     try:
         states, combines = combine(store, slices.partials, windows)
         return slices.partials.lower(states), combines
     except PlacedError as error:
-        if not slices.tolerant:
+        if not slices.skips_errors:
             blame_row(error, lambda j: windows.key[j], window_at)
             raise
     store.reset()
@@ -68,8 +68,8 @@ def _between(windows: View, begin: int, end: int) -> View:
     return View(windows.table, windows.rows, query, key, lo, hi, windows.needed, windows.folds)
 
 
-def report(operator: SlicingOperator) -> None:
-    """Count and log what could not be computed since the last call."""
+def report_errors(operator: SlicingOperator) -> None:
+    """Count and log the errors that were skipped since the last call."""
     failed, operator.slices.failed = operator.slices.failed, []
     if not failed:
         return
@@ -78,4 +78,4 @@ def report(operator: SlicingOperator) -> None:
     for error in sample:
         error.cure = ""
         name_place(error, operator)
-    LOG.warning("%d errors that on_error skips: %s", len(failed), "; ".join(map(str, sample)))
+    LOG.warning('on_error="skip" skipped %d errors: %s', len(failed), "; ".join(map(str, sample)))
