@@ -83,6 +83,11 @@ class Operator:
                 f"watermark_lag must not be negative: got {value_text(watermark_lag)}; 0 trusts the order"
             )
         self._engine.lag = self._lag
+        if clock is not None and not callable(clock):
+            raise QueryError(
+                "clock must be a function that gives the seconds since 1970, like time.time: "
+                f"got {value_text(clock)}"
+            )
         self._clock = clocks.monotonic if clock is None else clock
         self._engine.arrivals.clock = clocks.time if clock is None else clock
         self._heard = self._clock()
