@@ -317,7 +317,7 @@ def test_options_take_one_of_their_names(value: Any) -> None:
     for option in ("late", "bad", "on_error"):
         with pytest.raises(QueryError, match=f"{option} must be .*: got "):
             shape.on("t", **{option: value})
-    with pytest.raises(QueryError, match="there is no store .*; choose lazy or"):
+    with pytest.raises(QueryError, match=r"there is no store .*; choose lazy or"):
         shape.on("t").operator(store=value)
     with pytest.raises(QueryError, match=r"clock must be a function that gives the seconds .*: got "):
         shape.on("t").operator(clock=value)
