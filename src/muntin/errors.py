@@ -107,8 +107,8 @@ def value_text(value: object, width: int = 200) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-def nearest(name: str, names: Iterable[object]) -> str:
-    """A hint that names the candidate most like `name`; empty when none is like it.
+def nearest(name: object, names: Iterable[object]) -> str:
+    """A hint that names the candidate most like `name`; empty when none is like it, or it is no text.
 
     The hint starts with a space, so that it can be appended to a message.
 
@@ -118,5 +118,6 @@ def nearest(name: str, names: Iterable[object]) -> str:
     ''
     """
     candidates = {str(candidate).casefold(): str(candidate) for candidate in names}
-    close = difflib.get_close_matches(name.casefold(), candidates, n=1)
+    given = name.casefold() if isinstance(name, str) else ""
+    close = difflib.get_close_matches(given, candidates, n=1)
     return f' Did you mean "{candidates[close[0]]}"?' if close else ""

@@ -296,6 +296,39 @@ def test_a_path_that_cannot_be_one() -> None:
         mt.load("a\0b")
 
 
+# Options. -------------------------------------------------------------------------------------------
+
+
+class Hidden:
+    """A value that Python can neither show nor compare."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no comparison")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("value", [Hidden(), ["route"], 5], ids=["hidden", "list", "number"])
+def test_options_take_one_of_their_names(value: Any) -> None:
+    shape = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count())
+    for option in ("late", "bad", "on_error"):
+        with pytest.raises(QueryError, match=f"{option} must be .*: got "):
+            shape.on("t", **{option: value})
+    with pytest.raises(QueryError, match=r"there is no store .*; choose lazy or"):
+        shape.on("t").operator(store=value)
+    with pytest.raises(QueryError, match=r"clock must be a function that gives the seconds .*: got "):
+        shape.on("t").operator(clock=value)
+
+
+def test_a_length_of_thousands_of_digits() -> None:
+    for text in ("9" * 5000, f"{'9' * 5000} s", f"0.{'0' * 5000}1 s"):
+        with pytest.raises(QueryError, match='length must be a duration like "1 minute" or "1h30m": got '):
+            w.tumbling(text)
+
+
 # Histograms. ---------------------------------------------------------------------------------------
 
 

@@ -265,6 +265,29 @@ def test_a_stream_goes_on_after_a_silence() -> None:
     assert op.take_late().num_rows == 1
 
 
+def test_an_idle_stream_judges_the_tuples_that_wait() -> None:
+    op, clock = idle(x=w.tumbling("10 seconds"))
+    op.process(seconds(0))
+    op.advance(12_000_000)
+    op.process(seconds(5, 11))  # both wait for the watermark to move; the second is the newest
+    clock.now += 30
+    assert op.poll()["n"].to_pylist() == [1]
+    assert op.watermark == 20_000_000
+    assert op.take_late()["ts"].cast(pa.int64()).to_pylist() == [5_000_000]
+
+
+def test_an_idle_stream_updates_windows_that_have_come_out() -> None:
+    clock = Clock()
+    shape = mt.windows(x=w.tumbling("10 seconds")).aggregate(n=a.count())
+    op = shape.on("ts", allowed_lateness="15 seconds", idle_after="30 seconds").operator(clock=clock)
+    op.process(seconds(3, 15))
+    clock.now += 30
+    assert op.poll()["n"].to_pylist() == [1, 1]
+    op.process(seconds(4))  # older than the lateness, in a window that has not expired
+    clock.now += 30
+    assert op.poll().select(["n", "kind"]).to_pylist() == [{"n": 2, "kind": "update"}]
+
+
 def test_endless_windows_stop_at_their_first_edge_after_the_newest_tuple() -> None:
     op, clock = idle(l=w.landmark("1970-01-01", every="1 minute"), n=w.last(3, every="10 seconds"))
     op.process(seconds(5, 15))

@@ -79,6 +79,11 @@ class Operator:
             raise QueryError(
                 f"watermark_lag must not be negative: got {value_text(watermark_lag)}; 0 trusts the order"
             )
+        if clock is not None and not callable(clock):
+            raise QueryError(
+                "clock must be a function that gives the seconds since 1970, like time.time: "
+                f"got {value_text(clock)}"
+            )
         engine = self._open(SlicingOperator(query.validated(), in_order, store, lag is not None))
         self._connect(engine, Connection(lag, declared(schema)), clock)
         known = self._connection.declared

@@ -10,7 +10,7 @@ import pyarrow as pa
 from muntin.aggregates.base import Aggregate, Bound
 from muntin.aggregates.filtering import bind
 from muntin.aggregates.udaf import UserDefined
-from muntin.errors import QueryError, nearest
+from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit
 from muntin.planning.rules import TREES, Decision, decide
@@ -62,9 +62,9 @@ def make_plan(
     bound: tuple[Bound, ...] | None = None,
 ) -> Plan:
     """Decide how the query is served; `bound` are its aggregates once the types of the input are known."""
-    if store is not None and store not in STORES:
+    if store is not None and (not isinstance(store, str) or store not in STORES):
         raise QueryError(
-            f'there is no store "{store}"; choose {" or ".join(STORES)}.{nearest(store, STORES)}'
+            f"there is no store {value_text(store)}; choose {' or '.join(STORES)}.{nearest(store, STORES)}"
         )
     workload = Workload.of(query, in_order, bound)
     if store == "prefix" and workload.not_invertible:

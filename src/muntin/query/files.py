@@ -120,7 +120,7 @@ class _Reader:
             return every(value)
         except QueryError as error:
             rule = 'early must be "each_batch" or a duration like "10 seconds"'
-            hint = nearest(str(value), ["each_batch"])
+            hint = nearest(value, ["each_batch"])
             raise self._refused("stream", f"{rule}: got {value_text(value)}.{hint}") from error
 
     def _item(self, table: object, kind: str, package: ModuleType, where: str) -> Any:
@@ -131,7 +131,7 @@ class _Reader:
         if not isinstance(name, str) or name not in constructors:
             problem = "is missing" if name is None else f"{name!r} is not known"
             choice = ", ".join(sorted(constructors))
-            hint = nearest(str(name), constructors)
+            hint = nearest(name, constructors)
             raise self._refused(where, f"{kind} {problem}; choose one of {choice}.{hint}")
         arguments = {key: value for key, value in table.items() if key != kind}
         return self._construct(name, constructors[name], arguments, where)

@@ -276,10 +276,10 @@ def _check_max_windows(spec: QuerySpec) -> None:
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise QueryError(
             f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: "
-            f"got {value_text(value)}." + nearest(str(value), choices)
+            f"got {value_text(value)}." + nearest(value, choices)
         )
 
 

@@ -45,9 +45,15 @@ def next_due(operator: SlicingOperator) -> int:
 
 
 def latest_due(operator: SlicingOperator) -> int:
-    """The watermark that completes every window over the tuples seen so far, as far as one can."""
-    if operator.binding is None or operator.slices.newest == NEG_INF:
+    """The watermark that completes every window over the tuples seen so far, as far as one can.
+
+    Where tuples wait to be judged, it is higher than the watermark so far: only one that moves judges them.
+    """
+    if operator.binding is None:
         return operator.watermark
-    newest = operator.slices.newest
-    reach = [operator.watermark, newest + 1]
+    slices = operator.slices
+    newest = max(slices.newest, slices.newest_pending)
+    if newest == NEG_INF:
+        return operator.watermark
+    reach = [operator.watermark + bool(slices.waiting), newest + 1]
     return max([*reach, *(query.window.complete_at(newest) for query in operator.live.queries)])

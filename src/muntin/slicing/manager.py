@@ -323,11 +323,11 @@ class SliceManager:
             return NEG_INF
         self.evict(force=True)
         if not isinstance(window, ContextFreeWindow):
-            return max(self.newest, self._newest_pending(), after) + 1
+            return max(self.newest, self.newest_pending, after) + 1
         low = max(self.retained_from, window.first_start(max(self.watermark, -LIMIT)), after + 1)
         if window.emit_empty:
             # Where its empty windows lie depends on the extent of each key, noted from now on.
-            low = max(low, self.newest + 1, self._newest_pending() + 1)
+            low = max(low, self.newest + 1, self.newest_pending + 1)
         if self.kept is not None:
             self.kept.slice(self.watermark)
         for rows in (self.table, *(part.rows for part in self.waiting)):
@@ -339,7 +339,9 @@ class SliceManager:
             return NEG_INF
         return next_start(window, low)
 
-    def _newest_pending(self) -> int:
+    @property
+    def newest_pending(self) -> int:
+        """The time of the newest tuple that waits to be judged."""
         return max((int(part.rows.last.max()) for part in self.waiting), default=NEG_INF)
 
     def adapt(self, live: LiveSet, partials: PartialSet, inputs: Mapping[Expr, pa.DataType]) -> None:

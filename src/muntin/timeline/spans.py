@@ -53,6 +53,8 @@ _SHORT = {
     "μs": "microsecond", "micro": "microsecond",
 }  # fmt: skip
 _NANOS = {"ns", "nano", "nanosecond"}
+_MOST_LETTERS = 1_000
+"""No longer text is read as a length: Python reads no number of more than 4,300 digits."""
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+)\s*,?")
 
 
@@ -205,14 +207,16 @@ def _parse_span(text: str, name: str) -> Micros:
     sign = -1 if body.startswith("-") else 1
     body = body[1:] if body[:1] in ("-", "+") else body
     total, at = Fraction(0), 0
-    while at < len(body):
+    while at < len(body) <= _MOST_LETTERS:
         part = _PART.match(body, at)
         if part is None:
             break
         total += Fraction(part[1]) * _unit(part[2], text, name)
         at = part.end()
     if at == 0 or at < len(body):
-        cure = f'; write "{body} seconds", or the integer {body}' if body.isdecimal() else ""
+        cure = (
+            f'; write "{body} seconds", or the integer {body}' if body.isdecimal() and len(body) < 20 else ""
+        )
         raise QueryError(
             f'{name} must be a duration like "1 minute" or "1h30m": got {value_text(text)}{cure}'
         )

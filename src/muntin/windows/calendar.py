@@ -72,7 +72,7 @@ class Calendar(ContextFreeWindow):
         if not isinstance(self.unit, str) or self.unit not in _SHORTEST:
             raise QueryError(
                 f'unit must be "day", "week", "month", "quarter" or "year": got {shown(self.unit)}.'
-                + (nearest(str(self.unit), _SHORTEST) or ' For other lengths use tumbling("1 hour").')
+                + (nearest(self.unit, _SHORTEST) or ' For other lengths use tumbling("1 hour").')
             )
         tz = _name(self.tz)
         offset = time_offset(self.offset)

@@ -61,7 +61,6 @@ class Oracle:
                 continue
             key = tuple(row[column] for column in self._settings.keys)
             arrived.append((key, Arrival(time, self._arrived, row)))
-            self._newest = max(self._newest, time)
             self._arrived += 1
         # Older tuples wait until the watermark moves: it depends on the others what they belong to.
         final = self._watermark - self._settings.lateness
@@ -110,6 +109,7 @@ class Oracle:
 
     def _judge(self, tuples: list[tuple[Key, Arrival]]) -> None:
         """Decide about these tuples, all together, by the watermark under which they arrived."""
+        self._newest = max([self._newest, *(item.time for _, item in tuples)])
         for query in self._queries.values():
             self.late += [(query.name, item.row) for item in query.judge(tuples, self._watermark)]
         self._judged.append((self._watermark, tuples))
