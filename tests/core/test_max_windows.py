@@ -234,3 +234,13 @@ def test_windows_of_ones_own_are_limited() -> None:
         query(Crowd()).run({"t": [1]})
     with pytest.raises(mt.MuntinError, match="at most 1,000,000 windows"):
         query(w.discretize(lambda record: (10**12, 0))).run({"t": [1]})
+
+
+def test_a_stuck_stream_goes_on_with_another_limit() -> None:
+    query = mt.windows(near=w.sliding(1_000, every=1)).aggregate(n=a.count())
+    op = query.on("t", max_windows=1_500).operator()
+    op.process({"t": [0, 2_000]})
+    with pytest.raises(mt.MuntinError, match="must not emit more than 1,500 windows"):
+        op.finish()
+    op = mt.Operator.restore(op.snapshot(), query.on("t", max_windows=5_000))
+    assert op.finish().num_rows == 2_000

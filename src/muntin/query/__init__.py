@@ -10,9 +10,10 @@ from muntin.query.policies import (
     every,
     on_close,
 )
-from muntin.query.spec import RESERVED, QuerySpec
+from muntin.query.spec import FREE_POLICIES, RESERVED, QuerySpec
 
 __all__ = [
+    "FREE_POLICIES",
     "MAX_AHEAD",
     "MAX_WINDOWS",
     "RESERVED",

@@ -21,12 +21,20 @@ from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
 from muntin.timeline import Micros, format_span, span
 from muntin.windows.base import Window
 
-__all__ = ["RESERVED", "QuerySpec"]
+__all__ = ["FREE_POLICIES", "RESERVED", "QuerySpec"]
 
 RESERVED = ("query", "window", "kind", "revision")
 """Columns that every result has beside the keys and the aggregates."""
 
 _ON_CLOSE = OnClose()
+
+FREE_POLICIES: dict[str, Any] = {
+    "bad": "fail", "on_error": "fail", "idle_after": None, "max_ahead": None, "max_windows": 2**62,
+}  # fmt: skip
+"""Policies that no state depends on, each with a value that every query may have.
+
+A stream may go on from its state with other ones.
+"""
 
 Late: TypeAlias = Literal["drop", "route"]
 Bad: TypeAlias = Literal["fail", "skip", "route"]

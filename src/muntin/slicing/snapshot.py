@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,7 @@ from muntin.encoding import encode
 from muntin.errors import QueryError, SnapshotError, value_text
 from muntin.expressions import Expr
 from muntin.metrics import Metrics
-from muntin.query import QuerySpec
-from muntin.query.spec import Bad, OnError
+from muntin.query import FREE_POLICIES, QuerySpec
 from muntin.slicing.batch import Batch
 from muntin.slicing.extents import Extent
 from muntin.slicing.judging import Late, Raw, Waiting
@@ -45,7 +43,7 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
     """
     spec = current_spec(operator)
     header: dict[str, Any] = {
-        "fingerprint": spec.fingerprint(),
+        "fingerprint": _fingerprint(spec),
         "query": text,
         "windows": [[q.name, q.window.describe(), q.since, q.after, q.late] for q in operator.live.queries],
         "in_order": operator.in_order,
@@ -106,19 +104,19 @@ def query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) -
             f"query must be the query that the snapshot is of, or left out: got {value_text(query)}; "
             f"pass what .on(...) returned (windows: {served})"
         )
-    if header["fingerprint"] not in _fingerprints(query):
+    if header["fingerprint"] != _fingerprint(query):
         given = ", ".join(f"{name}: {window.describe()}" for name, window in query.windows)
         raise SnapshotError(
             f"the snapshot is of another query: it serves {served}; the one given serves {given}; "
-            "windows, aggregates, keys, time column and policies but for bad and on_error must be the same"
+            f"windows, aggregates, keys, time column and policies but for {', '.join(FREE_POLICIES)} must be "
+            "the same"
         )
     return query
 
 
-def _fingerprints(query: QuerySpec) -> set[str]:
-    """The fingerprints of the query under every `bad` and `on_error`, which the state does not depend on."""
-    choices = product(get_args(Bad), get_args(OnError))
-    return {replace(query, bad=bad, on_error=on_error).fingerprint() for bad, on_error in choices}
+def _fingerprint(query: QuerySpec) -> str:
+    """That of the query without the policies that no state depends on."""
+    return replace(query, **FREE_POLICIES).fingerprint()
 
 
 # The parts of the state. --------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from muntin.errors import MuntinError, QueryError, SnapshotError
-from muntin.query import QuerySpec
+from muntin.query import FREE_POLICIES, QuerySpec
 from muntin.query.files import load_windows, windows_to_toml
 from muntin.query.forms import fingerprint_form
 from muntin.slicing.changing import change_queries
@@ -19,16 +19,13 @@ from muntin.windows.base import Window
 
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
 
-FREE = ("idle_after", "bad", "on_error", "max_ahead", "max_windows")
-"""Policies that no stored state depends on."""
-
 Form = dict[str, Any]
 
 
 def asked_for(query: QuerySpec) -> Form:
     """The query of a program as plain values."""
     form = fingerprint_form(query)
-    form["policies"] = {name: value for name, value in form["policies"].items() if name not in FREE}
+    form["policies"] = {name: value for name, value in form["policies"].items() if name not in FREE_POLICIES}
     return form
 
 
