@@ -38,7 +38,7 @@ def test_a_guard_of_another_query_is_refused(files: Files, guard: mt.Query, othe
     guarded = mt.spark.guarded(events(files), guard)
     marked = guarded.withWatermark("ts", "2 seconds")
     assert marked.transform(guard).isStreaming
-    with pytest.raises(QueryError, match=r"a guard must be that of the query: it is for on\(\"ts\"\), max_ahead="):
+    with pytest.raises(QueryError, match=r"a guard must be that of the query: it is for on\(\"ts\"\), "):
         marked.transform(other)
     with pytest.raises(QueryError, match="a guard must be that of the query"):
         guarded.transform(other, watermark="2 seconds")
@@ -74,8 +74,8 @@ def test_explain_tells_the_plan_that_runs_with_a_watermark(files: Files) -> None
 def test_a_limit_of_windows_is_not_for_the_jvm(spark: SparkSession, files: Files, stream: bool) -> None:  # noqa: F811
     frame = events(files) if stream else spark.createDataFrame(table((1, "a", 1), (15, "a", 2)))
     limited = query(max_windows=1)
-    assert "packed groups in Python workers, not the JVM: the windows of a step" in str(limited.explain(frame))
-    with pytest.raises(QueryError, match=r'plan="jvm" cannot run this query: the windows of a step are limited'):
+    assert "not the JVM: the windows of a step are limited" in str(limited.explain(frame))
+    with pytest.raises(QueryError, match="cannot run this query: the windows of a step are limited"):
         frame.transform(limited, plan="jvm", watermark="2 seconds")
     if not stream:
         with pytest.raises(Exception, match="a step must not bring more than 1 windows"):
