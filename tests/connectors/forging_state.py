@@ -26,7 +26,7 @@ from muntin.connectors.spark.state import write
 from muntin.connectors.spark.step import Given, step
 from muntin.errors import SnapshotError
 from muntin.slicing import archive
-from muntin.slicing.operator import ARRIVAL
+from muntin.slicing.binding import ARRIVAL
 from muntin.timeline import INF
 
 NAMES = ("tumbling", "keyless", "sessions", "count", "aware", "empty", "early", "many", "holding", "sketched")

@@ -14,8 +14,8 @@ from muntin.connectors.spark.packing import GROUP, Packing
 from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import QuerySpec
-from muntin.slicing.binding import Binding
-from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.binding import ARRIVAL, Binding
+from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import current_spec
 from muntin.windows import count, slide_by_tuple
 

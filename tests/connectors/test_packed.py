@@ -24,8 +24,8 @@ from muntin.connectors.spark.payload import pack_results, unpack_results
 from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import EachBatch
-from muntin.slicing.binding import Binding
-from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.binding import ARRIVAL, Binding
+from muntin.slicing.operator import SlicingOperator
 from muntin.testing import Transcript, load_transcripts, replay
 from muntin.testing.engines import Record, rows_of_table
 from muntin.testing.rows import Row

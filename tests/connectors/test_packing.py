@@ -18,8 +18,8 @@ from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import DataError
 from muntin.slicing.archive import unpack
-from muntin.slicing.binding import Binding
-from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.binding import ARRIVAL, Binding
+from muntin.slicing.operator import SlicingOperator
 
 
 def test_a_change_file_that_is_gone_is_missed(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ from muntin.slicing import numbering as numbering_module
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
 from muntin.slicing import time_parts as time_parts_module
+from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.manager import SliceManager
-from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.parts import PartedOperator
 from muntin.slicing.result_order import InTurn
 from muntin.slicing.time_parts import TimeParts

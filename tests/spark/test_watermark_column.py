@@ -69,6 +69,28 @@ def test_a_time_that_is_computed_from_the_marked_one_has_no_watermark(files: Fil
         shifted.transform(QUERY)
 
 
+def test_a_time_that_is_computed_beside_a_python_map_has_no_watermark(files: Files) -> None:
+    events = unmarked(files)
+    in_front = events.mapInArrow(same, events.schema).withWatermark("ts", "1 second")
+    behind = events.withWatermark("ts", "1 second").mapInArrow(same, events.schema)
+    for mapped in (in_front, behind):
+        for time in (f.col("seen"), f.col("ts") - f.expr("interval 1 day")):
+            with pytest.raises(QueryError, match="needs a watermark on its time column"):
+                mapped.withColumn("ts", time).transform(QUERY)
+        kept = mapped.where("v > 0").withColumnRenamed("ts", "its").withColumnRenamed("its", "ts")
+        assert kept.transform(QUERY).isStreaming
+
+
+def test_each_stream_of_a_union_needs_the_watermark(files: Files) -> None:
+    events = unmarked(files)
+    marked = events.withWatermark("ts", "1 second")
+    for united in (marked.union(events), marked.union(events).where("v > 0"), events.union(marked)):
+        with pytest.raises(QueryError, match="every stream of a union needs the watermark"):
+            united.transform(QUERY)
+    assert marked.union(marked.where("v > 0")).transform(QUERY).isStreaming
+    assert events.union(events).transform(QUERY, watermark="1 second").isStreaming
+
+
 def test_the_column_that_had_the_watermark_can_be_stated(files: Files, tmp_path: Path) -> None:
     events = unmarked(files).select(f.col("ts").alias("sent"), "v").withWatermark("sent", "2 seconds")
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError, value_text
 from muntin.query import MAX_AHEAD, QuerySpec
-from muntin.slicing.binding import Binding
+from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.routed import with_column, with_texts
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, TimeColumn, TimeExtent, format_instant, format_span
 from muntin.timeline.extent_kernels import extent as extent_of
@@ -77,6 +77,8 @@ class Arrivals:
         self.policy = policy
         self.bad = 0
         self.routed: list[pa.Table] = []
+        self.hidden: tuple[str, ...] = (ARRIVAL,)
+        """Columns of the engine, which no message and no routed tuple has."""
         self.look: Callable[[npt.NDArray[np.int64]], TimeExtent] = extent_of
         """Finds the earliest and the latest of many times."""
         self.clock: Callable[[], float] = clocks.time
@@ -164,7 +166,8 @@ class Arrivals:
         )
         reasons = pa.concat_arrays([misfit_reasons, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
         texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits]
-        wrong = with_texts(pa.Table.from_batches([data.take(pa.array(rows))]), texts)
+        own = [name for name in data.schema.names if name not in self.hidden]
+        wrong = with_texts(pa.Table.from_batches([data.select(own).take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
         if self.policy == "fail":
             cures = [m.cure for m in misfits] + [flaw.cure for flaw in flaws for _ in flaw.rows]

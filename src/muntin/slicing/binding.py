@@ -19,6 +19,8 @@ from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_ty
 from muntin.timeline import NEG_INF, Micros, TimeColumn, format_span
 from muntin.windows.base import TupleDriven, Tuples, Window
 
+ARRIVAL = "__arrival"
+"""The name of a column of integers that orders tuples of one time, where the input has it."""
 ORDINAL = "ordinal"
 """The field of `window` that numbers windows with the same edges."""
 
@@ -65,7 +67,8 @@ class Binding:
     ) -> Binding:
         """Check the query against the columns that there are; records show all of these unless given."""
         require((spec.time, *spec.keys), schema)
-        records = tuple(schema.names) if records is None else records
+        if records is None:
+            records = tuple(name for name in schema.names if name != ARRIVAL)
         spans = [s for w in windows for s in w.spans()]
         kind = schema.field(spec.time).type
         _check_civil(windows, kind)

@@ -18,7 +18,7 @@ from muntin.planning.plan import Plan, make_plan
 from muntin.query import EachBatch, Every, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit, out_of_order
 from muntin.slicing.batch import Batch, numbers
-from muntin.slicing.binding import Binding, require, unbound_schema, window_inputs
+from muntin.slicing.binding import ARRIVAL, Binding, require, unbound_schema, window_inputs
 from muntin.slicing.combining.base import Lazy
 from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.compaction import FEW, compact
@@ -42,8 +42,6 @@ from muntin.timeline import INF, LIMIT, NEG_INF, TimeExtent, instant
 
 Times = tuple[npt.NDArray[np.int64], TimeExtent | None]
 """The times of tuples, all of them good, and their extent, if it is known."""
-ARRIVAL = "__arrival"
-"""The name of a column of integers that orders tuples of one time, where the input has it."""
 
 
 class SlicingOperator:

@@ -45,7 +45,7 @@ def transform(
     time column from it.
     """
     _require_frame(frame)
-    from muntin.connectors.spark.guard import max_ahead_of, with_watermark
+    from muntin.connectors.spark.guard import max_ahead_of, watermark_delay, with_watermark
     from muntin.connectors.spark.jvm.plan import Case, choose
     from muntin.connectors.spark.tuples import tie_column
     from muntin.connectors.spark.watermark import check_watermark, refuse_results
@@ -53,6 +53,8 @@ def transform(
 
     frame = with_columns(query, frame)
     check_columns(query, frame)
+    if watermark is not None:
+        watermark_delay(watermark)  # also where the DataFrame is bounded, and ignores it
     if frame.isStreaming:
         refuse_results(frame)
         if watermark is not None:
@@ -107,7 +109,12 @@ def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:
     _require_frame(events)
     from muntin.connectors.spark.guard import guarded as guard
 
-    return guard(events, (query if isinstance(query, QuerySpec) else query.query).validated())
+    wanted = getattr(query, "query", query)  # of one whose windows come and go
+    if not isinstance(wanted, QuerySpec):
+        raise QueryError(
+            f"guarded needs a query: got a {type(wanted).__name__}; write mt.spark.guarded(events, query)"
+        )
+    return guard(events, wanted.validated())
 
 
 def _require_frame(frame: object) -> None:

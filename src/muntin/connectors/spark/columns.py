@@ -11,7 +11,7 @@ from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec
 from muntin.query.forms import columns_named
-from muntin.slicing.operator import ARRIVAL
+from muntin.slicing.binding import ARRIVAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql.types import TimestampType
+
+from muntin.connectors.spark.guard import with_watermark
 from muntin.connectors.spark.jvm.batch import is_one_slice
 from muntin.connectors.spark.jvm.blocks import block_size
 from muntin.connectors.spark.jvm.plan import Case, Choice, choose
 from muntin.connectors.spark.packing import can_slice
 from muntin.connectors.spark.settings import PROVIDER
+from muntin.connectors.spark.watermark import watermarks
 from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation
 from muntin.query import MAX_AHEAD, QuerySpec
@@ -24,6 +28,8 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 
 def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
     """The physical shape of the query on this DataFrame; for packed groups the engine's plan as well."""
+    if frame.isStreaming and not watermarks(frame) and _is_timestamp(query, frame):
+        frame = with_watermark(query, frame, "0 seconds")  # which `transform` sets too
     case = Case(query, frame)
     choice = choose(case, plan)
     types = {field.name: field.type for field in case.binding.schema}
@@ -41,6 +47,10 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     lines.append("query")
     lines += [f"  {name}: {value}" for name, value in planning.settings(query)]
     return Explanation(engine.plan, "\n".join(lines))
+
+
+def _is_timestamp(query: QuerySpec, frame: DataFrame) -> bool:
+    return query.time in frame.columns and isinstance(frame.schema[query.time].dataType, TimestampType)
 
 
 def _named(case: Case, choice: Choice) -> list[str]:

@@ -22,7 +22,10 @@ from muntin.timeline import Micros, format_span, span
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["guarded", "max_ahead_of", "with_watermark"]
+__all__ = ["guarded", "max_ahead_of", "watermark_delay", "with_watermark"]
+
+_NOTE = "muntin.guard"
+"""A key in the metadata of the column BEYOND, under which the guard names its query."""
 
 
 def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
@@ -31,6 +34,7 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
         return events
     require_none(events, "leave one of the two out")
     if BEYOND in events.columns:
+        _check_guard(query, events)
         return events
     require((query.time,), arrow_schema(events, "UTC"))
     kind = events.schema[query.time].dataType
@@ -40,10 +44,29 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
     ahead = f.unix_micros(time) > f.unix_micros(f.current_timestamp()) + f.lit(int(limit))
     if query.bad == "fail":
         refused = f.raise_error(_complaint(query, time, limit)).cast(kind)
-        return events.withColumns({BEYOND: nothing, query.time: f.when(ahead, refused).otherwise(time)})
-    return events.withColumns(
-        {BEYOND: f.when(ahead, time), query.time: f.when(ahead, nothing).otherwise(time)}
-    )
+        columns = {BEYOND: nothing, query.time: f.when(ahead, refused).otherwise(time)}
+    else:
+        columns = {BEYOND: f.when(ahead, time), query.time: f.when(ahead, nothing).otherwise(time)}
+    return events.withColumns(columns).withMetadata(BEYOND, {_NOTE: _terms(query)})
+
+
+def _terms(query: QuerySpec) -> str:
+    """What a guard does, as the query says it."""
+    bad = 'bad="fail"' if query.bad == "fail" else 'bad="skip" or bad="route"'
+    return f'on("{query.time}"), max_ahead="{format_span(query.max_ahead or MAX_AHEAD)}" and {bad}'
+
+
+def _check_guard(query: QuerySpec, frame: DataFrame) -> None:
+    """A QueryError where a guard was made for a query that treats other tuples as bad.
+
+    Functions in Python drop the metadata: behind them the guard is taken for the right one.
+    """
+    noted = (frame.schema[BEYOND].metadata or {}).get(_NOTE)
+    if noted not in (None, _terms(query)):
+        raise QueryError(
+            f"a guard must be that of the query: it is for {noted}, and the query has {_terms(query)}; write "
+            "mt.spark.guarded(events, query) with this query, and set the watermark behind it"
+        )
 
 
 def _complaint(query: QuerySpec, time: Column, limit: int) -> Column:
@@ -57,6 +80,7 @@ def _complaint(query: QuerySpec, time: Column, limit: int) -> Column:
 def max_ahead_of(query: QuerySpec, frame: DataFrame) -> int | None:
     """How far ahead of the clock a tuple of a stream may be; None without a guard."""
     if BEYOND in frame.columns:
+        _check_guard(query, frame)
         return query.max_ahead or MAX_AHEAD
     if query.max_ahead is not None:
         raise QueryError(
@@ -69,10 +93,16 @@ def max_ahead_of(query: QuerySpec, frame: DataFrame) -> int | None:
 
 def with_watermark(query: QuerySpec, frame: DataFrame, delay: object) -> DataFrame:
     """The DataFrame with a guarded watermark on the query's time."""
+    length = watermark_delay(delay)
+    return guarded(frame, query).withWatermark(query.time, f"{int(length)} microseconds")
+
+
+def watermark_delay(delay: object) -> Micros:
+    """The delay of a watermark, as a user gives it."""
     length = span(delay, "watermark")
     if not isinstance(length, Micros) or length < 0:
         raise QueryError(
             f"watermark must be a duration, the delay behind the newest tuple: got {delay!r}; "
             'write watermark="10 seconds"'
         )
-    return guarded(frame, query).withWatermark(query.time, f"{int(length)} microseconds")
+    return length

@@ -14,7 +14,7 @@ import pyarrow as pa
 from muntin.connectors.spark.packing import GROUP
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
-from muntin.slicing.operator import ARRIVAL
+from muntin.slicing.binding import ARRIVAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,8 +19,8 @@ from muntin.connectors.spark.payload import pack_bad, pack_slices, pack_tuples
 from muntin.connectors.spark.workers import message_first
 from muntin.errors import MuntinError
 from muntin.query import QuerySpec
-from muntin.slicing.binding import Binding
-from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.binding import ARRIVAL, Binding
+from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import NEG_INF
 from muntin.windows.base import TupleDriven
 
@@ -97,6 +97,7 @@ class Packing:
         query = replace(self.query, early=None)
         changes = None if self.control is None else read_changes(self.control)
         operator = SlicingOperator(_with_changes(query, changes or [], self.schema))
+        operator.arrivals.hidden = (GROUP, ARRIVAL)
         names = [*self.schema.names[:-1], *([AT] if self.timed else []), GROUP, ARRIVAL]
         batches = (batch.rename_columns(names[: batch.num_columns]) for batch in batches)
         if self.timed:

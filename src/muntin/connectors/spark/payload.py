@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.slicing.archive import pack, reading, unpack
-from muntin.slicing.binding import Binding
-from muntin.slicing.operator import ARRIVAL, SlicingOperator
+from muntin.slicing.binding import ARRIVAL, Binding
+from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import load_slices, save_slices
 from muntin.slicing.table import SliceTable
 from muntin.slicing.validation import Bounds, Role, can_continue_as, check_schema, check_value, refuse_unless

@@ -23,6 +23,7 @@ from muntin.connectors.spark.parts import from_body, joined, paths_of, runs_of, 
 from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
 from muntin.slicing.archive import VERSION, reading
+from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import assemble, dismantle
 from muntin.slicing.validation import Role, can_continue_as, check_value, refuse_unless
@@ -213,6 +214,6 @@ def _look_at(operator: SlicingOperator, schema: pa.Schema) -> None:
     fields = [was.field(f.name) if f.name in used else f for f in schema]
     fields += [f for f in was if f.name in used and f.name not in schema.names]
     if pa.schema(fields) != was:
-        names = tuple(f.name for f in fields)
+        names = tuple(f.name for f in fields if f.name != ARRIVAL)
         operator.binding = replace(binding, schema=pa.schema(fields), records=names)
         operator.serve(operator.live)

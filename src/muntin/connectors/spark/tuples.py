@@ -30,8 +30,7 @@ from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packing import AT, GROUP, can_slice
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
-from muntin.slicing.binding import Binding, require
-from muntin.slicing.operator import ARRIVAL
+from muntin.slicing.binding import ARRIVAL, Binding, require
 from muntin.windows import count, slide_by_tuple
 
 if TYPE_CHECKING:

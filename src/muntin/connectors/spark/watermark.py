@@ -6,12 +6,13 @@ Spark stores the watermark in the metadata of the column that `withWatermark` na
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, IntegralType, TimestampType
 
+from muntin.connectors.spark.jvm.expressions import quoted
+from muntin.connectors.spark.lineage import carries_through_python, uneven_union, watermarks_in
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 
@@ -27,15 +28,13 @@ __all__ = [
     "refuse_results",
     "require_none",
     "require_timestamp",
+    "watermarks",
 ]
 
 MARK = "spark.watermarkDelayMs"
 """Spark's key in the metadata of the column that `withWatermark` names."""
 RESULTS = "results of this muntin query"
 """The alias of Muntin's results in Spark's plans; no table or file has this name."""
-
-_WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f]{8}-[0-9a-f-]{27}, )?(.+)#\d+: ")
-_PYTHON = re.compile(r"\b(MapInArrow|MapInPandas|MapPartitions|MapElements|FlatMapGroups|TransformWithState)")
 
 
 def plan_of(frame: Any) -> str:
@@ -62,15 +61,21 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
 
     `stated` is the column that had the watermark before a Python function computed the time from it.
     """
-    time, noted = query.time, marked(frame)
+    time, noted, plan = query.time, marked(frame), plan_of(frame)
+    if uneven_union(plan):
+        raise QueryError(
+            "every stream of a union needs the watermark: one of them has none, and its tuples would be "
+            "judged by the times of the others; leave withWatermark out and write "
+            'events.transform(query, watermark="10 seconds") behind the union'
+        )
     if time in noted and stated in (None, time):
         return
     require_timestamp(time, frame.schema[time].dataType)
-    plan = plan_of(frame)
-    others = _watermarks(plan)
-    wanted = stated or time
+    others = watermarks_in(plan)
+    if stated and stated in others:
+        return
     # JVM operators drop the metadata only of a column that is computed anew.
-    if wanted in others and (stated or (not noted and _PYTHON.search(plan))):
+    if not stated and not noted and carries_through_python(plan_of(frame.select(quoted(time))), time):
         return
     if stated:
         found = f"the watermark is on {_listed(others)}" if others else "there is no watermark"
@@ -97,7 +102,7 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
 
 def require_none(frame: DataFrame, cure: str) -> None:
     """A QueryError if the DataFrame already has a watermark: Spark allows one."""
-    if found := _watermarks(plan_of(frame)):
+    if found := watermarks(frame):
         raise QueryError(
             f"a stream must have only one watermark: there already is one on {_listed(found)}; {cure}"
         )
@@ -119,9 +124,9 @@ def require_timestamp(time: str, kind: DataType) -> None:
     )
 
 
-def _watermarks(plan: str) -> list[str]:
-    """The columns on which some step of a plan sets a watermark."""
-    return list(dict.fromkeys(_WATERMARK.findall(plan)))
+def watermarks(frame: DataFrame) -> list[str]:
+    """The columns on which some step of a DataFrame's plan sets a watermark."""
+    return watermarks_in(plan_of(frame))
 
 
 def _listed(names: list[str]) -> str:

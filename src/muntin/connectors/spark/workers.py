@@ -44,8 +44,11 @@ def check_workers(session: SparkSession) -> None:
 def _is_own(python: str) -> bool:
     """Whether this is an interpreter in the same folder as that of this program, under any name."""
     found = shutil.which(python)
-    # Not resolved: the interpreter of a virtual environment is a link to another one.
-    return found is not None and Path(found).absolute().parent == Path(sys.executable).parent
+    if found is None:
+        return False
+    # In its folder too: the interpreters of two virtual environments are links to the same one.
+    own, its = Path(sys.executable), Path(found).absolute()
+    return its.parent == own.parent and its.resolve() == own.resolve()
 
 
 def _has_muntin(python: str) -> bool:

@@ -137,6 +137,7 @@ ALWAYS = (
     Rule(lambda c: c.query.late == "route", "late tuples are routed"),
     Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
     Rule(lambda c: c.query.on_error == "skip", "values that cannot be computed are skipped"),
+    Rule(lambda c: c.query.max_windows is not None, "the windows of a step are limited"),
     Rule(_skips_computed, "tuples for which an expression fails are skipped"),
     Rule(_unknown, "windows follow the tuples, a measure, or the newest tuple of all keys"),
     Rule(lambda c: c.windows(lambda w: getattr(w, "emit_empty", False)), "empty windows are emitted"),
