@@ -122,6 +122,12 @@ SHAPES: dict[str, Shape] = {
         mt.windows(x=w.tumbling(10), s=w.session(4), c=w.count(5)).aggregate(**FEW, top=a.max("s")).by("k")
         .on("t", early=mt.each_batch(), allowed_lateness=5)
     ),
+    "forgotten": lambda: (
+        mt.windows(
+            x=w.count(6, every=4), l=w.last(4, every=10), e=w.tumbling(5, emit_empty=True),
+            m=w.sliding(15, every=5, measure="m"),
+        ).aggregate(**FEW).by("k").on("t", allowed_lateness=8, forget_keys_after=7, late="route")
+    ),
     "many": lambda: mt.windows(x=w.tumbling(10)).aggregate(**MANY).by("k", "j").on("t", allowed_lateness=5),
     "holding": lambda: mt.windows(x=w.sliding(20, every=10)).aggregate(**HOLDING).by("k").on("t"),
     "sketched": lambda: mt.windows(x=w.sliding(20, every=10)).aggregate(**SKETCHED).by("j").on("t"),
