@@ -273,7 +273,15 @@ def test_the_smallest_integer_fits() -> None:
 # Files. --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["x = " + "[" * 5000 + "]" * 5000, "x = " + "{a=" * 5000 + "1" + "}" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5000 + "]" * 5000,
+        "x = " + "{a=" * 5000 + "1" + "}" * 5000,
+        "a" + ".a" * 50_000 + " = 1",
+    ],
+    ids=["lists", "tables", "dotted key"],
+)
 def test_a_deeply_nested_file(text: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.toml"
     path.write_text(text, "utf-8")

@@ -37,6 +37,8 @@ _STREAM = (
     "time", "key", "allowed_lateness", "emit", "early", "late", "bad", "on_error",
     "idle_after", "forget_keys_after", "max_ahead", "max_windows",
 )  # fmt: skip
+_DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
+"""A dotted key of more than 100 names: `tomllib` takes time that grows with their square."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -49,14 +51,15 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
     """The tables of a text; errors call it `source`."""
     import tomllib  # here, as most programs write their queries in Python
 
+    too_deep = QueryError(f"{source} must not be so deeply nested: write lists and tables side by side")
+    if _DEEP_KEY.search(text):
+        raise too_deep
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise QueryError(f"{source} is not valid TOML: {error}") from None
     except RecursionError:
-        raise QueryError(
-            f"{source} must not be so deeply nested: write lists and tables side by side"
-        ) from None
+        raise too_deep from None
     except ValueError:  # Python reads no more than 4,300 digits
         raise QueryError(
             f"integers in {source} must fit into 64 bits: got one of thousands of digits"
