@@ -63,8 +63,9 @@ def make_plan(
 ) -> Plan:
     """Decide how the query is served; `bound` are its aggregates once the types of the input are known."""
     if store is not None and (not isinstance(store, str) or store not in STORES):
+        store_text = f'"{store}"' if isinstance(store, str) else value_text(store)
         raise QueryError(
-            f"there is no store {value_text(store)}; choose {' or '.join(STORES)}.{nearest(store, STORES)}"
+            f"there is no store {store_text}; choose {' or '.join(STORES)}.{nearest(store, STORES)}"
         )
     workload = Workload.of(query, in_order, bound)
     if store == "prefix" and workload.not_invertible:

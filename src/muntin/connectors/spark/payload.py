@@ -85,10 +85,14 @@ def take_in(
         else:
             for batch in held.combine_chunks().to_batches():
                 operator.take_in(batch)
-    moved = newest is not None and newest > operator.slices.newest
-    if newest is not None and moved:
+    if newest is None or newest <= operator.slices.newest:
+        return operator.look() if arrived else operator.nothing()
+    if newest < operator.slices.final:  # tuples that wait are in no early result
+        early = operator.look() if arrived else operator.nothing()
         operator.slices.newest = newest
-    return operator.look() if arrived or moved else operator.nothing()
+        return early
+    operator.slices.newest = newest
+    return operator.look()
 
 
 def _read(
