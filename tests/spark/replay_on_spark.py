@@ -101,8 +101,8 @@ def _moment(time: Any) -> dt.datetime | None:
 
 def _in_seconds(document: Mapping[str, Any]) -> dict[str, Any]:
     stream = dict(document["stream"])
-    if "allowed_lateness" in stream:
-        stream["allowed_lateness"] = f"{stream['allowed_lateness']} seconds"
+    for length in stream.keys() & {"allowed_lateness", "forget_keys_after"}:
+        stream[length] = f"{stream[length]} seconds"
     windows = {}
     for name, given in document["windows"].items():
         window = dict(given)

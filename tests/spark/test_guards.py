@@ -78,7 +78,7 @@ def test_a_limit_of_windows_is_not_for_the_jvm(spark: SparkSession, files: Files
     with pytest.raises(QueryError, match="cannot run this query: the windows of a step are limited"):
         frame.transform(limited, plan="jvm", watermark="2 seconds")
     if not stream:
-        with pytest.raises(Exception, match="a step must not bring more than 1 windows"):
+        with pytest.raises(Exception, match="a step must not emit more than 1 windows"):
             frame.transform(limited).collect()
 
 
