@@ -32,7 +32,7 @@ from muntin.testing.rows import Row
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
 from muntin.timeline import INF
-from muntin.windows.base import TupleDriven
+from muntin.windows.tuple_driven import TupleDriven
 
 FOLDER = Path(__file__).parents[1] / "transcripts"
 sys.path.insert(0, str(FOLDER))

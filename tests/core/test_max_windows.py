@@ -98,7 +98,7 @@ def test_measured_windows_are_counted_exactly() -> None:
 
 
 def _counts(window: Any, rng: np.random.Generator) -> bool:
-    from muntin.windows.base import Tuples
+    from muntin.windows.tuple_driven import Tuples
 
     contexts = window.initial(3)
     rank, at = np.zeros(3, np.int64), rng.integers(-50, 50, 3)

@@ -26,7 +26,7 @@ from muntin.testing import OracleEngine, Transcript
 from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import Row, compare
 from muntin.testing.transcript_files import _toml
-from muntin.windows.base import TupleDriven
+from muntin.windows.tuple_driven import TupleDriven
 
 BASE = 2520 * 600_000
 """Seconds: time 0 of a transcript; a multiple of the lengths of its windows."""

@@ -21,7 +21,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.aggregates import UserAggregate
 from muntin.windows import ContextFree, ForwardContextAware, ForwardContextFree, Record
-from muntin.windows.base import TupleDriven
+from muntin.windows.tuple_driven import TupleDriven
 
 sys.path.insert(0, str(Path(__file__).parent))
 from streams import Files  # beside this file, not installed

@@ -21,7 +21,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import EARLIER, Context, Tuples
+from muntin.windows.base import Context
+from muntin.windows.tuple_driven import EARLIER, Tuples
 
 COLUMNS = {
     "flag": pa.bool_(),

@@ -16,7 +16,7 @@ from muntin import windows as w
 from muntin.errors import DataError, UserCodeError
 from muntin.expressions import as_expr
 from muntin.timeline import INF
-from muntin.windows.base import Cuts, Tuples
+from muntin.windows.tuple_driven import Cuts, Tuples
 
 
 def cut(window: Any, tuples: Tuples, upto: int = INF, **options: Any) -> Cuts:

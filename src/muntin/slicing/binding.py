@@ -17,7 +17,8 @@ from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
 from muntin.timeline import NEG_INF, Micros, TimeColumn, format_span
-from muntin.windows.base import TupleDriven, Tuples, Window
+from muntin.windows.base import Window
+from muntin.windows.tuple_driven import TupleDriven, Tuples
 
 ARRIVAL = "__arrival"
 """The name of a column of integers that orders tuples of one time, where the input has it."""

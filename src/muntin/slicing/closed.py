@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.schema import Role, Schema, Table, no_rows
-from muntin.windows.base import Cuts
+from muntin.windows.tuple_driven import Cuts
 
 Column = npt.NDArray[np.int64]
 COUNT, EDGE, KEY, MOMENT, RANK, VALUE = (

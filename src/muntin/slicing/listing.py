@@ -16,7 +16,8 @@ from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import SliceTable
 from muntin.slicing.table_kernels import key_offsets
 from muntin.timeline import INF, LIMIT
-from muntin.windows.base import EARLIER, ContextFreeWindow
+from muntin.windows.base import ContextFreeWindow
+from muntin.windows.tuple_driven import EARLIER
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

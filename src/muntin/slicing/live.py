@@ -12,7 +12,8 @@ import numpy.typing as npt
 from muntin.expressions import Expr
 from muntin.slicing.edges import EdgeSet
 from muntin.timeline import INF, LIMIT, NEG_INF
-from muntin.windows.base import Context, ContextFreeWindow, TupleDriven, Window
+from muntin.windows.base import Context, ContextFreeWindow, Window
+from muntin.windows.tuple_driven import TupleDriven
 
 
 @dataclass(slots=True, eq=False)

@@ -20,8 +20,8 @@ from muntin.slicing.table_kernels import key_offsets
 from muntin.slicing.tuples import STAGES, KeptTuples, Progress
 from muntin.slicing.validation import Bounds, check_schema, read_columns, refuse_unless
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import TupleDriven
 from muntin.windows.context_checks import KeyPositions
+from muntin.windows.tuple_driven import TupleDriven
 
 __all__ = ["load_kept"]
 

@@ -26,7 +26,8 @@ from muntin.slicing.flood import Limit
 from muntin.slicing.live import LiveQuery
 from muntin.slicing.table_kernels import ends_until, key_offsets
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Context, Cuts, TupleDriven, Tuples
+from muntin.windows.base import Context
+from muntin.windows.tuple_driven import Cuts, TupleDriven, Tuples
 
 if TYPE_CHECKING:
     from muntin.slicing.manager import SliceManager

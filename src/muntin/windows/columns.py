@@ -12,7 +12,7 @@ import pyarrow as pa
 from muntin.errors import DataError
 from muntin.expressions import Expr
 from muntin.timeline import LIMIT
-from muntin.windows.base import Contexts, Tuples
+from muntin.windows.tuple_driven import Contexts, Tuples
 
 __all__ = [
     "Flags",

@@ -12,10 +12,11 @@ import numpy as np
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr, as_expr
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Context, Ints
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
 from muntin.windows.records import Record, guarded, natural, records_of, skip_or_raise
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import fail
 
 __all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]

@@ -14,9 +14,10 @@ import numpy as np
 
 from muntin.errors import UserCodeError
 from muntin.timeline import INF
-from muntin.windows.base import Contexts, Cuts, Ints, Tuples
+from muntin.windows.base import Ints
 from muntin.windows.found import cuts_of_user_code
 from muntin.windows.records import MOST_WINDOWS, Record, guarded, natural, records_of, skip_or_raise, too_many
+from muntin.windows.tuple_driven import Contexts, Cuts, Tuples
 
 __all__ = ["begins_and_ends", "fresh_contexts", "oldest_begins", "open_windows"]
 

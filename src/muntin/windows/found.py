@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muntin.lazy_kernels import LazyKernels
-from muntin.windows.base import Cuts, Ints
+from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers
+from muntin.windows.tuple_driven import Cuts
 
 if TYPE_CHECKING:
     from muntin.windows import row_kernels

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from muntin.expressions import Expr, as_expr
 from muntin.lazy_kernels import LazyKernels
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Context, Ints
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
 from muntin.windows.found import cuts_of_rows
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels

@@ -17,9 +17,9 @@ from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import INF, LIMIT
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Contexts, Tuples
 from muntin.windows.columns import Flags, Numbers, condition, matrix, number_values, owned
 from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
+from muntin.windows.tuple_driven import Contexts, Tuples
 from muntin.windows.validation import (
     column_name,
     column_parameter,

@@ -10,10 +10,11 @@ import numpy as np
 from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, owned
 from muntin.windows.context_checks import KeyPositions
 from muntin.windows.found import cuts_of_rows
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import plain, positive_span, same_kind, text, time_offset, whole_number
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ import numpy as np
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
 from muntin.lazy_kernels import LazyKernels
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.measured_grid import MeasureGrid, positions_of
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import measured_unit, number, on, positive_number, shown
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import numpy as np
 from muntin.errors import DataError
 from muntin.expressions import as_expr
 from muntin.lazy_kernels import LazyKernels
-from muntin.windows.base import Contexts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
+from muntin.windows.tuple_driven import Contexts, TupleDriven, Tuples
 from muntin.windows.validation import fail
 
 if TYPE_CHECKING:

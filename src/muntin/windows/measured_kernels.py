@@ -8,9 +8,10 @@ import numpy as np
 
 from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
-from muntin.windows.base import EARLIER, Ints
+from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers
 from muntin.windows.row_kernels import put_pair, put_row, room, roomier
+from muntin.windows.tuple_driven import EARLIER
 
 SEEN, POSITION = range(2)
 """Of every context here."""

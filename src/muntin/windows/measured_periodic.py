@@ -14,12 +14,13 @@ import numpy as np
 from muntin.expressions import Expr, as_expr
 from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import NEG_INF
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, owned
 from muntin.windows.context_checks import KeyPositions
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import count_unseen, integer_ranges
 from muntin.windows.measured_grid import MeasureGrid, positions_of
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import fail, measured_unit, number, on, positive_number, shown
 
 if TYPE_CHECKING:

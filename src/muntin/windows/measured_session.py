@@ -11,9 +11,10 @@ from muntin.errors import DataError
 from muntin.expressions import Expr, as_expr
 from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import LIMIT
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples
+from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, measure_values, owned
 from muntin.windows.found import cuts_of_rows
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import fail, longer_than_gap, measured_unit, on, positive_number
 
 if TYPE_CHECKING:

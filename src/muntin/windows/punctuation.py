@@ -9,9 +9,9 @@ import numpy as np
 
 from muntin.expressions import ColumnLike, Expr, as_predicate
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Contexts, Tuples
 from muntin.windows.columns import condition
 from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
+from muntin.windows.tuple_driven import Contexts, Tuples
 from muntin.windows.validation import column_name, measure_parameter, on
 
 __all__ = ["Punctuation", "punctuation"]

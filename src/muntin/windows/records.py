@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from muntin.errors import MuntinError, UserCodeError, cause_text, value_text
-from muntin.windows.base import Tuples
 from muntin.windows.columns import python_values
+from muntin.windows.tuple_driven import Tuples
 
 __all__ = [
     "MOST_WINDOWS",

@@ -9,10 +9,11 @@ import numpy as np
 
 from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Context, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
+from muntin.windows.base import Context, Ints, Window
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
 from muntin.windows.measured_session import MeasuredSession
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import column_name, longer_than_gap, plain, positive_span, same_kind, text
 
 if TYPE_CHECKING:

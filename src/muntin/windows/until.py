@@ -17,10 +17,11 @@ from muntin.errors import DataError, MuntinError, UserCodeError, cause_text, val
 from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Contexts, Cuts, Ints, Tuples
+from muntin.windows.base import Ints
 from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
 from muntin.windows.records import skip_or_raise
+from muntin.windows.tuple_driven import Contexts, Cuts, Tuples
 from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ import numpy as np
 from muntin.errors import DataError, QueryError, UserCodeError, value_text
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
-from muntin.windows.base import Context, ContextFreeWindow, Contexts, Cuts, Ints, TupleDriven, Tuples, Window
+from muntin.windows.base import Context, ContextFreeWindow, Ints, Window
 from muntin.windows.context_checks import KeyPositions
 from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
 from muntin.windows.found import cuts_of_user_code
@@ -36,6 +36,7 @@ from muntin.windows.records import (
     too_many,
     whole,
 )
+from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 from muntin.windows.validation import LONGEST, with_empty
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]

@@ -22,7 +22,7 @@ from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import NEG_INF
-from muntin.windows.base import TupleDriven
+from muntin.windows.tuple_driven import TupleDriven
 
 __all__ = ["AT", "CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Packing", "can_slice"]
 
