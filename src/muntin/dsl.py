@@ -66,6 +66,7 @@ class Query(QuerySpec):
         clock: Callable[[], float] | None = None,
         store: str | None = None,
         schema: object = None,
+        threads: int = 1,
     ) -> Operator:
         """An operator to push batches or records into.
 
@@ -80,6 +81,7 @@ class Query(QuerySpec):
             schema: The types of columns, as a pyarrow schema or a dict like
                 `{"amount": "float64"}`; those left out get the type of the first
                 batch.
+            threads: The number of cores that large steps use. Results are identical.
         """
         from muntin.connectors import embedded
 
@@ -90,6 +92,7 @@ class Query(QuerySpec):
             clock=clock,
             store=store,
             schema=schema,
+            threads=threads,
         )
 
     def explain(

@@ -9,23 +9,22 @@ from dataclasses import replace
 import pyarrow as pa
 
 from muntin.connectors import embedded_snapshot as snapshots
+from muntin.connectors.buffer import MANY, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
-from muntin.connectors.waiting import MANY, Waiting
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.binding import columns_read, kind_of_time
-from muntin.slicing.changing import Added, change_queries
-from muntin.slicing.due import latest_due
+from muntin.slicing.bound_plan import Settings
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.parts import PartedOperator, is_compiled
+from muntin.slicing.parallel.compiled_queries import is_compiled
+from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.stats import Stats
-from muntin.slicing.threads import Threads
-from muntin.slicing.undo import whole_or_nothing
+from muntin.slicing.window_changes import Added
 from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window
 
@@ -40,13 +39,9 @@ def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1)
     [2, 1]
     """
     if _number_of(threads) == 1 or not is_compiled(query):
-        return _run(Operator(query, schema=schema), data)
+        return Operator(query, schema=schema)._run(data)
     with Threads.borrowed(threads) as several:
-        return _run(_OnThreads(query, schema, several), data)
-
-
-def _run(operator: Operator, data: object) -> pa.Table:
-    return _joined([operator.process(data), operator.finish()])
+        return Operator(query, schema=schema, threads=several)._run(data)
 
 
 class Operator:
@@ -69,7 +64,9 @@ class Operator:
         clock: Callable[[], float] | None = None,
         store: str | None = None,
         schema: object = None,
+        threads: int | Threads = 1,
     ) -> None:
+        several = threads if isinstance(threads, Threads) else _threads(query, threads)
         if store is not None:
             make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
         if in_order and watermark_lag is not None:
@@ -84,16 +81,13 @@ class Operator:
                 "clock must be a function that gives the seconds since 1970, like time.time: "
                 f"got {value_text(clock)}"
             )
-        engine = self._open(SlicingOperator(query.validated(), in_order, store, lag is not None))
+        engine = SlicingOperator(query.validated(), Settings(in_order, store, lag is not None), several)
         self._connect(engine, Connection(lag, declared(schema)), clock)
         known = self._connection.declared
         columns = columns_read(query, (window for _, window in query.windows))
         if columns is not None and columns <= known.keys():
             self._check_lag(known[query.time])
             self._engine.bind(pa.schema(known))
-
-    def _open(self, engine: SlicingOperator) -> SlicingOperator:
-        return engine
 
     def _connect(
         self, engine: SlicingOperator, connection: Connection, clock: Callable[[], float] | None
@@ -105,7 +99,7 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         engine.arrivals.clock = clocks.time if clock is None else clock
         self._heard = self._clock()
-        self._waiting = Waiting(engine, connection.lag)
+        self._buffer = InputBuffer(engine, connection.lag)
         self._time = engine.spec.time
         self._none = self._nothing()
         self._alike: KeysView[str] | None = None
@@ -126,10 +120,10 @@ class Operator:
         try:
             # A record of the same form as the one before needs no checks now: it waits.
             if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
-                records = self._waiting.records
+                records = self._buffer.records
                 records.append(data.copy())
                 return self._none if len(records) < MANY else self._flush()
-            if type(data) is pa.RecordBatch and self._waiting.keep(data):
+            if type(data) is pa.RecordBatch and self._buffer.keep(data):
                 return self._none
             return self._process(data)
         finally:
@@ -139,20 +133,32 @@ class Operator:
         self._require_open("process")
         self._heard = self._clock()
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
-        if record is not None and self._waiting.take(record):
-            if self._waiting.waits_unchecked:
-                self._alike, self._none = self._waiting.records[-1].keys(), self._nothing()
-            return self._flush() if self._waiting.over else self._nothing()
+        if record is not None and self._buffer.take(record):
+            if self._buffer.waits_unchecked:
+                self._alike, self._none = self._buffer.records[-1].keys(), self._nothing()
+            return self._flush() if self._buffer.over else self._nothing()
         self._slice_waiting()
         if record is not None:
-            self._waiting.records.append(dict(record))
+            self._buffer.records.append(dict(record))
             return self._flush()
         batch, misfits = to_batch(data, self._expected())
         found = self._due(self._take(batch, misfits))
         if type(data) is pa.RecordBatch and batch is data:
-            self._waiting.trust(data.schema)
+            self._buffer.trust(data.schema)
             self._none = self._nothing()
         return found
+
+    @exclusive
+    def _run(self, data: object) -> pa.Table:
+        """Take all tuples of the stream in, and its end, in one step."""
+        engine = self._engine
+        if as_record(data, engine.spec.time, forgiving=engine.spec.bad != "fail") is not None:
+            return _joined([self._process(data), self._finish()])
+        batch, misfits = to_batch(data, self._expected())
+        if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
+            return engine.finish()  # no tuples, and no types to learn
+        results = engine.process(batch, misfits=misfits, watermark=INF)
+        return engine.finish() if engine.plan is None else results
 
     @exclusive
     def flush(self) -> pa.Table:
@@ -165,15 +171,19 @@ class Operator:
 
     def _slice_waiting(self) -> None:
         """Slice the buffered batches and records, and move on to the watermark that waits among them."""
-        self._waiting.slice_batches()
-        self._waiting.forget_batches()
-        promised, before = self._waiting.take_promise()
+        self._slice_batches()
+        promised, before = self._buffer.take_promise()
         if promised is not None:
             try:
                 self._slice_records(before)
             finally:
                 self._engine.advance(promised)
-        self._slice_records(len(self._waiting.records))
+        self._slice_records(len(self._buffer.records))
+
+    def _slice_batches(self) -> None:
+        if self._buffer.batches:
+            self._engine.process(*self._buffer.joined())
+            self._buffer.forget_batches()
 
     def _slice_records(self, number: int) -> None:
         """Slice the first of the buffered records.
@@ -181,7 +191,7 @@ class Operator:
         A bad one is told; those before it count, those behind it wait.
         """
         self._alike = None
-        records = self._waiting.records
+        records = self._buffer.records
         if not number:
             return
         batch, misfits = to_batch(records[:number], self._expected())
@@ -203,24 +213,23 @@ class Operator:
     def _pack_records(self) -> None:
         """Make one batch of the buffered records, if all of them are good."""
         try:
-            batch, misfits = to_batch(self._waiting.records.copy(), self._expected())
+            batch, misfits = to_batch(self._buffer.records.copy(), self._expected())
         except MuntinError:
             return  # they are looked at one by one later, and those before the bad one count
-        if not misfits and self._waiting.pack(batch) and self._waiting.full:
-            self._waiting.slice_batches()
-            self._waiting.forget_batches()
+        if not misfits and self._buffer.pack(batch) and self._buffer.full:
+            self._slice_batches()
 
     def _expected(self) -> Expected:
         engine = self._engine
         binding, live, expected = self._expectation
-        if binding is not engine.binding or live is not engine.live:
+        if binding is not engine.binding or live is not engine.served:
             expected = self._expect()
-            self._expectation = (engine.binding, engine.live, expected)
+            self._expectation = (engine.binding, engine.served, expected)
         return expected
 
     def _expect(self) -> Expected:
         engine = self._engine
-        time, windows = engine.spec.time, tuple(q.window for q in engine.live.queries)
+        time, windows = engine.spec.time, tuple(q.window for q in engine.served.all)
         kind = kind_of_time(engine.spec, windows, self._connection.lag)
         if engine.binding is None:
             return Expected(time, kind, columns_read(engine.spec, windows), self._connection.declared)
@@ -235,11 +244,15 @@ class Operator:
             return self._engine.process(batch, misfits=misfits)
         if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
             self._check_lag(batch.schema.field(self._engine.spec.time).type)
-        with whole_or_nothing(self._engine, sliced=True):
-            results = self._engine.process(batch, misfits=misfits)
-            if self._engine.binding is None:  # only bad tuples so far
-                return results
-            return _joined([results, self._engine.advance(self._engine.slices.newest - self._connection.lag)])
+        before = self._engine.saved()
+        results = self._engine.process(batch, misfits=misfits)
+        if self._engine.plan is None:  # only bad tuples so far
+            return results
+        try:
+            return _joined([results, self._engine.advance(self._engine.state.newest - self._connection.lag)])
+        except BaseException:
+            self._engine.go_back(before)  # the tuples and the watermark that they make belong to one step
+            raise
 
     def _check_lag(self, kind: pa.DataType) -> None:
         if self._connection.lag is not None and not pa.types.is_null(kind):
@@ -266,23 +279,27 @@ class Operator:
         A watermark lower than the last one is ignored.
         """
         self._require_open("advance")
-        engine, waiting = self._engine, self._waiting
+        engine, buffer = self._engine, self._buffer
         time = engine.to_internal(watermark)
-        if waiting.records and waiting.packable:
+        if buffer.records and buffer.packable:
             self._pack_records()
-        if waiting.promise(time):
+        if buffer.promise(time):
             return self._nothing()
-        if waiting.records or not waiting.batches:
+        if buffer.records or not buffer.batches:
             self._slice_waiting()
             return self._due(engine.advance(engine.to_internal(watermark)))
-        results = waiting.step(time)  # if it fails, the batches go on waiting
-        waiting.forget_batches()
-        waiting.take_promise()
+        upto = time if buffer.promised is None else max(time, buffer.promised)
+        results = engine.process(*buffer.joined(), watermark=upto)  # if it fails, the batches go on waiting
+        buffer.forget_batches()
+        buffer.take_promise()
         return self._due(results)
 
     @exclusive
     def finish(self) -> pa.Table:
         """The end of the stream: closes every window. Nothing can come after it."""
+        return self._finish()
+
+    def _finish(self) -> pa.Table:
         self._slice_waiting()
         return self._due(self._engine.finish())
 
@@ -300,7 +317,7 @@ class Operator:
         limit = self._engine.spec.idle_after
         if limit is None or self._clock() - self._heard < limit / 1_000_000:
             return self._due()
-        return self._due(self._engine.advance(latest_due(self._engine)))
+        return self._due(self._engine.close_idle())
 
     # Queries that come and go. ----------------------------------------------------------------------
 
@@ -312,13 +329,13 @@ class Operator:
         """
         self._require_open("add_query")
         self._slice_waiting()
-        return change_queries(self._engine, named)
+        return self._engine.change_windows(named)
 
     @exclusive
     def remove_query(self, name: str) -> None:
         """Stop serving a window."""
         self._slice_waiting()
-        change_queries(self._engine, remove=(name,))
+        self._engine.change_windows(remove=(name,))
 
     # Side outputs and state. ------------------------------------------------------------------------
 
@@ -338,13 +355,13 @@ class Operator:
     @exclusive
     def watermark(self) -> int:
         """The watermark so far, in the unit inside."""
-        return self._waiting.watermark
+        return self._buffer.watermark
 
     @property
     @exclusive
     def slices(self) -> int:
         """How many slices there are right now, before folding."""
-        return 0 if self._engine.binding is None else len(self._engine.slices.table)
+        return 0 if self._engine.plan is None else len(self._engine.state.slices)
 
     @exclusive
     def snapshot(self) -> bytes:
@@ -359,6 +376,7 @@ class Operator:
         query: QuerySpec | None = None,
         *,
         clock: Callable[[], float] | None = None,
+        threads: int = 1,
     ) -> Operator:
         """An operator that continues exactly where the snapshot was taken, its watermark lag included.
 
@@ -366,7 +384,9 @@ class Operator:
         that were served then, those added on the fly included.
         """
         operator = cls.__new__(cls)
-        operator._connect(*snapshots.restore(data, query), clock)
+        engine, connection = snapshots.restore(data, query)
+        engine.use_threads(_threads(engine.spec, threads))
+        operator._connect(engine, connection, clock)
         return operator
 
     @exclusive
@@ -376,15 +396,9 @@ class Operator:
         return self._engine.stats()
 
 
-class _OnThreads(Operator):
-    """Takes one table, and ends."""
-
-    def __init__(self, query: QuerySpec, schema: object, threads: Threads) -> None:
-        self._threads = threads
-        super().__init__(query, schema=schema)
-
-    def _open(self, engine: SlicingOperator) -> SlicingOperator:
-        return PartedOperator(engine.spec, self._threads)
+def _threads(query: QuerySpec, threads: int) -> Threads | None:
+    """Threads for the steps of an operator; none where the interpreter, which runs one at a time, has a part."""
+    return Threads.started(threads) if _number_of(threads) > 1 and is_compiled(query) else None
 
 
 def _number_of(threads: object) -> int:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.query.files import loads, to_toml
-from muntin.slicing.archive import pack, reading, unpack
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.snapshot import assemble, current_spec, dismantle, query_of
-from muntin.slicing.validation import COUNT, check_schema, check_value, refuse_unless
+from muntin.slicing.snapshots.archive import pack, reading, unpack
+from muntin.slicing.snapshots.checks import COUNT, check_schema, check_value, refuse_unless
+from muntin.slicing.snapshots.snapshot import assemble, current_spec, dismantle, query_of
 from muntin.timeline import Micros
 
 __all__ = ["Connection", "restore", "snapshot"]
@@ -53,8 +53,10 @@ def restore(data: bytes, query: QuerySpec | None) -> tuple[SlicingOperator, Conn
         connection = _connection(header, tables)
         engine = assemble(header, tables, spec, follows_data=connection.lag is not None)
         for results in connection.pending_results:
-            refuse_unless(engine.binding is not None, "there are results before any tuple")
-            check_schema("pending_results", results, engine.results.schema)
+            if engine.plan is None:
+                refuse_unless(False, "there are results before any tuple")
+            else:
+                check_schema("pending_results", results, engine.plan.results.schema)
     return engine, connection
 
 

@@ -36,6 +36,11 @@ class Plan:
         return self.decisions[0].answer == "yes"
 
     @property
+    def splits_slices(self) -> bool:
+        """Whether slices are cut again from their tuples."""
+        return self.decisions[1].answer == "yes"
+
+    @property
     def store(self) -> str:
         """How slices are combined into windows."""
         return self.decisions[-1].answer

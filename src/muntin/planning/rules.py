@@ -88,7 +88,13 @@ SPLIT_SLICES = (
         "scotty §5.2, Fig. 5",
     ),
     Rule(
-        lambda w: w.in_order or not w.context_aware,
+        lambda w: w.early and w.context_aware,
+        YES,
+        "early results slice tuples beyond the watermark; those slices are cut again when more arrive",
+        "scotty §5.2, Fig. 5",
+    ),
+    Rule(
+        lambda w: not w.context_aware or (w.in_order and not w.lateness),
         NO,
         "edges are known before their tuples; a session gap splits without recomputing, since it is empty",
         "scotty §5.2, §6.2, Fig. 5",

@@ -22,11 +22,14 @@ class Workload:
     lateness: int
     bound: tuple[Bound, ...] | None = None
     """The aggregates over the types of the input, if those are known."""
+    early: bool = False
+    """Whether windows are emitted before they are complete."""
 
     @classmethod
     def of(cls, query: QuerySpec, in_order: bool, bound: tuple[Bound, ...] | None = None) -> Workload:
         """The workload of a query over a stream that is in order, or not."""
-        return cls(in_order, query.windows, query.aggregates, int(query.allowed_lateness), bound)
+        lateness, early = int(query.allowed_lateness), query.early is not None
+        return cls(in_order, query.windows, query.aggregates, lateness, bound, early)
 
     @cached_property
     def non_commutative(self) -> tuple[str, ...]:

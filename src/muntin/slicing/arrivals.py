@@ -1,4 +1,4 @@
-"""Tuples at the door: times are read, bad tuples are found and treated by policy."""
+"""Arriving tuples: times are read, bad tuples are detected and treated by policy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import time as clocks
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,12 @@ import pyarrow.compute as pc
 from muntin.errors import DataError, value_text
 from muntin.query import MAX_AHEAD, QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
-from muntin.slicing.routed import with_column, with_texts
+from muntin.slicing.side_outputs import with_column, with_texts
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, TimeColumn, TimeExtent, format_instant, format_span
 from muntin.timeline.extent_kernels import extent as extent_of
+
+if TYPE_CHECKING:
+    from muntin.slicing.state import Header
 
 LOG = logging.getLogger("muntin")
 SAMPLE = 3
@@ -25,6 +29,8 @@ _WITHIN = "must lie within +-2**62 (in units of its own)"
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Times = tuple[npt.NDArray[np.int64], TimeExtent | None]
+"""The times of tuples, all of them good, and their extent, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +77,8 @@ class BadTupleError(DataError):
 class Arrivals:
     """Separates bad tuples, which do not fit their types or have no place in time, from the others."""
 
-    IN_PLACE = ("routed",)
-
     def __init__(self, policy: str) -> None:
         self.policy = policy
-        self.bad = 0
-        self.routed: list[pa.Table] = []
         self.hidden: tuple[str, ...] = (ARRIVAL,)
         """Columns of the engine, which no message and no routed tuple has."""
         self.look: Callable[[npt.NDArray[np.int64]], TimeExtent] = extent_of
@@ -100,15 +102,15 @@ class Arrivals:
             self.latest_allowed = min(int(self.clock() * 1_000_000) + self.max_ahead, INF)
         return time > self.latest_allowed
 
-    def timeless(self, data: pa.RecordBatch, time: str, misfits: Sequence[Misfit]) -> bool:
+    def timeless(self, data: pa.RecordBatch, time: str, misfits: Sequence[Misfit], header: Header) -> bool:
         """Whether the first tuples have no time at all, so that not even its type is known; counts them."""
         if time not in data.schema.names or not pa.types.is_null(data.column(time).type) or not len(data):
             return False
-        self._set_aside(data, misfits, [_bad_rows(data, time, np.arange(len(data)), _WITHIN)])
+        self._set_aside(data, misfits, [_bad_rows(data, time, np.arange(len(data)), _WITHIN)], header)
         return True
 
     def good(
-        self, data: pa.RecordBatch, binding: Binding, misfits: Sequence[Misfit] = ()
+        self, data: pa.RecordBatch, binding: Binding, misfits: Sequence[Misfit], header: Header
     ) -> tuple[pa.RecordBatch, tuple[npt.NDArray[np.int64], TimeExtent | None]]:
         """The usable tuples, and with their times the extent of these, if it is known.
 
@@ -137,7 +139,7 @@ class Arrivals:
                 )
         if not flaws and not misfits:
             return data, (time, extent)
-        wrong = self._set_aside(data, misfits, flaws)
+        wrong = self._set_aside(data, misfits, flaws, header)
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
         return data.take(pa.array(kept)), (time[kept], None)
 
@@ -149,15 +151,17 @@ class Arrivals:
         return _bad_rows(data, column, rows, rule, "give .on() a longer max_ahead= if it is right")
 
     def without(
-        self, data: pa.RecordBatch, times: tuple[Rows, TimeExtent | None], flaws: dict[int, str]
+        self, data: pa.RecordBatch, times: tuple[Rows, TimeExtent | None], flaws: dict[int, str], header: Header
     ) -> tuple[pa.RecordBatch, tuple[Rows, TimeExtent | None]]:
         """The tuples and times without the bad rows, which `flaws` maps to their reasons."""
         rows, reasons = np.array(sorted(flaws)), pa.array([flaws[row] for row in sorted(flaws)], pa.string())
-        wrong = self._set_aside(data, (), [BadRows(rows, reasons)])
+        wrong = self._set_aside(data, (), [BadRows(rows, reasons)], header)
         kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
         return data.take(pa.array(kept)), (times[0][kept], None)
 
-    def _set_aside(self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[BadRows]) -> Rows:
+    def _set_aside(
+        self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[BadRows], header: Header
+    ) -> Rows:
         """Treat these tuples as the policy says; returns their rows. The first reason found counts."""
         misfit_rows = np.array([misfit.row for misfit in misfits], dtype=np.int64)
         misfit_reasons = pa.array([misfit.reason for misfit in misfits], pa.string())
@@ -180,9 +184,9 @@ class Arrivals:
             )
         sample = zip(reasons.to_pylist()[:SAMPLE], shown, strict=True)
         LOG.warning("%d bad tuples: %s", len(rows), "; ".join(f"{why} in {tuple_}" for why, tuple_ in sample))
-        self.bad += len(rows)
+        header.metrics.bad += len(rows)
         if self.policy == "route":
-            self.routed.append(with_column(wrong, "reason", reasons))
+            header.bad_output += (with_column(wrong, "reason", reasons),)
         return rows
 
 

@@ -13,11 +13,12 @@ from muntin.timeline import Micros, format_instant
 
 if TYPE_CHECKING:
     from muntin.slicing.binding import Binding
-    from muntin.slicing.operator import SlicingOperator
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.state import State
 
 
 def blame_tuple(error: UserCodeError, batch: Batch) -> None:
-    """A failure on a tuple of this batch gets to know the tuple's key."""
+    """Note the key of the tuple that failed."""
     if error.seq is not None:
         error.key = int(batch.key[np.flatnonzero(batch.seq == error.seq)[0]])
 
@@ -27,27 +28,24 @@ def blame_row(
     key_of: Callable[[int], int],
     window_of: Callable[[int], tuple[int, int, int]] | None = None,
 ) -> None:
-    """A failure in a row of partial aggregates gets to know the row's key, and its window if it is one."""
+    """Note the key of the row of partial aggregates that failed, and its window if it is one."""
     if error.row is not None and error.key is None:
         error.key = int(key_of(error.row))
         error.window = None if window_of is None else window_of(error.row)
 
 
-def name_place(error: PlacedError, operator: SlicingOperator) -> None:
+def name_place(error: PlacedError, plan: BoundPlan, state: State) -> None:
     """Say in the message what is known of the place, in the words of the input."""
-    binding = operator.binding
-    if binding is None:
-        return
+    binding, keys = plan.binding, plan.spec.keys
     places = []
     if error.time is not None:
-        places.append(f"{operator.spec.time}={_shown(error.time, binding)}")
-    if error.key is not None and operator.spec.keys:
-        values = operator.keys.values(np.array([error.key], dtype=np.int64))
-        pairs = zip(operator.spec.keys, values, strict=True)
-        places += [f"{name}={value_text(column[0].as_py())}" for name, column in pairs]
+        places.append(f"{plan.spec.time}={_shown(error.time, binding)}")
+    if error.key is not None and keys:
+        values = state.keys.values(np.array([error.key], dtype=np.int64))
+        places += [f"{name}={value_text(column[0].as_py())}" for name, column in zip(keys, values, strict=True)]
     if error.window is not None:
-        query, start, end = error.window
-        name = operator.live.queries[query].name
+        number, start, end = error.window
+        name = plan.served.all[number].name
         places.append(f"{name} [{_shown(start, binding)}, {_shown(end, binding)})")
     at = f" (at {', '.join(places)})" if places else ""
     cure = f"; {error.cure}" if error.cure else ""

@@ -20,7 +20,9 @@ from muntin.errors import DataError, UserCodeError
 from muntin.expressions import Expr
 
 if TYPE_CHECKING:
-    from muntin.slicing.operator import SlicingOperator, Times
+    from muntin.slicing.arrivals import Arrivals, Times
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.state import State
 
 __all__ = ["accepted"]
 
@@ -30,30 +32,28 @@ Reasons = dict[int, str]
 
 
 def accepted(
-    operator: SlicingOperator, data: pa.RecordBatch, times: Times
+    plan: BoundPlan, state: State, arrivals: Arrivals, data: pa.RecordBatch, times: Times
 ) -> tuple[pa.RecordBatch, Times, Values]:
     """The tuples that do not fail, their times and inputs; failing ones are bad, and treated by policy."""
-    binding, arrivals = operator.binding, operator.arrivals
-    assert binding is not None
+    binding, fails = plan.binding, arrivals.policy == "fail"
     try:
         values = binding.evaluate(data)
     except DataError:
         binding.evaluate(data.slice(0, 0))  # types that do not fit are an error of the whole batch
-        flaws = dict(_failing(binding.evaluate, data, first=arrivals.policy == "fail"))
-        data, times = arrivals.without(data, times, flaws)
+        flaws = dict(_failing(binding.evaluate, data, first=fails))
+        data, times = arrivals.without(data, times, flaws, state)
         values = binding.evaluate(data)
-    fails = arrivals.policy == "fail"
-    if not binding.fallible or (fails and operator.slices.kept is None):
+    if not binding.fallible or (fails and state.tuples is None):
         return data, times, values
     refused = dict(_refused(binding.fallible, values, times[0], first=fails))
     if not refused:
         return data, times, values
     if fails:
         ((row, error),) = refused.items()
-        keys = operator._encode(data.slice(row, 1))
-        error.key = 0 if keys is None else int(keys[0])
+        keys = [data.column(k).slice(row, 1) for k in plan.spec.keys]
+        error.key = int(state.keys.encode(keys)[0]) if keys else 0
         raise error
-    data, times = arrivals.without(data, times, {row: str(error) for row, error in refused.items()})
+    data, times = arrivals.without(data, times, {row: str(e) for row, e in refused.items()}, state)
     return data, times, binding.evaluate(data)
 
 

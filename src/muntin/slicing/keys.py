@@ -28,13 +28,20 @@ class KeyTable:
     ['c', 'a']
     """
 
-    IN_PLACE = ("_columns", "_pairs", "_indexes")
-
     def __init__(self, types: tuple[pa.DataType, ...]) -> None:
         self.types = tuple(plain_type(kind) for kind in types)
         self._columns = [KeyColumn.of(kind) for kind in self.types]
         self._pairs: list[pa.Array] = [pa.array([], type=pa.int64()) for _ in types[1:]]
         self._indexes = [KeyIndex() for _ in types[1:]]
+
+    def draft(self) -> KeyTable:
+        """A copy to which keys may be added; indexes are shared, and forget keys that were taken back."""
+        if not self.types:
+            return self
+        new = object.__new__(KeyTable)
+        new.types, new._columns, new._pairs = self.types, self._columns.copy(), self._pairs.copy()
+        new._indexes = self._indexes.copy()
+        return new
 
     def __len__(self) -> int:
         if not self.types:
@@ -82,6 +89,10 @@ class KeyTable:
             rest = pair >> 32
         codes.append(rest)
         return [column.values(code) for column, code in zip(self._columns, reversed(codes), strict=True)]
+
+    def all_values(self) -> list[pa.Array]:
+        """The key columns' values for all ids, in turn."""
+        return self.values(np.arange(len(self), dtype=np.int64))
 
     def keep(self, ids: Ids) -> KeyTable:
         """A table of only these keys, renumbered 0, 1, 2, ... in the given order."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.memory import fresh
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.threads import Threads
+from muntin.slicing.parallel.threads import Threads
 
 __all__ = ["number_keys"]
 

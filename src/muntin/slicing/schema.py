@@ -49,29 +49,34 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a table, those that it is sorted by, and those that it may lack."""
+    """The columns of a table, and how its rows are ordered and divided."""
 
     columns: Mapping[str, Role]
     order: tuple[str, ...] = ()
+    """The columns that the rows are sorted by."""
     optional: tuple[str, ...] = ()
+    """Columns that the table may lack."""
+    time: str | None = None
+    """The column of time by which a large table is stored in parts."""
+    per_key: bool = False
+    """Whether row i belongs to key i."""
 
 
 class Table:
     """Base of tables of state: dataclasses whose fields are the columns of SCHEMA.
 
-    An optional column that is not there is None. Arrays are not written to: a change makes new ones.
+    An optional column that is absent is None. Arrays are not written to: a change makes new ones.
     """
 
     __slots__ = ()
 
     SCHEMA: ClassVar[Schema]
-    key: Any
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The columns that are there, by name."""
-        found = {name: getattr(self, name) for name in self.SCHEMA.columns}
-        return {name: column for name, column in found.items() if column is not None}
+        """The columns that are present, by name."""
+        named = {name: getattr(self, name) for name in self.SCHEMA.columns}
+        return {name: column for name, column in named.items() if column is not None}
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -96,13 +101,21 @@ class Table:
         return replace(self, **joined)  # type: ignore[type-var]  # a dataclass
 
     def renumbered(self, ids: npt.NDArray[np.int64]) -> Self:
-        """The same rows with the new numbers of their keys; those of keys without one, -1, are dropped."""
-        left = self.take(ids[self.key] >= 0)
-        return replace(left, key=ids[left.key])  # type: ignore[type-var]  # a dataclass
+        """The same rows with the new numbers of their keys; the rows of keys without one, -1, are dropped."""
+        if self.SCHEMA.per_key:
+            return self.take(np.flatnonzero(ids[: len(self)] >= 0))
+        key: npt.NDArray[np.int64] = self.columns["key"]
+        left = self.take(ids[key] >= 0)
+        return replace(left, key=ids[left.columns["key"]])  # type: ignore[type-var]  # a dataclass
+
+    def attached(self) -> dict[str, pa.Array]:
+        """Columns of other kinds than numbers, as Arrow arrays; none in most tables."""
+        return {}
 
     def to_arrow(self) -> pa.Table:
-        """The columns that are there as an Arrow table."""
-        return pa.table({name: pa.array(column) for name, column in self.columns.items()})
+        """All columns as an Arrow table."""
+        numbers = {name: pa.array(column) for name, column in self.columns.items()}
+        return pa.table(numbers | self.attached())
 
 
 def no_rows() -> npt.NDArray[np.int64]:

@@ -23,7 +23,7 @@ from muntin.slicing.cutting_kernels import (
     rows_of_runs,
 )
 from muntin.slicing.partials import PartialSet, States
-from muntin.slicing.table import FIXED, SliceTable
+from muntin.slicing.slice_table import FIXED, SliceTable
 from muntin.timeline import LIMIT
 
 Column = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ def slice_sorted(
     states = _lifted(groups, batch, partials)
     rows = fresh((len(FIXED), count))
     rows_of_runs(batch.ids, batch.time, begins, rows)
-    table = _as_slices(rows, states)
+    table = _as_slices(partials, rows, states)
     if rank is not None:
         table.rank[:] = rank[begins[:-1]]
         content_marks(batch.seq, begins, table.mark)
@@ -157,9 +157,9 @@ def rows_of_cells(pieces: list[Lifted], begin: int, end: int, partials: PartialS
         states.append(partials.cut(piece.states, begin * piece.width, end * piece.width))
         at, before = at + own, before + (end - begin) * piece.width
     if size == before:  # in all cells there are tuples
-        return _as_slices(rows, states[0] if len(pieces) == 1 else partials.beside(states, end - begin))
+        return _as_slices(partials, rows, states[0] if len(pieces) == 1 else partials.beside(states, end - begin))
     joined = states[0] if len(pieces) == 1 else partials.concat(states)
-    return _as_slices(rows, partials.take(joined, place))
+    return _as_slices(partials, rows, partials.take(joined, place))
 
 
 def _lifted(groups: Groups, batch: Batch, partials: PartialSet) -> States:
@@ -170,6 +170,6 @@ def _lifted(groups: Groups, batch: Batch, partials: PartialSet) -> States:
         raise
 
 
-def _as_slices(rows: Column, states: States) -> SliceTable:
+def _as_slices(partials: PartialSet, rows: Column, states: States) -> SliceTable:
     """Slices all of whose tuples are new, and that take part in all session classes."""
-    return SliceTable(rows, rows[3], np.zeros(rows.shape[1], dtype=np.int64), states)
+    return SliceTable(partials, rows, rows[3], np.zeros(rows.shape[1], dtype=np.int64), states)

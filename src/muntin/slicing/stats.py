@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from muntin.timeline import INF
 
 if TYPE_CHECKING:
-    from muntin.slicing.operator import SlicingOperator
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.served import ServedWindows
+    from muntin.slicing.state import Header, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +37,33 @@ class Stats:
     """Whether each aggregate is compiled, and why not."""
 
     @classmethod
-    def of(cls, operator: SlicingOperator) -> Stats:
-        """What this operator holds and has done."""
-        m, binding = operator.metrics, operator.binding
-        done = (m.windows, m.updates, m.retractions, m.update_combines, m.merge_combines)
-        late = {q.name: q.late for q in operator.live.queries}
-        if binding is None:
-            return cls(0, late, 0, m.bad, m.errors, 0, 0, 0, *done, 0, operator.watermark, {})
-        slices, keys = operator.slices, operator.keys
-        bound = zip(operator.spec.aggregates, binding.partials.bound, strict=True)
+    def unbound(cls, header: Header, served: ServedWindows) -> Stats:
+        """The counters of an operator that has seen no input."""
+        m = header.metrics
+        late = {window.name: 0 for window in served.all}
+        return cls(0, late, 0, m.bad, m.errors, 0, 0, 0, 0, 0, 0, 0, 0, 0, header.watermark, {})
+
+    @classmethod
+    def of(cls, plan: BoundPlan, state: State) -> Stats:
+        """The counters of a state."""
+        m = state.metrics
+        bound = zip(plan.spec.aggregates, plan.partials.bound, strict=True)
         return cls(
             m.tuples,
-            late,
-            slices.pending,
+            {window.name: state.late_counts.get(window.name, 0) for window in plan.served.all},
+            sum(int(late.rows.n.sum()) for late in state.late_tuples),
             m.bad,
             m.errors,
-            len(keys),
-            len(slices.table),
-            0 if slices.kept is None else len(slices.kept.tuples),
-            *done,
-            slices.nbytes + operator.windows.nbytes + keys.nbytes,
-            operator.watermark,
+            len(state.keys),
+            len(state.slices),
+            0 if state.tuples is None else len(state.tuples),
+            m.windows,
+            m.updates,
+            m.retractions,
+            m.update_combines,
+            m.merge_combines,
+            state.nbytes(plan),
+            state.watermark,
             {name: b.runs(False) for (name, _), b in bound},
         )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from muntin.errors import UserCodeError
 from muntin.slicing.combining.walking_kernels import walk
 from muntin.slicing.partials import PartialSet, States
-from muntin.slicing.table import SliceTable
+from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import NEG_INF
 
 Column = npt.NDArray[np.int64]
@@ -48,6 +48,11 @@ class View:
     def __len__(self) -> int:
         return len(self.lo)
 
+    def between(self, begin: int, end: int) -> View:
+        """The windows from one position to another."""
+        query, key, lo, hi = (column[begin:end] for column in (self.query, self.key, self.lo, self.hi))
+        return View(self.table, self.rows, query, key, lo, hi, self.needed, self.folds)
+
     def row(self, position: Column) -> Column:
         """The rows of the table at these positions."""
         return position if self.rows is None else self.rows[position]
@@ -73,7 +78,7 @@ class Combiner(ABC):
         return 0
 
 
-class Lazy(Combiner):
+class WalkedWindows(Combiner):
     """Walks over the slices of each window: best where they are few, as in [scotty §3.4]."""
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
@@ -84,7 +89,7 @@ class Either(Combiner):
     """A store that keeps nothing, or none where the windows are so few that walking is less work."""
 
     def __init__(self, store: Combiner) -> None:
-        self._store, self._lazy = store, Lazy()
+        self._store, self._lazy = store, WalkedWindows()
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
         quicker = self._lazy if view.walked <= max(view.reach, _FEW) else self._store
@@ -99,8 +104,8 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
     """
     states = view.table.states
     growing = () if partials.numeric else partials.growing(states)
-    if isinstance(combiner, Lazy) or (growing and all(growing)):
-        return Lazy().reduce(partials, states, view)
+    if isinstance(combiner, WalkedWindows) or (growing and all(growing)):
+        return WalkedWindows().reduce(partials, states, view)
     try:
         if not any(growing):
             return combiner.reduce(partials, states, view)
@@ -112,7 +117,7 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
             raise
         # A store may combine slices that no window joins alone, and the user's combine may refuse
         # that. Without a store, what fails is what a window needs.
-        return Lazy().reduce(partials, states, view)
+        return WalkedWindows().reduce(partials, states, view)
     done = dict(zip(chosen, reduced, strict=True))
     for i, (partial, needs) in enumerate(zip(partials.partials, partials.needs, strict=True)):
         if growing[i]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muntin.planning.plan import Plan
-from muntin.slicing.combining.base import Combiner, Either, Lazy
+from muntin.slicing.combining.base import Combiner, Either, WalkedWindows
 from muntin.slicing.combining.fingers import Fingers
 from muntin.slicing.combining.flatfat import FlatFAT
 from muntin.slicing.combining.prefix import Prefix
@@ -18,7 +18,7 @@ BULK = {"two_stacks": (256, 16), "fiba": (2048, 256)}
 def combiner(plan: Plan) -> Combiner:
     """How slices are combined into windows. A forced store does everything itself."""
     if plan.store == "lazy":
-        return Lazy()
+        return WalkedWindows()
     if plan.store == "two_stacks":
         return Queues(TwoStacksLite, _bulk(plan))
     if plan.store == "daba":

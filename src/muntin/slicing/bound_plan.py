@@ -1,0 +1,174 @@
+"""A plan over input of known types: all that a step reads and never changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from muntin.expressions import Expr
+from muntin.planning.plan import Plan, make_plan
+from muntin.query import QuerySpec
+from muntin.slicing.binding import Binding, window_inputs
+from muntin.slicing.emission.results import ResultShape
+from muntin.slicing.partials import PartialSet
+from muntin.slicing.served import ServedWindow, ServedWindows
+from muntin.slicing.window_limit import WindowLimit
+from muntin.timeline import INF, LIMIT, NEG_INF
+
+__all__ = ["BoundPlan", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the caller of an operator chooses beside the query."""
+
+    in_order: bool = False
+    """Whether each tuple is a watermark."""
+    store: str | None = None
+    """The store that the user forces."""
+    follows_data: bool = False
+    """Whether tuples move the watermark."""
+    shares: int = 1
+    """The number of operators that share the keys of the stream."""
+    raises_errors: bool = False
+    """Whether errors are raised although the query skips them: the caller repeats the step then."""
+
+
+@dataclass(frozen=True)
+class BoundPlan:
+    """The decisions of planning, the types of the input, and the windows that are served now."""
+
+    spec: QuerySpec
+    settings: Settings
+    served: ServedWindows
+    binding: Binding
+    decisions: Plan
+
+    @classmethod
+    def of(
+        cls,
+        spec: QuerySpec,
+        settings: Settings,
+        served: ServedWindows,
+        schema: pa.Schema,
+        records: tuple[str, ...] | None = None,
+    ) -> BoundPlan:
+        """The plan for input of this schema; user code sees all its columns as records unless given."""
+        windows = tuple(q.window for q in served.all)
+        binding = Binding.of(spec, windows, schema, records, settings.in_order)
+        return cls(spec, settings, served, binding, _decide(spec, settings, served, binding))
+
+    def serving(self, served: ServedWindows) -> BoundPlan:
+        """The plan for other windows."""
+        return BoundPlan.of(self.spec, self.settings, served, self.binding.schema, self.binding.records)
+
+    def for_parts(self, number: int) -> BoundPlan:
+        """The plan of one of this many parts of a step; a part that fails is repeated as a whole."""
+        return replace(self, settings=replace(self.settings, shares=number, raises_errors=True))
+
+    def reading(self, binding: Binding) -> BoundPlan:
+        """The plan for a binding whose inputs have the same types."""
+        return replace(self, binding=binding)
+
+    # Decisions of planning that steps obey. ----------------------------------------------------------
+
+    @cached_property
+    def keeps_tuples(self) -> bool:
+        """Whether tuples stay after they were sliced."""
+        return self.decisions.keeps_tuples
+
+    @cached_property
+    def splits_slices(self) -> bool:
+        """Whether slices are cut again from their tuples."""
+        return self.decisions.splits_slices
+
+    @cached_property
+    def adds_up_alike(self) -> bool:
+        """Whether a window has the same value, bit for bit, whatever other slices the table has.
+
+        A tree over all slices combines those of a window in an order that depends on where they lie.
+        """
+        return self.decisions.workload.exact or self.decisions.store == "lazy"
+
+    # Constants of a step. ----------------------------------------------------------------------------
+
+    @cached_property
+    def partials(self) -> PartialSet:
+        """The partials of all aggregates."""
+        return self.binding.partials
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether each tuple is a watermark."""
+        return self.settings.in_order
+
+    @cached_property
+    def lateness(self) -> int:
+        """The allowed lateness."""
+        return int(self.spec.allowed_lateness)
+
+    @cached_property
+    def forget(self) -> int | None:
+        """The silence after which a key is forgotten; a time plus this span fits into 64 bits."""
+        span = self.spec.forget_keys_after
+        return None if span is None else min(int(span), LIMIT - 1)
+
+    @cached_property
+    def limit(self) -> WindowLimit:
+        """The most windows that a step may emit."""
+        return WindowLimit(self.spec.max_windows, self.settings.shares, self.binding.time.is_integer)
+
+    @cached_property
+    def skips_errors(self) -> bool:
+        """Whether a value that cannot be computed is null."""
+        return self.spec.on_error == "skip" and not self.settings.raises_errors
+
+    @cached_property
+    def shows_early(self) -> bool:
+        """Whether windows are also emitted before they are complete."""
+        return self.spec.early is not None
+
+    @cached_property
+    def window_inputs(self) -> dict[str, tuple[Expr, ...]]:
+        """The columns that each window reads."""
+        return {q.name: window_inputs(q.window, self.binding.records) for q in self.served.all}
+
+    @cached_property
+    def results(self) -> ResultShape:
+        """The columns of results."""
+        return ResultShape(self.binding, self.served.all)
+
+    @cached_property
+    def remembered(self) -> frozenset[ServedWindow]:
+        """Windows of which every emitted instance is remembered until it expires.
+
+        These are all windows where early results are emitted, and with lateness those that may be
+        retracted or emitted empty. Of other context-free windows only revised instances are remembered.
+        """
+        if self.shows_early:
+            return frozenset(self.served.all)
+        if not self.lateness:
+            return frozenset()
+        free = frozenset(self.served.context_free) - frozenset(self.served.with_empty)
+        return frozenset(self.served.all) - free
+
+    @cached_property
+    def emits_once(self) -> bool:
+        """Whether every window is periodic or irregular, never empty, and not remembered."""
+        return not self.remembered and len(self.served.context_free) == len(self.served.all) and not (
+            self.served.with_empty
+        )
+
+    def final(self, watermark: int) -> int:
+        """Tuples before this time are late for every window that counts tuples."""
+        if watermark in (NEG_INF, INF):
+            return watermark
+        return max(watermark - self.lateness, -LIMIT)
+
+
+def _decide(spec: QuerySpec, settings: Settings, served: ServedWindows, binding: Binding) -> Plan:
+    windows = tuple((q.name, q.window) for q in served.all)
+    spec = spec if windows == spec.windows else replace(spec, windows=windows)
+    return make_plan(spec, settings.in_order, settings.store, binding.partials.bound)

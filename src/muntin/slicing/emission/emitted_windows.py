@@ -1,0 +1,197 @@
+"""Emitted windows that may still change: their revisions, and the values that a retraction repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.slicing.schema import Role, Schema, Table, no_rows
+
+__all__ = [
+    "COMPLETE", "EARLY", "EARLY_ROW", "FINAL_ROW", "KINDS", "RETRACTED", "RETRACT_ROW", "UPDATE_ROW",
+    "Candidates", "Decision", "EmittedWindows",
+]  # fmt: skip
+
+Column = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+EARLY, COMPLETE, RETRACTED = 0, 1, 2
+"""Stages of an emitted window."""
+
+FINAL_ROW, EARLY_ROW, UPDATE_ROW, RETRACT_ROW = 0, 1, 2, 3
+KINDS = pa.array(["final", "early", "update", "retract"])
+"""Kinds of result rows, by code."""
+
+COUNT, KEY, VALUE = Role.COUNT, Role.KEY, Role.VALUE
+IDENTITY = ("ordinal", "b", "a", "life", "key")
+"""The columns that identify a window, least significant first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Windows that may have to be emitted: identity, content (n, mark), and the watermark that completes them.
+
+    The identity is the key, its life (see `ClosedWindows`) and the edges (a, b); `ordinal` tells equal ones
+    apart.
+    """
+
+    key: Column
+    life: Column
+    a: Column
+    b: Column
+    ordinal: Column
+    n: Column
+    mark: Column
+    due: Column
+
+    def take(self, index: Column) -> Candidates:
+        """The candidates at these positions."""
+        names = ("key", "life", "a", "b", "ordinal", "n", "mark", "due")
+        return Candidates(*(getattr(self, c)[index] for c in names))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Which candidates to emit and how; which emitted windows no longer exist."""
+
+    emit: Column
+    kind: Column
+    revision: Column
+    gone: Column
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedWindows(Table):
+    """Emitted instances of one window that have not expired, unordered; one row per identity.
+
+    `values`: the results of windows that may be retracted, row by row.
+    """
+
+    SCHEMA: ClassVar[Schema] = Schema(
+        {
+            "a": VALUE, "b": VALUE, "key": KEY, "life": Role.MOMENT, "ordinal": COUNT, "n": COUNT,
+            "mark": Role.ANY, "due": Role.EDGE, "revision": COUNT, "stage": Role.STAGE,
+        },
+        time="due",
+    )  # fmt: skip
+
+    a: Column = field(default_factory=no_rows)
+    b: Column = field(default_factory=no_rows)
+    key: Column = field(default_factory=no_rows)
+    life: Column = field(default_factory=no_rows)
+    ordinal: Column = field(default_factory=no_rows)
+    n: Column = field(default_factory=no_rows)
+    mark: Column = field(default_factory=no_rows)
+    due: Column = field(default_factory=no_rows)
+    revision: Column = field(default_factory=no_rows)
+    stage: Column = field(default_factory=no_rows)
+    values: pa.Table | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns and the values."""
+        columns = sum(int(column.nbytes) for column in self.columns.values())
+        return columns + (0 if self.values is None else int(self.values.nbytes))
+
+    def join(self, other: Self) -> Self:
+        joined = super(EmittedWindows, self).join(other)
+        if self.values is None or other.values is None or not len(self) or not len(other):
+            return joined
+        return replace(joined, values=pa.concat_tables([self.values, other.values]).combine_chunks())
+
+    def take(self, rows: Any) -> Self:
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        if self.values is None:
+            return replace(self, **columns)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return replace(self, **columns, values=self.values.take(pa.array(rows)).combine_chunks())
+
+    def attached(self) -> dict[str, pa.Array]:
+        if self.values is None:
+            return {}
+        return {f"value/{name}": self.values.column(name).combine_chunks() for name in self.values.column_names}
+
+    def find(self, new: Candidates) -> Column:
+        """The row of each candidate's identity, -1 where it is new."""
+        rows = np.full(len(new.key), -1, dtype=np.int64)
+        if not len(self) or not len(rows):
+            return rows
+        columns = [np.concatenate([getattr(self, c), getattr(new, c)]) for c in IDENTITY]
+        order = np.lexsort(columns)
+        same = np.ones(len(order) - 1, dtype=np.bool_)
+        for column in columns:
+            same &= column[order[1:]] == column[order[:-1]]
+        # Rows precede equal candidates, since the sort is stable.
+        hits = np.flatnonzero(same)
+        rows[order[hits + 1] - len(self)] = order[hits]
+        return rows
+
+    def decide(
+        self, new: Candidates, watermark: int, scope: Mask | None, early: bool, frozen: int | None = None
+    ) -> tuple[EmittedWindows, Decision]:
+        """Compare the windows as they are now with those that were emitted.
+
+        `scope` marks the rows that `new` covers: a row in it without a candidate is gone.
+        Windows that are not complete are emitted only when `early`. A late tuple may close an emitted
+        window earlier without changing its content: the rows returned have the new `due`. A window that
+        was complete and due by `frozen` has expired: it stays as it was emitted, wherever its end is now.
+        """
+        row = self.find(new)
+        known = row >= 0
+        at = np.maximum(row, 0)
+        due = self.due.copy()
+        due[row[known]] = new.due[known]
+        complete = new.due <= watermark
+        stage = np.where(known, self.stage[at], -1) if len(self) else np.full(len(row), -1)
+        changed = ~known
+        if len(self):
+            other = (self.n[at] != new.n) | (self.mark[at] != new.mark)
+            changed |= other | (stage == RETRACTED) | ((stage == EARLY) & complete)
+        if frozen is not None and len(self):
+            changed &= (stage != COMPLETE) | (self.due[at] > frozen)
+        if not early:
+            changed &= complete
+        kind = np.where(complete, FINAL_ROW, EARLY_ROW)
+        kind[complete & ((stage == COMPLETE) | (stage == RETRACTED))] = UPDATE_ROW
+        revision = np.where(known, self.revision[at] + 1, 0) if len(self) else np.zeros_like(row)
+        gone = np.zeros(0, dtype=np.int64)
+        if scope is not None and len(self):
+            present = np.zeros(len(self), dtype=np.bool_)
+            present[row[known]] = True
+            gone = np.flatnonzero(scope & ~present & (self.stage != RETRACTED))
+        emit = np.flatnonzero(changed)
+        return replace(self, due=due), Decision(emit, kind[emit], revision[emit], gone)
+
+    def retracted(self, gone: Column) -> EmittedWindows:
+        """These rows were retracted; their revisions go on if they ever return."""
+        stage, revision = self.stage.copy(), self.revision.copy()
+        stage[gone] = RETRACTED
+        revision[gone] += 1
+        return replace(self, stage=stage, revision=revision)
+
+    def recorded(
+        self, new: Candidates, revision: Column, watermark: int, values: pa.Table | None
+    ) -> EmittedWindows:
+        """These windows were emitted."""
+        row = self.find(new)
+        stays = np.ones(len(self), dtype=np.bool_)
+        stays[row[row >= 0]] = False
+        stage = np.where(new.due <= watermark, COMPLETE, EARLY)
+        fresh = {"revision": revision, "stage": stage}
+        if values is not None and self.values is not None:
+            values = pa.concat_tables([self.values.filter(pa.array(stays)), values])
+        columns = {}
+        for name in self.SCHEMA.columns:
+            added = fresh[name] if name in fresh else getattr(new, name)
+            old = getattr(self, name)[stays]
+            columns[name] = np.concatenate([old, added]) if len(old) else np.asarray(added).copy()
+        return EmittedWindows(**columns, values=self.values if values is None else values.combine_chunks())
+
+    def since(self, final: int) -> EmittedWindows:
+        """The rows that have not expired; those due at `final` itself may be cut once more."""
+        stays = self.due >= final
+        return self if stays.all() else self.take(stays)

@@ -1,0 +1,221 @@
+"""Emitted windows as an Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.memory import fresh
+from muntin.slicing.binding import ORDINAL, Binding
+from muntin.slicing.emission.emissions import Emission
+from muntin.slicing.emission.emitted_windows import FINAL_ROW, KINDS, RETRACT_ROW
+from muntin.slicing.emission.naming_kernels import runs_of, spell
+from muntin.slicing.emission.result_order import AS_IT_IS, ByIndex, InTurn, Order
+from muntin.slicing.keys import KeyTable
+from muntin.slicing.served import ServedWindow
+from muntin.slicing.sorting_kernels import merge_windows, sort_windows
+from muntin.slicing.parallel.threads import Threads
+from muntin.windows.base import Window
+
+Column = npt.NDArray[np.int64]
+
+FEW = 8
+"""So many sorted runs are quicker merged than sorted again."""
+MANY_ROWS = 65_536
+"""So many are worth looking for ranges of rows that stay together."""
+FEW_ROWS = 64
+"""So many names are kept as they were made: the same queries come out together again and again."""
+_MOST_BYTES = 2**31 - 1
+"""Of the texts of one column."""
+_RUN = 8
+"""So many rows of one query in a row, on average, are worth a copy of what stands there."""
+_KEPT = 256
+"""Names that are kept, and numbers of rows whose kinds and revisions are."""
+
+
+class ResultShape:
+    """Makes result tables for a set of queries over input of known types."""
+
+    def __init__(self, binding: Binding, queries: tuple[ServedWindow, ...]) -> None:
+        self.binding = binding
+        self.windows = tuple(q.window for q in queries)
+        self.schema = binding.result_schema(self.windows)
+        self.edge_fields = list(self.schema.field("window").type)
+        self.empty = pa.Table.from_batches([], self.schema)  # which takes lists of UUIDs
+        self._made: dict[bytes, pa.Array] = {}
+        self._texts = _Texts.of([q.name for q in queries])
+
+    def table(self, emissions: list[Emission], keys: KeyTable, threads: Threads | None = None) -> pa.Table:
+        """One row per emitted window: retractions first, then by end, start, query and key.
+
+        Each of several threads makes a chunk.
+        """
+        return _table(self, emissions, keys, threads) if emissions else self.empty
+
+    def names(self, parts: list[Column], order: Order) -> pa.Array:
+        """The names of the queries with these numbers, in this order."""
+        known = order.runs_of(parts)
+        if known is not None:
+            return _repeated(self._texts, *known)
+        number = order.of(parts)
+        if len(number) >= MANY_ROWS:
+            values, times = np.empty((2, len(number) // _RUN), dtype=np.int64)
+            runs = runs_of(number, values, times)
+            if runs >= 0:
+                return _repeated(self._texts, values[:runs], times[:runs])
+        if len(number) > FEW_ROWS:
+            return self._texts.words.take(pa.array(number))
+        alike = number.tobytes()
+        made = self._made.get(alike)
+        if made is None:
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            made = self._made[alike] = self._texts.words.take(pa.array(number))
+        return made
+
+    def kinds(self, kind: Column | None, n: int) -> pa.Array:
+        """The kinds of n rows in words; most often all of them are final."""
+        return _final(n) if kind is None else KINDS.take(pa.array(kind))
+
+    def revisions(self, revision: Column | None, n: int) -> pa.Array:
+        """How often each of n rows was revised; most often none was."""
+        return _never(n) if revision is None else pa.array(revision)
+
+
+class _Texts(NamedTuple):
+    """Texts one after the other: where each begins, with the end of the last, and their bytes."""
+
+    words: pa.Array
+    begins: Column
+    bytes: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, texts: list[str]) -> _Texts:
+        words = [text.encode() for text in texts]
+        begins, joined = np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), dtype=np.uint8)
+        return cls(pa.array(texts, pa.string()), begins, joined)
+
+
+def _repeated(texts: _Texts, number: Column, sizes: Column) -> pa.Array:
+    """Each text so many times, in a fraction of the time that Arrow takes."""
+    rows, size = int(sizes.sum()), int((np.diff(texts.begins)[number] * sizes).sum())
+    if size > _MOST_BYTES:
+        return texts.words.take(pa.array(np.repeat(number, sizes)))  # which may refuse it
+    offsets, out = fresh(rows + 1, np.int32), fresh(size, np.uint8)
+    spell(number, sizes, texts.begins, texts.bytes, offsets, out)
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(out)])
+
+
+def _kept_if_few(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
+    """The same array again for as many rows, if these are few."""
+    again = lru_cache(_KEPT)(make)
+    return lambda n: again(n) if n <= _KEPT else make(n)
+
+
+_FINAL = _Texts.of([KINDS[FINAL_ROW].as_py()])
+
+
+@_kept_if_few
+def _final(n: int) -> pa.Array:
+    return _repeated(_FINAL, np.zeros(1, dtype=np.int64), np.array([n]))
+
+
+@_kept_if_few
+def _never(n: int) -> pa.Array:
+    return pa.array(np.zeros(n, dtype=np.int64))
+
+
+def _table(shape: ResultShape, emissions: list[Emission], keys: KeyTable, threads: Threads | None) -> pa.Table:
+    final = all(e.is_first for e in emissions)
+    order = _order(emissions, final)
+    rows = sum(len(e.windows.key) for e in emissions)
+    beside_time = [_beside_time(emissions, shape.windows, field) for field in shape.edge_fields[2:]]
+    if threads is None:
+        return _chunk(shape, emissions, beside_time, keys, order, final, rows)
+
+    def chunk(begin: int, end: int) -> pa.Table:
+        return _chunk(shape, emissions, beside_time, keys, order.cut(begin, end), final, end - begin)
+
+    bounds = [rows * i // threads.number for i in range(threads.number + 1)]
+    return pa.concat_tables(threads.map(chunk, bounds[:-1], bounds[1:]))
+
+
+def _chunk(
+    shape: ResultShape,
+    emissions: list[Emission],
+    beside_time: list[list[pa.Array]],
+    keys: KeyTable,
+    order: Order,
+    final: bool,
+    rows: int,
+) -> pa.Table:
+    """Some rows of the table, or all."""
+    columns = [
+        shape.names([e.windows.query for e in emissions], order),
+        _edges(shape, emissions, beside_time, order),
+        *[_values(emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)],
+        shape.kinds(None if final else order.of([e.kinds for e in emissions]), rows),
+        shape.revisions(None if final else order.of([e.revisions for e in emissions]), rows),
+    ]
+    if shape.binding.keys:
+        columns[:0] = keys.values(order.of([e.windows.key for e in emissions]))
+    return pa.Table.from_arrays(columns, schema=shape.schema)
+
+
+def _order(emissions: list[Emission], final: bool) -> Order:
+    """How the rows of all become one table: retractions first, then by end, start, query and key."""
+    if len(emissions) == 1 and final:
+        return AS_IT_IS
+    runs = [e.runs for e in emissions if e.runs is not None] if final else []
+    if len(runs) == len(emissions):
+        return InTurn.of_sorted(runs)
+    columns = [(e.windows.end, e.windows.start, e.windows.query, e.windows.key) for e in emissions]
+    end, start, query, key = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    if final and len(emissions) <= FEW:
+        order = np.empty(len(end), dtype=np.int64)
+        merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), end, start, query, key, order)
+        return ByIndex(order)
+    order = sort_windows(end, start, query, key)
+    if not final:
+        retracted = np.concatenate([e.kinds for e in emissions])[order] == RETRACT_ROW
+        if retracted.any():
+            order = np.concatenate([order[retracted], order[~retracted]])
+    return ByIndex(order)
+
+
+def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) -> pa.Array:
+    return order.of_arrays([e.values[i] for e in emissions], kind)
+
+
+def _edges(
+    shape: ResultShape, emissions: list[Emission], beside_time: list[list[pa.Array]], order: Order
+) -> pa.StructArray:
+    time, fields = shape.binding.time, shape.edge_fields
+    start = order.of_alike([e.windows.start for e in emissions])
+    end = order.of_alike([e.windows.end for e in emissions])
+    children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
+    for parts, field in zip(beside_time, fields[2:], strict=True):
+        children.append(order.of_arrays(parts, field.type))
+    return pa.StructArray.from_arrays(children, fields=fields)
+
+
+def _beside_time(emissions: list[Emission], windows: tuple[Window, ...], field: pa.Field) -> list[pa.Array]:
+    """An edge on a measure, or the number among windows with the same edges; null where there is none."""
+    side, _, measure = field.name.partition("_")
+    found = []
+    for listing in [e.windows for e in emissions]:
+        # Windows with edges on a measure, or with numbers, come from a single query.
+        window = windows[listing.query[0]]
+        values: Any = None
+        if field.name == ORDINAL:
+            values = listing.ordinal if window.repeats else None
+        elif (window.measure or "rank") == measure:
+            values = listing.low if side == "start" else listing.high
+        absent = values is None
+        found.append(pa.nulls(len(listing), field.type) if absent else pa.array(values).cast(field.type))
+    return found

@@ -1,0 +1,75 @@
+"""Computes the values of emitted windows; one that fails is an error, or null with on_error="skip"."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.aggregates import joining
+from muntin.errors import PlacedError
+from muntin.slicing.blaming import blame_row, name_place
+from muntin.slicing.combining.base import View, WalkedWindows, combine
+
+if TYPE_CHECKING:
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.state import State
+
+__all__ = ["report_errors", "values_of"]
+
+LOG = logging.getLogger("muntin")
+SAMPLE = 3
+"""Errors that one log message quotes."""
+
+WindowAt = Callable[[int], tuple[int, int, int]]
+"""The number and the edges of the window of a row."""
+
+
+def values_of(plan: BoundPlan, state: State, windows: View, window_at: WindowAt) -> tuple[list[pa.Array], int]:
+    """One column of values per aggregate, and the number of combines.
+
+    With on_error="skip", windows that fail are found by bisection. Each attempt combines its windows
+    without the store, so that the store never holds a failed partial.
+    """
+    partials = plan.partials
+    try:
+        states, combines = combine(state.store, partials, windows)
+        return partials.lower(states), combines
+    except PlacedError as error:
+        if not plan.skips_errors:
+            blame_row(error, lambda j: windows.key[j], window_at)
+            raise
+    state.store.reset()
+    ranges = [(0, len(windows))]
+    lowered: list[list[pa.Array]] = []
+    while ranges:
+        begin, end = ranges.pop()
+        states, combines = combine(WalkedWindows(), partials, windows.between(begin, end))
+        try:
+            lowered.append(partials.lower(states))
+        except PlacedError:
+            middle = (begin + end) // 2
+            if middle > begin:
+                ranges += [(middle, end), (begin, middle)]
+                continue
+            values, errors = partials.lower_each(states)
+            for each in errors:
+                each.row, each.key, each.window = begin, int(windows.key[begin]), window_at(begin)
+            state.failed += errors
+            lowered.append(values)
+    return [joining.concat(columns) for columns in zip(*lowered, strict=True)], windows.walked
+
+
+def report_errors(plan: BoundPlan, state: State) -> None:
+    """Count and log the errors that were skipped in this step."""
+    failed, state.failed = state.failed, []
+    if not failed:
+        return
+    state.metrics.errors += len(failed)
+    sample = failed[:SAMPLE]
+    for error in sample:
+        error.cure = ""
+        name_place(error, plan, state)
+    LOG.warning('on_error="skip" skipped %d errors: %s', len(failed), "; ".join(map(str, sample)))

@@ -1,0 +1,262 @@
+"""One step: tuples are added to the state, the watermark moves on, and the windows that ended come out.
+
+A step works on a draft. If it fails, the state that it was given is unchanged, and nothing has to be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.errors import PlacedError
+from muntin.query import EachBatch, Every
+from muntin.slicing.arrivals import Arrivals, Misfit, Times, out_of_order
+from muntin.slicing.batch import Batch
+from muntin.slicing.binding import ARRIVAL
+from muntin.slicing.blaming import name_place
+from muntin.slicing.emission.emissions import Emission
+from muntin.slicing.emission.empty_windows import extend_extents
+from muntin.slicing.emission.portions import portions
+from muntin.slicing.emission.window_manager import due_results, early_results, forget_expired
+from muntin.slicing.emission.window_values import report_errors
+from muntin.slicing.eviction import evict
+from muntin.slicing.failing_tuples import accepted
+from muntin.slicing.key_compaction import compact
+from muntin.slicing.lateness import judge
+from muntin.slicing.next_result import quiet_until
+from muntin.slicing.parallel.steps import ParallelSteps
+from muntin.slicing.slice_manager import add_tuples, settle
+from muntin.slicing.tuple_slicer import slice_tuples
+from muntin.slicing.window_limit import check_overlapping, check_unprompted
+from muntin.timeline import INF, NEG_INF
+
+if TYPE_CHECKING:
+    from muntin.expressions import Expr
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.state import State
+
+__all__ = ["add", "advance", "complete", "early_look", "early_table", "step", "take_in", "tidy"]
+
+
+def step(
+    plan: BoundPlan,
+    state: State,
+    arrivals: Arrivals,
+    data: pa.RecordBatch | None = None,
+    watermark: int | None = None,
+    *,
+    times: Times | None = None,
+    misfits: Sequence[Misfit] = (),
+    looks: bool = True,
+    parallel: ParallelSteps | None = None,
+) -> tuple[State, pa.Table]:
+    """Add a batch, then move the watermark on: the next state, and the results.
+
+    `times`: the times of the batch, where all its tuples are known to be good. `misfits`: values that
+    the batch could not hold. `looks`: whether early results after a batch are emitted. In order each
+    tuple is a watermark. INF is the end of the stream. `parallel` runs parts of large steps on threads.
+    """
+    new = state.draft()
+    results: list[pa.Table] = []
+    try:
+        batch, raw = None, None
+        if data is not None:
+            batch, raw = take_in(plan, new, arrivals, data, times, misfits, parallel)
+        looks = looks and data is not None and isinstance(plan.spec.early, EachBatch)
+        if batch is not None and plan.in_order:
+            watermark = int(batch.time[-1])
+        if batch is not None and (parallel is None or watermark is None or looks):
+            add(plan, new, batch, raw, parallel)
+            batch = None
+        if looks:
+            results.append(_table(plan, new, early_look(plan, new)))
+        if watermark is not None:
+            results += advance(plan, new, max(watermark, state.watermark), batch, raw, parallel)
+    except BaseException as error:
+        state.store.reset()  # it may have followed slices that do not exist
+        if isinstance(error, PlacedError):
+            name_place(error, plan, new)
+        raise
+    if len(results) == 1:
+        return new, results[0]
+    return new, pa.concat_tables(results) if results else plan.results.empty
+
+
+def early_table(plan: BoundPlan, state: State) -> tuple[State, pa.Table]:
+    """The next state after a look at open windows, and their early results."""
+    new = state.draft()
+    try:
+        return new, _table(plan, new, early_look(plan, new))
+    except BaseException as error:
+        state.store.reset()
+        if isinstance(error, PlacedError):
+            name_place(error, plan, new)
+        raise
+
+
+def take_in(
+    plan: BoundPlan,
+    state: State,
+    arrivals: Arrivals,
+    data: pa.RecordBatch,
+    times: Times | None = None,
+    misfits: Sequence[Misfit] = (),
+    parallel: ParallelSteps | None = None,
+) -> tuple[Batch | None, pa.RecordBatch | None]:
+    """The usable tuples of a batch with numbered keys; the same as they arrived, where late ones are routed.
+
+    A column ARRIVAL orders tuples of one time; without it they are ordered as they arrive.
+    """
+    binding, spec = plan.binding, plan.spec
+    if times is None:
+        data, times = arrivals.good(data, binding, misfits, state)
+    values: dict[Expr, pa.Array] = {}
+    if data.num_rows:
+        data, times, values = accepted(plan, state, arrivals, data, times)
+    rows = data.num_rows
+    if not rows:
+        return None, None
+    ids = None
+    if spec.keys:
+        columns = [data.column(k) for k in spec.keys]
+        ids = state.keys.encode(columns) if parallel is None else parallel.encode(state.keys, columns)
+    state.key_count = len(state.keys)
+    counted = data.schema.get_field_index(ARRIVAL) < 0
+    arrival = state.arrivals if counted else data.column(ARRIVAL).to_numpy()
+    batch = Batch(ids, times[0], arrival, values, None, times[1], state.key_count)
+    if plan.in_order and (not batch.extent.ordered or batch.extent.low < state.newest):
+        raise out_of_order(batch.time, state.newest)
+    state.arrivals += rows
+    state.metrics.tuples += rows
+    return batch, data if spec.late == "route" else None
+
+
+def add(
+    plan: BoundPlan,
+    state: State,
+    batch: Batch,
+    raw: pa.RecordBatch | None = None,
+    parallel: ParallelSteps | None = None,
+) -> None:
+    """Slice or keep these tuples; `raw` are the same as they arrived, for the late output."""
+    if parallel is None or not parallel.add(plan, state, batch):
+        add_tuples(plan, state, batch, raw)
+    if plan.served.with_empty:
+        final = plan.final(state.watermark)
+        on_time = batch if batch.extent.low >= final else batch.take(np.flatnonzero(batch.time >= final))
+        extend_extents(plan, state, on_time.key, on_time.time, on_time.time)
+
+
+def advance(
+    plan: BoundPlan,
+    state: State,
+    watermark: int,
+    batch: Batch | None = None,
+    raw: pa.RecordBatch | None = None,
+    parallel: ParallelSteps | None = None,
+) -> list[pa.Table]:
+    """Move the watermark on; the results of the windows that this completes.
+
+    On several threads the batch is not added yet: it may be added and completed in parts.
+    """
+    tables = None if parallel is None else _in_parts(plan, state, watermark, batch, raw, parallel)
+    if tables is None:
+        tables = _in_portions(plan, state, watermark)
+    compact(plan, state)
+    state.quiet_until = quiet_until(plan, state)
+    return tables
+
+
+def _in_parts(
+    plan: BoundPlan,
+    state: State,
+    watermark: int,
+    batch: Batch | None,
+    raw: pa.RecordBatch | None,
+    parallel: ParallelSteps,
+) -> list[pa.Table] | None:
+    """Add the batch, and complete windows in parts; None where windows remain to be completed."""
+    if batch is not None and watermark == INF:
+        table = parallel.run(plan, state, batch)
+        if table is not None:
+            return [table]
+    if batch is not None and parallel.add(plan, state, batch):
+        batch = None
+    before, tables = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
+    if tables is not None:
+        return [*tables, _table(plan, state, tidy(plan, state, before))]
+    if batch is not None:
+        add(plan, state, batch, raw)
+    return None
+
+
+def _in_portions(plan: BoundPlan, state: State, watermark: int) -> list[pa.Table]:
+    stops = portions(plan, state, watermark)
+    if stops:
+        check_overlapping(plan, state, state.watermark, watermark)
+    tables = [_table(plan, state, complete(plan, state, stop, keep_expired=True)) for stop in stops]
+    return [*tables, _table(plan, state, complete(plan, state, watermark))]
+
+
+def complete(plan: BoundPlan, state: State, watermark: int, keep_expired: bool = False) -> list[Emission]:
+    """Move the watermark on; the windows that this completes, with their values.
+
+    `keep_expired`: skip eviction, because the caller advances again immediately, or discards the state.
+    """
+    before, closing = state.watermark, watermark == INF
+    if watermark > before:
+        judge(plan, state)
+    if plan.served.unprompted:
+        check_unprompted(plan, state, before, watermark)
+    if state.tuples is not None and closing:
+        slice_tuples(plan, state, before)
+    state.watermark = watermark
+    if state.tuples is not None:
+        slice_tuples(plan, state, watermark)
+        if plan.shows_early:
+            slice_tuples(plan, state, INF)
+    emissions = due_results(plan, state, before, closing)
+    if state.tuples is not None:
+        state.tuples.has_unseen = False
+    return emissions if keep_expired else emissions + tidy(plan, state, before)
+
+
+def tidy(plan: BoundPlan, state: State, before: int) -> list[Emission]:
+    """After windows were emitted: the early results of a period that has passed, and eviction."""
+    emissions: list[Emission] = []
+    looks = _crosses_period(plan, before, state.watermark)
+    if looks:
+        emissions = early_results(plan, state)
+    # Until the next early look, fresh means: changed since the last one.
+    settle(state, fresh=0 if looks or not plan.shows_early else None)
+    evict(plan, state)
+    forget_expired(plan, state)
+    return emissions
+
+
+def early_look(plan: BoundPlan, state: State) -> list[Emission]:
+    """The windows that have changed since they were last emitted, complete or not."""
+    check_unprompted(plan, state, state.watermark, state.watermark)
+    if state.tuples is not None:
+        slice_tuples(plan, state, state.watermark)
+        slice_tuples(plan, state, INF)
+    emissions = early_results(plan, state)
+    settle(state, fresh=0)
+    return emissions
+
+
+def _crosses_period(plan: BoundPlan, before: int, watermark: int) -> bool:
+    early = plan.spec.early
+    if not isinstance(early, Every) or watermark in (before, INF):
+        return False
+    return before == NEG_INF or before // early.period < watermark // early.period
+
+
+def _table(plan: BoundPlan, state: State, emissions: list[Emission]) -> pa.Table:
+    """These windows as rows of results; skipped errors are counted and logged."""
+    if state.failed:
+        report_errors(plan, state)
+    return plan.results.table(emissions, state.keys) if emissions else plan.results.empty

@@ -1,0 +1,161 @@
+"""Windows that are added and removed while an operator runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.errors import QueryError, nearest
+from muntin.query import QuerySpec
+from muntin.slicing.combining.choosing import combiner
+from muntin.slicing.edges import crossed
+from muntin.slicing.eviction import evict
+from muntin.slicing.lateness import late_for
+from muntin.slicing.served import ServedWindow, ServedWindows
+from muntin.slicing.slice_manager import settle
+from muntin.slicing.tuple_slicer import dissolve, grow, slice_tuples
+from muntin.slicing.tuple_state import TupleState
+from muntin.timeline import INF, LIMIT, NEG_INF, Micros, format_instant
+from muntin.windows.base import ContextFreeWindow, Window
+
+if TYPE_CHECKING:
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.state import State
+
+__all__ = ["Added", "adapted", "change_windows", "check_change"]
+
+Column = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Added:
+    """What `add_query` promises: for each window, the time from which its results are complete."""
+
+    since: dict[str, int]
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(self.notes)
+
+
+def check_change(
+    spec: QuerySpec, served: ServedWindows, add: Mapping[str, Window], remove: Sequence[str]
+) -> tuple[ServedWindow, ...]:
+    """The windows that stay; a QueryError where a change makes no sense."""
+    names = [window.name for window in served.all]
+    for name in remove:
+        if name not in names:
+            raise QueryError(
+                f'there is no query "{name}"; there are {", ".join(names)}.{nearest(name, names)}'
+            )
+    stay = tuple(window for window in served.all if window.name not in remove)
+    for name in add:
+        if name in {window.name for window in stay}:
+            raise QueryError(f'there is a query "{name}" already; choose another name')
+    if not stay and not add:
+        raise QueryError(f'"{names[-1]}" is the only query left; drop the operator instead')
+    windows = (*((window.name, window.window) for window in stay), *add.items())
+    replace(spec, windows=windows)  # which refuses what makes no sense together
+    return stay
+
+
+def change_windows(
+    plan: BoundPlan, state: State, add: Mapping[str, Window], remove: Sequence[str], after: int = NEG_INF
+) -> tuple[BoundPlan, State, Added]:
+    """The plan and the state after a change of windows; from when each new one is complete.
+
+    A removed name may be added again with another window. No new window begins by `after`. What only
+    the removed ones needed is dropped.
+    """
+    stay = check_change(plan.spec, plan.served, add, remove)
+    state, added = state.draft(), Added({})
+    for served in plan.served.all:
+        if served.name in remove:  # while it can still be decided what is late for it
+            late_for(plan, state, served)
+    state.emitted = {name: table for name, table in state.emitted.items() if name not in remove}
+    state.extents = {name: table for name, table in state.extents.items() if name not in remove}
+    new = []
+    for name, window in add.items():
+        since = _serves_from(plan, state, window, after)
+        added.since[name] = since
+        added.notes.append(_note(plan, name, window, since))
+        new.append(ServedWindow(name, window, since, state.watermark if since > NEG_INF else NEG_INF))
+    other = plan.serving(ServedWindows((*stay, *new)))
+    state = adapted(state, plan, other)
+    state.late_counts = {name: n for name, n in state.late_counts.items() if name not in remove}
+    if new and other.shows_early:
+        settle(state, fresh=1)  # the next early look shows all that the new windows hold
+    return other, state, added
+
+
+def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
+    """The state for other windows, or for inputs of other types; it must be a draft.
+
+    Session classes are renumbered, and tuples are kept or not as the windows need.
+    """
+    level = _renumbered(state.slices.level, old.served.gaps, new.served.gaps)
+    state.slices = replace(state.slices.changed(level=level), partials=new.partials)
+    state.store, state.quiet_until = combiner(new.decisions), NEG_INF
+    if state.tuples is not None:
+        state.tuples.change_batches(lambda batch: batch.with_columns(new.binding.types))
+        state.tuples.without([q.name for q in old.served.tuple_driven if q not in new.served.tuple_driven])
+        grow(new, state)
+        if not new.served.tuple_driven:
+            dissolve(new, state)
+    elif new.served.tuple_driven:
+        state.tuples = TupleState()
+    return state
+
+
+def _serves_from(plan: BoundPlan, state: State, window: Window, after: int) -> int:
+    """The first time from which a new window finds all tuples, in slices that its edges do not cut.
+
+    Later than `after`, for callers that must choose the same time for several operators.
+    """
+    if max(state.newest, after) == NEG_INF and not state.late_tuples:
+        return NEG_INF
+    evict(plan, state, force=True)
+    if not isinstance(window, ContextFreeWindow):
+        return max(state.newest, state.newest_late, after) + 1
+    low = max(state.retained_from, window.first_start(max(state.watermark, -LIMIT)), after + 1)
+    if window.emit_empty:
+        # Where its empty windows lie depends on the extent of each key, noted from now on.
+        low = max(low, state.newest + 1, state.newest_late + 1)
+    if state.tuples is not None:
+        slice_tuples(plan, state, state.watermark)
+    for rows in (state.slices, *(late.rows for late in state.late_tuples)):
+        if len(rows):
+            cut = crossed(window, rows.first, rows.last)
+            if cut.any():
+                low = max(low, int(rows.last[cut].max()) + 1)
+    return NEG_INF if low <= -LIMIT else next_start(window, low)
+
+
+def next_start(window: ContextFreeWindow, low: int) -> int:
+    """The first window start at or after `low`."""
+    reach = 1
+    while True:
+        starts = window.starts(low, low + reach)
+        if len(starts):
+            return int(starts[0])
+        if reach > LIMIT // 2:
+            return INF
+        reach *= 2
+
+
+def _renumbered(level: Column, old: Column, new: Column) -> Column:
+    """Levels count the smaller gaps that a slice takes no part in; now over other gaps."""
+    # A slice of level l has expired for old gaps below old[l]; it takes part from that gap on.
+    bound = np.concatenate([old, [INF]])[np.minimum(level, len(old))]
+    return np.where(level == 0, 0, np.searchsorted(new, bound)).astype(np.int64)
+
+
+def _note(plan: BoundPlan, name: str, window: Window, since: int) -> str:
+    if since == NEG_INF:
+        return f'"{name}" ({window.describe()}) is served from the beginning'
+    start = since if plan.binding.time.is_integer else format_instant(Micros(since))
+    return f'"{name}" ({window.describe()}) starts at {start}: what came before was sliced without it'
