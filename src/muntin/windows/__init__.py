@@ -7,17 +7,13 @@ interfaces for windows of your own.
 from muntin.windows.bands import FixedBand, Landmark, fixed_band, landmark
 from muntin.windows.calendar import Calendar, calendar
 from muntin.windows.count import Count, count
-from muntin.windows.cumulate import Cumulate, cumulate
+from muntin.windows.cumulate import Cumulate, MeasuredCumulate, cumulate
 from muntin.windows.cutty import Discretize, Trigger, discretize, trigger
 from muntin.windows.frames import Boundary, Delta, Threshold, boundary, delta, threshold
-from muntin.windows.last import Last, last
-from muntin.windows.measured_cumulate import MeasuredCumulate
-from muntin.windows.measured_periodic import MeasuredPeriodic
-from muntin.windows.measured_session import MeasuredSession
-from muntin.windows.periodic import Periodic, sliding, tumbling
+from muntin.windows.lookback import Last, SlideByTuple, last, slide_by_tuple
+from muntin.windows.periodic import MeasuredPeriodic, Periodic, sliding, tumbling
 from muntin.windows.punctuation import Punctuation, punctuation
-from muntin.windows.session import CappedSession, Session, session
-from muntin.windows.slide_by_tuple import SlideByTuple, slide_by_tuple
+from muntin.windows.session import CappedSession, MeasuredSession, Session, session
 from muntin.windows.until import Until, until
 from muntin.windows.user import ContextFree, ForwardContextAware, ForwardContextFree, Record
 

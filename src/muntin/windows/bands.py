@@ -10,9 +10,9 @@ import numpy as np
 from muntin.errors import QueryError
 from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
 from muntin.windows.arguments import constructor
-from muntin.windows.base import ContextFreeWindow, Ints
+from muntin.windows.base import ContextFreeWindow, Ints, Window
 from muntin.windows.grids import multiples
-from muntin.windows.validation import flag, plain, positive_span, shown, text, with_empty
+from muntin.windows.validation import flag, positive_span, shown, text
 
 __all__ = ["FixedBand", "Landmark", "fixed_band", "landmark"]
 
@@ -33,8 +33,7 @@ class FixedBand(ContextFreeWindow):
 
     def __post_init__(self) -> None:
         length = positive_span(self.length, "length")
-        object.__setattr__(self, "start", _start(self.start, "length", length))
-        object.__setattr__(self, "length", length)
+        self._settle(start=_start(self.start, "length", length), length=length)
         flag(self.emit_empty, "emit_empty")
 
     @property
@@ -43,12 +42,10 @@ class FixedBand(ContextFreeWindow):
         return self.start + self.length
 
     def describe(self) -> str:
-        words = f"fixed band of {text(self.length)} from {_point(self.start, self.length)}"
-        return words + with_empty(self.emit_empty)
+        return self._described(f"fixed band of {text(self.length)} from {_point(self.start, self.length)}")
 
     def parameters(self) -> dict[str, object]:
-        given = {"start": _point(self.start, self.length), "length": plain(self.length)}
-        return given | ({"emit_empty": True} if self.emit_empty else {})
+        return Window.parameters(self) | {"start": _point(self.start, self.length)}
 
     def spans(self) -> tuple[int, ...]:
         return _in_one_kind(self.start, self.length)
@@ -92,17 +89,14 @@ class Landmark(ContextFreeWindow):
 
     def __post_init__(self) -> None:
         every = positive_span(self.every, "every")
-        object.__setattr__(self, "start", _start(self.start, "every", every))
-        object.__setattr__(self, "every", every)
+        self._settle(start=_start(self.start, "every", every), every=every)
         flag(self.emit_empty, "emit_empty")
 
     def describe(self) -> str:
-        words = f"landmark from {_point(self.start, self.every)} every {text(self.every)}"
-        return words + with_empty(self.emit_empty)
+        return self._described(f"landmark from {_point(self.start, self.every)} every {text(self.every)}")
 
     def parameters(self) -> dict[str, object]:
-        given = {"start": _point(self.start, self.every), "every": plain(self.every)}
-        return given | ({"emit_empty": True} if self.emit_empty else {})
+        return Window.parameters(self) | {"start": _point(self.start, self.every)}
 
     @property
     def period(self) -> int:
@@ -145,7 +139,7 @@ class Landmark(ContextFreeWindow):
 
 
 def _start(value: object, name: str, length: int) -> int:
-    """A point in time; beside a duration an integer means microseconds, but not the other way round."""
+    """A point in time; next to a duration an integer means microseconds, but not the other way round."""
     start = instant(value, "start")
     if isinstance(start, Micros) and not isinstance(length, Micros):
         raise QueryError(
@@ -156,7 +150,7 @@ def _start(value: object, name: str, length: int) -> int:
 
 
 def _point(start: int, length: int) -> str | int:
-    """A start as its user would write it; beside a duration an integer means microseconds."""
+    """A start as its user would write it; next to a duration an integer means microseconds."""
     return format_instant(Micros(start) if isinstance(length, Micros) else start)
 
 
@@ -168,7 +162,7 @@ def _in_one_kind(start: int, length: int) -> tuple[int, ...]:
 def fixed_band(start: object, length: object, *, emit_empty: bool = False) -> FixedBand:
     """One window, from `start` (a datetime, an ISO text or an integer) on.
 
-    With `emit_empty` it also comes out when tuples of a key lie before and behind it, and none in it.
+    With `emit_empty` it is also emitted when a key has tuples before and after it, and none in it.
 
     >>> fixed_band("2024-01-01", "1 day").describe()
     'fixed band of 1 day from 2024-01-01T00:00:00+00:00'
@@ -179,9 +173,9 @@ def fixed_band(start: object, length: object, *, emit_empty: bool = False) -> Fi
 
 @constructor
 def landmark(start: object, every: object, *, emit_empty: bool = False) -> Landmark:
-    """Everything since `start`, reported every so often.
+    """Everything since `start`, reported at regular times.
 
-    With `emit_empty`, reports before the first tuple since `start` come out as well, if the key had
+    With `emit_empty`, reports before the first tuple since `start` are emitted as well, if the key had
     tuples before.
 
     >>> landmark("2024-01-01", every="1 hour").describe()

@@ -1,7 +1,7 @@
-"""What every window has in common, and the windows whose edges lie on the time axis.
+"""The traits of every window, and the windows whose edges lie on the time axis.
 
-A window is a frozen description: where its edges lie, as far as that can be told.
-It holds no state and triggers nothing. There are two families:
+A window is a frozen description of its edges. It has no state and triggers nothing. There are two
+families:
 
 - *context free* windows, whose edges lie on the time axis whatever the tuples are
   (`ContextFreeWindow`);
@@ -13,33 +13,41 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from muntin.expressions import Expr
+from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, NEG_INF
+from muntin.windows.validation import column_parameter, plain, text
 
 if TYPE_CHECKING:
     from muntin.aggregates.base import Aggregate
 
-__all__ = [
-    "Context",
-    "ContextFreeWindow",
-    "Ints",
-    "Window",
-]
+__all__ = ["Context", "ContextFreeWindow", "Ints", "Window"]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 """Times, ranks, positions: int64 arrays."""
 
+_OPTIONS = {
+    "max_length": ", at most {}",
+    "min_count": ", at least {}",
+    "offset": ", offset {}",
+    "emit_empty": ", also empty",
+    "emit_partial": ", also partial",
+    "measure": " on {}",
+}
+"""Optional arguments of windows, in the order and in the words of a description."""
+
 
 class Context(enum.Enum):
-    """What must be known before the edges of a window are [scotty §4.4]."""
+    """The tuples that determine the edges of a window [scotty §4.4]."""
 
     FREE = "context free"
-    """Nothing: all edges are known beforehand."""
+    """None: all edges are known beforehand."""
     FORWARD_FREE = "forward context free"
     """The tuples up to t, for all edges up to t."""
     FORWARD_AWARE = "forward context aware"
@@ -47,10 +55,9 @@ class Context(enum.Enum):
 
 
 class Window(ABC):
-    """Base of all windows: frozen, equal by value, described in words.
+    """Base of all windows: frozen dataclasses, equal by value, described in words.
 
-    `constructor` names the function of `muntin.windows` that makes the window and
-    `parameters()` gives its arguments as plain values (as they stand in a TOML file).
+    `constructor` names the function of `muntin.windows` that makes the window.
     """
 
     __slots__ = ()
@@ -58,66 +65,94 @@ class Window(ABC):
     context: ClassVar[Context]
     constructor: ClassVar[str]
     measure: str | None = None
-    """The column that windows are laid on, or None for time (or rank)."""
+    """The column on which the windows lie; None for time (or rank)."""
     repeats: ClassVar[bool] = False
-    """Whether tuples at one time can make several windows with the same edges: results number those."""
+    """Whether tuples of one time can make several windows with equal edges: results number them."""
     wants_records: ClassVar[bool] = False
     """Whether it runs the user's code over records."""
     civil: ClassVar[bool] = False
-    """Whether its edges lie on calendars and clocks: then times must be timestamps."""
+    """Whether its edges lie on calendars and clocks: times must then be timestamps."""
     endless: ClassVar[bool] = False
     """Whether its windows have no last one: at the end of a stream they stop after the newest tuple."""
     unprompted: ClassVar[bool] = False
-    """Whether windows come out at regular times with the watermark, also without a tuple of their own."""
+    """Whether windows are emitted at regular times with the watermark, also without a tuple of their own."""
     counts_tuples: ClassVar[bool] = False
     """Whether its measure is the rank of tuples, which a late tuple shifts."""
     emit_partial: bool = False
-    """Whether a window that never filled comes out at the end of its stream."""
+    """Whether a window that never filled is emitted at the end of its stream."""
 
     @abstractmethod
     def describe(self) -> str:
         """The window in words, for `explain()` and for messages."""
 
-    @abstractmethod
+    def _described(self, words: str) -> str:
+        """The words, followed by the optional arguments that differ from their defaults."""
+        given = dict(self._given())
+        return words + "".join(
+            option.format(text(given[name])) for name, option in _OPTIONS.items() if name in given
+        )
+
     def parameters(self) -> dict[str, object]:
-        """Arguments of `constructor` that make an equal window; defaults are left out."""
+        """Arguments of `constructor` that make an equal window, as plain values; defaults are left out."""
+        parameters: dict[str, object] = {}
+        for name, value in self._given():
+            if not isinstance(value, Expr):
+                parameters[name] = plain(value)
+            elif name == "column":
+                parameters |= column_parameter(value)
+            else:
+                parameters[name] = value.to_text()
+        return parameters
 
     def inputs(self) -> tuple[Expr, ...]:
         """Predicates, values and measures that the window reads."""
-        return ()
+        read = [value for _, value in self._given() if isinstance(value, Expr)]
+        return (*read, *([] if self.measure is None else [as_expr(self.measure)]))
+
+    def _given(self) -> Iterator[tuple[str, Any]]:
+        """Names and values of the fields that differ from their defaults."""
+        for field in fields(self):  # type: ignore[arg-type]  # a dataclass, unless it overrides all of the above
+            value = getattr(self, field.name)
+            if field.default is MISSING or value != field.default:
+                yield field.name, value
+
+    def _settle(self, **values: object) -> None:
+        """Replace what the user wrote by checked values, in `__post_init__` of a frozen dataclass."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def spans(self) -> tuple[int, ...]:
-        """All lengths of time that it holds: they must fit the unit of the time column."""
+        """All lengths of time among its arguments: they must fit the unit of the time column."""
         return ()
 
     @property
     def period(self) -> int | None:
-        """The time from one end to the next of windows that follow each other on and on; None for others."""
+        """The time from one end to the next where windows follow each other endlessly; None for others."""
         return None
 
     @property
     def per_tuple(self) -> int:
-        """The most windows that hold a single tuple, where the lengths determine it; 1 otherwise."""
+        """The largest number of windows that contain one tuple, where the lengths determine it; else 1."""
         return 1
 
     @property
     def on_measure(self) -> bool:
-        """Whether its windows have edges beside time: as ranks, or on the measure."""
+        """Whether its windows have edges on a second axis: ranks, or the measure."""
         return self.measure is not None
 
     @property
     def holds_keys(self) -> bool:
-        """Whether the windows keep state of every key for ever, unless silent keys are forgotten."""
+        """Whether the windows need state of every key for ever, unless silent keys are forgotten."""
         return False
 
     @property
     def restarts(self) -> bool:
-        """Whether a key without an open window is as good as one that was never seen."""
+        """Whether a key without an open window is equivalent to one that was never seen."""
         return not self.holds_keys
 
     @property
     def interpreted(self) -> bool:
-        """Whether its edges are found by the interpreter, which serves one thread at a time."""
+        """Whether the interpreter computes its edges, which serves one thread at a time."""
         return self.wants_records
 
     @property
@@ -143,12 +178,12 @@ class Window(ABC):
     def progressions(self, in_order: bool = False) -> list[tuple[int, int]]:
         """The edges as arithmetic progressions (offset, period), where they are such on time.
 
-        For a stream in order, where windows start. [scotty §7.1.2]
+        For a stream in order, only where windows start. [scotty §7.1.2]
         """
         return []
 
     def slices_per_window(self, rate: float) -> float:
-        """From how many slices a window is combined, if edges cut `rate` slices per unit of time."""
+        """The number of slices that a window combines, if edges cut `rate` slices per unit of time."""
         return 0.0
 
     def complete_at(self, newest: int) -> int:
@@ -177,7 +212,7 @@ class ContextFreeWindow(Window):
 
     context: ClassVar[Context] = Context.FREE
     emit_empty: bool = False
-    """Whether windows without a tuple come out as well, between the first and the last tuple of a key."""
+    """Whether windows without a tuple are emitted, between the first and the last tuple of a key."""
 
     @property
     def holds_keys(self) -> bool:
@@ -199,16 +234,16 @@ class ContextFreeWindow(Window):
     def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         """Starts and ends of all windows that overlap one of the spans and end in (after, upto].
 
-        The spans are [first, last], both included, and neither end ever goes back.
-        Every window comes once, sorted by (end, start), whether or not a tuple lies
-        in it. A type with endless windows stops, when `upto` is INF, at the first
+        The spans are [first, last], both included; first and last never decrease.
+        Every window is listed once, sorted by (end, start), whether or not it contains a
+        tuple. A type with endless windows stops, when `upto` is INF, at the first
         edge after the last span.
         """
 
     def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints] | None:
         """For each span, the numbers of the first and the last window that `overlapping` lists.
 
-        None for types whose windows are not numbered one after the other, in the order of their ends.
+        None for types whose windows are not numbered consecutively in the order of their ends.
         """
         return None
 

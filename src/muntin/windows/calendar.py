@@ -27,16 +27,15 @@ from muntin.timeline import INF, LIMIT, NEG_INF, Micros
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import integer_ranges, unseen_ranges
-from muntin.windows.validation import fail, flag, plain, shown, text, time_offset, with_empty
+from muntin.windows.validation import fail, flag, shown, text, time_offset
 
 __all__ = ["Calendar", "calendar"]
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _DAY = 86_400_000_000
-
-# The shortest that each unit can be, in days: an offset must stay inside it.
 _SHORTEST = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+"""The shortest length of each unit, in days: an offset must stay inside it."""
 
 # The Gregorian calendar repeats after 400 years, weekdays included. So do the clocks: no zone has
 # changed them before 1834, and from 2088 on each follows a rule for all years (tzdata 2025).
@@ -61,7 +60,7 @@ class Calendar(ContextFreeWindow):
     """
 
     unit: str
-    tz: str = "UTC"
+    tz: str
     offset: int = 0
     emit_empty: bool = False
 
@@ -83,18 +82,10 @@ class Calendar(ContextFreeWindow):
             cure = f"give 0 to {text(Micros(longest + 1))}, without the latter"
             raise fail(f"offset must lie inside every {self.unit}", offset, cure)
         flag(self.emit_empty, "emit_empty")
-        object.__setattr__(self, "tz", tz)
-        object.__setattr__(self, "offset", offset)
+        self._settle(tz=tz, offset=offset)
 
     def describe(self) -> str:
-        words = f"calendar {self.unit} in {self.tz}"
-        return words + (f", offset {text(self.offset)}" if self.offset else "") + with_empty(self.emit_empty)
-
-    def parameters(self) -> dict[str, object]:
-        given: dict[str, object] = {"unit": self.unit, "tz": self.tz}
-        if self.offset:
-            given["offset"] = plain(self.offset)
-        return given | ({"emit_empty": True} if self.emit_empty else {})
+        return self._described(f"calendar {self.unit} in {self.tz}")
 
     @property
     def period(self) -> int:
@@ -134,20 +125,17 @@ class Calendar(ContextFreeWindow):
         return int(around[np.searchsorted(around, after, side="right") - 1])
 
     def _edges_around(self, first: Ints, last: Ints) -> Ints:
-        """All edges in the spans [first, last], and at least one before and one behind each of them."""
+        """All edges in the spans [first, last], and at least one before and one after each of them."""
         if not len(first):
             return np.zeros(0, np.int64)
         # A zone is at most a day away from UTC, and an offset at most a year long.
-        return self._edges_of(integer_ranges(_years(first) - 2, _years(last) + 2))
+        years = np.unique(integer_ranges(_years(first) - 2, _years(last) + 2)).tolist()
+        edges = [_edges_of_year(self.unit, self.tz, int(self.offset), year) for year in years]
+        # Not only unique years: the two sides of a day that was left out are one edge.
+        return np.unique(np.concatenate(edges))
 
     def _around(self, lo: int, hi: int) -> Ints:
         return self._edges_around(np.array([lo]), np.array([hi]))
-
-    def _edges_of(self, years: Ints) -> Ints:
-        distinct = np.unique(years).tolist()
-        parts = [_edges_of_year(self.unit, self.tz, int(self.offset), year) for year in distinct]
-        # Not only unique: the two sides of a day that was left out are one edge.
-        return np.unique(np.concatenate(parts))
 
 
 def _numbers(edges: Ints, times: Ints) -> Ints:

@@ -12,17 +12,9 @@ import pyarrow as pa
 from muntin.errors import DataError
 from muntin.expressions import Expr
 from muntin.timeline import LIMIT
-from muntin.windows.tuple_driven import Contexts, Tuples
+from muntin.windows.tuple_driven import Tuples
 
-__all__ = [
-    "Flags",
-    "Numbers",
-    "condition",
-    "measure_values",
-    "number_values",
-    "owned",
-    "python_values",
-]
+__all__ = ["Flags", "Numbers", "condition", "measure_values", "number_values", "owned", "python_values"]
 
 Numbers: TypeAlias = npt.NDArray[Any]
 """An int64 or a float64 array."""
@@ -31,20 +23,8 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def owned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A contiguous, writable array: one type for compiled code, not one per way of slicing."""
+    """A contiguous, writable array: one type for compiled code, whatever the array was sliced from."""
     return np.require(array, requirements=["C", "W"])
-
-
-def matrix(contexts: Contexts, dtype: Any = np.int64) -> Numbers:
-    """Contexts as a matrix of numbers, one row each, that shares their memory.
-
-    A context is laid out before the first tuple shows the type of a column, so the
-    8 bytes of a field hold either an int64 or a float64.
-    """
-    if not contexts.flags.c_contiguous:
-        raise ValueError("contexts must be contiguous, to be advanced in place")
-    rows: Numbers = contexts.view(dtype).reshape(len(contexts), contexts.itemsize // 8)
-    return rows
 
 
 def condition(tuples: Tuples, expr: Expr, window: str) -> Flags:
@@ -65,7 +45,7 @@ def number_values(tuples: Tuples, expr: Expr, window: str, step: Any = 1) -> tup
 
     Integer columns give int64 within +-2**62, so that differences of two stay inside
     int64; others float64. A column of decimals gives int64 in units of its last
-    digit, and `step` is scaled alike: 0.1 then means a tenth.
+    digit, with `step` scaled to it: 0.1 then means a tenth.
     """
     column = tuples.columns[expr]
     if isinstance(column, np.ndarray):

@@ -9,12 +9,11 @@ import numpy as np
 
 from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Context, Ints
-from muntin.windows.columns import matrix, owned
+from muntin.windows.base import Context, Ints, Window
 from muntin.windows.context_checks import KeyPositions
-from muntin.windows.found import cuts_of_rows
 from muntin.windows.grids import integer_ranges
-from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
+from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import flag, whole_number
 
 if TYPE_CHECKING:
@@ -44,55 +43,35 @@ class Count(TupleDriven):
     context: ClassVar[Context] = Context.FORWARD_FREE
     constructor: ClassVar[str] = "count"
     counts_tuples: ClassVar[bool] = True
+    context_fields: ClassVar[tuple[str, ...]] = ("base", "seen", "last")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", whole_number(self.n, "n"))
-        object.__setattr__(self, "every", whole_number(self.every, "every", cure="leave it out to tumble"))
+        n = whole_number(self.n, "n")
+        self._settle(n=n, every=whole_number(self.every, "every", cure="leave it out to tumble"))
         flag(self.emit_partial, "emit_partial")
 
     def describe(self) -> str:
-        words = f"count {self.n}" + (f" every {self.every}" if self.every != self.n else "")
-        return words + (", also partial" if self.emit_partial else "")
+        every = f" every {self.every}" if self.every != self.n else ""
+        return self._described(f"count {self.n}{every}")
 
     def parameters(self) -> dict[str, object]:
-        given: dict[str, object] = {"n": self.n}
-        if self.every != self.n:
-            given["every"] = self.every
-        return given | ({"emit_partial": True} if self.emit_partial else {})
+        given = Window.parameters(self)
+        return {name: value for name, value in given.items() if name != "every" or value != self.n}
 
     def slices_per_window(self, rate: float) -> float:
         return self.n / self.every
 
-    def initial(self, n: int) -> Contexts:
-        contexts: Contexts = np.zeros(n, [(name, np.int64) for name in ("base", "seen", "last")])
-        contexts["base"] = -1
-        return contexts
-
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
         rows, opened = count_kernels.count_windows(
-            owned(tuples.offsets),
-            owned(tuples.time),
-            owned(tuples.rank),
-            matrix(contexts),
-            self.n,
-            self.every,
-            closing and partial,
+            *arrays(tuples), matrix(contexts), self.n, self.every, ending.closing and ending.partial
         )
         low = rows[1] - contexts["base"][rows[0]]
         return cuts_of_rows(rows, np.stack([low, low + self.n]), opened)
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         base, first, _ = self._open(contexts, seen)
-        kept: Ints = np.minimum(base + first * self.every, seen)
-        return kept
+        needed: Ints = np.minimum(base + first * self.every, seen)
+        return needed
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         base, first, last = self._open(contexts, seen)
@@ -119,7 +98,7 @@ class Count(TupleDriven):
 
 @constructor
 def count(n: int, every: int | None = None, *, emit_partial: bool = False) -> Count:
-    """Windows of n tuples of a key, by rank; `every` so many tuples a new one starts.
+    """Windows of n tuples of a key, by rank; a new one starts every `every` tuples.
 
     >>> count(100, every=10).describe()
     'count 100 every 10'

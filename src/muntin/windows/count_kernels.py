@@ -7,7 +7,7 @@ import numpy as np
 from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
-from muntin.windows.row_kernels import put_pair, put_row, room, roomier
+from muntin.windows.cut_kernels import put_pair, put_row, room, roomier
 from muntin.windows.tuple_driven import EARLIER
 
 BASE, SEEN, LAST = range(3)

@@ -1,34 +1,51 @@
-"""Cumulating windows: growing sums within a period."""
+"""Cumulating windows, which grow within a period, on time or on another measure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from muntin.errors import QueryError
 from muntin.windows.arguments import constructor
-from muntin.windows.base import ContextFreeWindow, Ints
-from muntin.windows.grids import clamp, multiples, unseen_ranges
-from muntin.windows.measured_cumulate import MeasuredCumulate
+from muntin.windows.base import Ints, Window
+from muntin.windows.grids import EvenlySpaced, clamp, multiples
+from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
     column_name,
     empty_on_time,
     flag,
-    plain,
+    measured_unit,
+    number,
+    positive_number,
     positive_span,
     same_kind,
     shown,
     text,
     time_offset,
-    with_empty,
 )
 
-__all__ = ["Cumulate", "cumulate"]
+__all__ = ["Cumulate", "MeasuredCumulate", "cumulate"]
+
+
+class _Cumulating(Window):
+    """The description of windows that grow by a step within a period."""
+
+    __slots__ = ()
+
+    length: float
+    step: float
+    constructor = "cumulate"
+
+    def describe(self) -> str:
+        return self._described(f"cumulate {text(self.length)} by {text(self.step)}")
 
 
 @dataclass(frozen=True, slots=True)
-class Cumulate(ContextFreeWindow):
+class Cumulate(_Cumulating, EvenlySpaced):
     """For each period [b, b + length): the windows [b, b + step), [b, b + 2 * step), ... [b, b + length).
 
     >>> starts, ends = Cumulate(30, 10).windows(np.array([12, 31]), after=-100, upto=100)
@@ -41,32 +58,14 @@ class Cumulate(ContextFreeWindow):
     offset: int = 0
     emit_empty: bool = False
 
-    constructor = "cumulate"
-
     def __post_init__(self) -> None:
         length = positive_span(self.length, "length")
         step = positive_span(self.step, "step", cure=f"did you mean tumbling({shown(length)})?")
         offset = time_offset(self.offset)
         same_kind(length=length, step=step, offset=offset)
         flag(self.emit_empty, "emit_empty")
-        if length % step:
-            raise QueryError(
-                f"length must be a multiple of step: got {shown(length)} and {shown(step)}; "
-                f"the next multiple is {shown(type(length)(-(-length // step) * step))}"
-            )
-        object.__setattr__(self, "length", length)
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "offset", type(offset)(offset % length))
-
-    def describe(self) -> str:
-        words = f"cumulate {text(self.length)} by {text(self.step)}"
-        return words + (f", offset {text(self.offset)}" if self.offset else "") + with_empty(self.emit_empty)
-
-    def parameters(self) -> dict[str, object]:
-        given: dict[str, object] = {"length": plain(self.length), "step": plain(self.step)}
-        if self.offset:
-            given["offset"] = plain(self.offset)
-        return given | ({"emit_empty": True} if self.emit_empty else {})
+        _require_multiple(length, step)
+        self._settle(length=length, step=step, offset=type(offset)(offset % length))
 
     @property
     def period(self) -> int:
@@ -92,7 +91,7 @@ class Cumulate(ContextFreeWindow):
         return multiples(self.offset, self.length, lo, hi)
 
     def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        # Ends as numbers of steps on one line: a period holds `steps` of them, and the end at
+        # Ends as numbers of steps on one line: a period has `per_tuple` of them, and the end at
         # step e belongs to the period of step e - 1.
         lowest = np.maximum((first - self.offset) // self.step, clamp((after - self.offset) // self.step)) + 1
         highest = np.minimum(
@@ -101,16 +100,65 @@ class Cumulate(ContextFreeWindow):
         )
         return lowest, highest
 
-    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        ends = unseen_ranges(*self.numbers(first, last, after, upto))
-        starts = (ends - 1) // self.per_tuple * self.length + self.offset
-        return starts, ends * self.step + self.offset
+    def numbered(self, number: Ints) -> tuple[Ints, Ints]:
+        starts = (number - 1) // self.per_tuple * self.length + self.offset
+        return starts, number * self.step + self.offset
 
     def last_end(self, times: Ints) -> Ints:
         return times - (times - self.offset) % self.length + self.length
 
     def first_start(self, after: int) -> int:
         return clamp(after - (after - self.offset) % self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCumulate(_Cumulating, EvenlySpacedOnMeasure):
+    """Within each period on a measure: its first step, its first two steps, and so on to the whole.
+
+    >>> from muntin.windows.tuple_driven import Tuples
+    >>> window = MeasuredCumulate(30, 10, 0, "km")
+    >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 5, 9], km=[3, 8, 14, 31]), upto=9)
+    >>> list(zip(cuts.low.tolist(), cuts.high.tolist())), cuts.end.tolist()
+    ([(0, 10), (0, 20), (0, 30)], [2, 3, 3])
+    """
+
+    length: float
+    step: float
+    offset: float = 0
+    measure: str | None = None
+
+    def __post_init__(self) -> None:
+        unit = measured_unit(self.measure)
+        length = positive_number(self.length, "length", unit)
+        tumble = f"did you mean tumbling({shown(length)}, measure={shown(self.measure)})?"
+        step = positive_number(self.step, "step", tumble)
+        _require_multiple(length, step)
+        self._settle(length=length, step=step, offset=number(self.offset, "offset", unit))
+        self.on_units  # noqa: B018  # refuses lengths of too many digits
+
+    @property
+    def on_units(self) -> tuple[Cumulate, int]:
+        return _on_units(self)
+
+    @property
+    def distinct_begins(self) -> int:
+        return 1  # all open windows begin with the first tuple of the period
+
+
+@lru_cache(maxsize=1024)
+def _on_units(window: MeasuredCumulate) -> tuple[Cumulate, int]:
+    (length, step, offset), scale = whole_units(window.length, window.step, window.offset)
+    return Cumulate(length, step, offset), scale
+
+
+def _require_multiple(length: Any, step: Any) -> None:
+    exact, exact_step = Decimal(str(length)), Decimal(str(step))  # as the user wrote them
+    if exact % exact_step:
+        following = type(length)((exact // exact_step + 1) * exact_step)
+        raise QueryError(
+            f"length must be a multiple of step: got {shown(length)} and {shown(step)}; "
+            f"the next multiple is {shown(following)}"
+        )
 
 
 @constructor
@@ -122,7 +170,7 @@ def cumulate(
     measure: str | None = None,
     emit_empty: bool = False,
 ) -> Cumulate | MeasuredCumulate:
-    """Windows that grow by `step` and start anew every `length`: this hour so far, every minute.
+    """Windows that grow by `step` and start over every `length`: this hour so far, every minute.
 
     With `measure`, the lengths are in units of that column instead of time.
 

@@ -7,28 +7,42 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, overload
 
-import numpy as np
-
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr, as_expr
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Context, Ints
-from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
-from muntin.windows.found import cuts_of_user_code
-from muntin.windows.records import Record, guarded, natural, records_of, skip_or_raise
-from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
+from muntin.windows.base import Context
+from muntin.windows.begins_and_ends import BeginsAndEnds
+from muntin.windows.records import Record, cuts_of_user_code, guarded, natural, records_of, skip_or_raise
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import fail
 
 __all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
 
 
+class _ByFunctions(TupleDriven):
+    """Windows that functions of the user find, which read the named columns."""
+
+    __slots__ = ()
+
+    columns: tuple[str, ...]
+    repeats: ClassVar[bool] = True
+    wants_records: ClassVar[bool] = True
+
+    def parameters(self) -> dict[str, object]:
+        given = TupleDriven.parameters(self)
+        return given | ({"columns": list(self.columns)} if self.columns else {})
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return tuple(as_expr(name) for name in self.columns)
+
+
 @dataclass(frozen=True, slots=True)
-class Discretize(TupleDriven):
-    """Deterministic windows: a function tells for each record how many windows begin and end with it.
+class Discretize(_ByFunctions, BeginsAndEnds):
+    """Deterministic windows: a function counts the windows that begin and end with each record.
 
     `function(record)` returns (begins, ends): the `ends` oldest open windows end
     before the record, then `begins` windows begin with it. Ends beyond the open
-    windows count for nothing. Windows of three tuples, every two, as in the paper:
+    windows have no effect. Windows of three tuples, every two, as in the paper:
 
     >>> window = Discretize(lambda r: (r.rank % 2 == 0, r.rank >= 3 and (r.rank - 3) % 2 == 0))
     >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 3, 4, 5, 6]), upto=9)
@@ -39,47 +53,21 @@ class Discretize(TupleDriven):
     function: Callable[[Record], tuple[int, int]]
     columns: tuple[str, ...] = ()
 
-    context: ClassVar[Context] = Context.FORWARD_FREE
     constructor: ClassVar[str] = "discretize"
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _require_callable(self.function, "function")
-        object.__setattr__(self, "columns", _names(self.columns))
+        self._settle(columns=_names(self.columns))
 
     def describe(self) -> str:
         return f"discretize by {_name(self.function)}"
 
-    def parameters(self) -> dict[str, object]:
-        return {"function": self.function} | ({"columns": list(self.columns)} if self.columns else {})
+    def observe(self, state: Any, record: Record) -> tuple[Any, int, int]:
+        begins, ends = self.function(record)
+        return state, begins, ends
 
-    def inputs(self) -> tuple[Expr, ...]:
-        return tuple(as_expr(name) for name in self.columns)
-
-    def initial(self, n: int) -> Contexts:
-        return fresh_contexts(n, lambda: None)
-
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
-        def observe(state: Any, record: Record) -> tuple[Any, int, int]:
-            begins, ends = self.function(record)
-            return state, begins, ends
-
-        return begins_and_ends(self.describe(), _name(self.function), observe, contexts, tuples, closing)
-
-    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        return oldest_begins(contexts, seen)
-
-    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
-        return open_windows(contexts)
+    def _user_function(self) -> str:
+        return _name(self.function)
 
 
 class Buffer(Sequence[Record]):
@@ -129,11 +117,11 @@ class Buffer(Sequence[Record]):
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger(TupleDriven):
-    """Non-deterministic windows: the buffer of records, whenever the trigger says so.
+class Trigger(_ByFunctions):
+    """Non-deterministic windows: the buffer of records, whenever the trigger fires.
 
-    For each record: it joins the buffer, `evict(buffer)` tells how many of the oldest
-    records leave, and when `trigger(buffer)` is true the buffer is a window. An empty
+    Each record joins the buffer, `evict(buffer)` returns the number of the oldest records
+    that leave it, and when `trigger(buffer)` is true the buffer is a window. An empty
     buffer never is.
 
     >>> window = Trigger(lambda b: len(b) == 2, lambda b: max(0, len(b) - 2))
@@ -147,38 +135,17 @@ class Trigger(TupleDriven):
 
     context: ClassVar[Context] = Context.FORWARD_AWARE
     constructor: ClassVar[str] = "trigger"
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
+    context_fields: ClassVar[tuple[str, ...]] = ("base", "begin", "seen")
 
     def __post_init__(self) -> None:
         _require_callable(self.trigger, "trigger")
         _require_callable(self.evict, "evict")
-        object.__setattr__(self, "columns", _names(self.columns))
+        self._settle(columns=_names(self.columns))
 
     def describe(self) -> str:
         return f"trigger by {_name(self.trigger)}, evict by {_name(self.evict)}"
 
-    def parameters(self) -> dict[str, object]:
-        given: dict[str, object] = {"trigger": self.trigger, "evict": self.evict}
-        return given | ({"columns": list(self.columns)} if self.columns else {})
-
-    def inputs(self) -> tuple[Expr, ...]:
-        return tuple(as_expr(name) for name in self.columns)
-
-    def initial(self, n: int) -> Contexts:
-        contexts = np.zeros(n, [(name, np.int64) for name in ("base", "begin", "seen")])
-        contexts["base"] = -1
-        return contexts
-
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
         rows: list[tuple[int, ...]] = []
         record_at = records_of(tuples)
         offsets, ranks = tuples.offsets.tolist(), tuples.rank.tolist()
@@ -210,12 +177,6 @@ class Trigger(TupleDriven):
             skip_or_raise(tuples, error)
             return False
 
-    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        return np.where(contexts["base"] < 0, seen, contexts["begin"])
-
-    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-
 
 def _name(function: Any) -> str:
     return str(getattr(function, "__qualname__", repr(function)))
@@ -238,7 +199,7 @@ def _names(columns: Any) -> tuple[str, ...]:
 def discretize(
     function: Callable[[Record], tuple[int, int]], *, columns: str | Sequence[str] = ()
 ) -> Discretize:
-    """Windows that begin and end where a function of the record says: (begins, ends).
+    """Windows that begin and end with records, as a function of the record counts: (begins, ends).
 
     `columns` names the columns that the function reads.
 

@@ -1,4 +1,4 @@
-"""Compiled: frames. One pass says what each tuple does, a second one makes the windows.
+"""Compiled: frames. A first pass computes the actions of each tuple, a second one makes the windows.
 
 The actions of a tuple, in this order: it closes the open frame before itself
 (CLOSE), it opens one if none is open (OPEN), it closes the frame that it belongs
@@ -15,8 +15,8 @@ from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Flags, Numbers
+from muntin.windows.cut_kernels import put_pair, put_row, room, roomier
 from muntin.windows.frame import CLOSE, COMPLETE, OPEN, Actions
-from muntin.windows.row_kernels import put_pair, put_row, room, roomier
 
 COUNT, SUM, MIN, MAX = range(4)
 BEGIN, START, LAST, SEEN, LOW, POSITION, KNOWN, REFERENCE, LOST = range(9)
@@ -24,7 +24,7 @@ BEGIN, START, LAST, SEEN, LOW, POSITION, KNOWN, REFERENCE, LOST = range(9)
 
 @compiled
 def drift_actions(
-    offsets: Ints, values: Numbers, valid: Flags, by: Any, contexts: Ints, raw: Numbers
+    offsets: Ints, contexts: Ints, raw: Numbers, values: Numbers, valid: Flags, by: Any
 ) -> Actions:
     """A value further than `by` from the reference closes the frame and becomes the reference."""
     actions = np.full(values.shape[0], OPEN, np.uint8)
@@ -45,17 +45,17 @@ def drift_actions(
 @compiled
 def limit_actions(
     offsets: Ints,
+    contexts: Ints,
+    raw: Numbers,
     values: Numbers,
     valid: Flags,
     exact: bool,
     what: int,
     limit: Any,
-    contexts: Ints,
-    raw: Numbers,
 ) -> tuple[Actions, int]:
     """The tuple with which the running aggregate reaches the limit completes its frame.
 
-    A sum that is not `exact` carries what rounding lost, as the aggregate itself
+    A sum that is not `exact` carries its rounding error, as the aggregate itself
     does. NaN is above every number, as in Spark's ordering. Returns the row at which
     an exact sum fell below int64, or -1; above int64 every limit is reached.
     """
@@ -86,7 +86,7 @@ def limit_actions(
                 elif v > before or v != v:
                     total = v
                 known = 1
-            # What infinities lost is NaN, and then the plain sum says all.
+            # The rounding error of infinities is NaN: the plain sum then decides.
             value = total + lost if lost == lost else total
             if (known == 1 or what == COUNT) and (beyond or value >= limit or value != value):
                 actions[i] = OPEN | COMPLETE
@@ -98,13 +98,13 @@ def limit_actions(
 
 
 @compiled
-def framed(
+def frames(
     offsets: Ints,
     time: Ints,
     rank: Ints,
-    actions: Actions,
     contexts: Ints,
     raw: Numbers,
+    actions: Actions,
     measure: Numbers,
     measured: bool,
     min_count: int,
@@ -149,8 +149,6 @@ def framed(
                 b = -1
         contexts[s, BEGIN], contexts[s, START], contexts[s, LAST] = b, f, t
         if b >= fresh:
-            if p == opened.shape[1]:
-                opened = roomier(opened)
             put_pair(opened, p, s, b)
             p += 1
     return rows[:, :m], marks[:, :m], opened[:, :p]

@@ -1,4 +1,4 @@
-"""Frames: windows as long as the data stays alike.
+"""Frames: windows for as long as a condition on the data holds.
 
 Threshold, delta and boundary frames after Grossniklaus et al., "Frames: Data-driven
 Windows"; the fourth kind, aggregate frames, is in `muntin.windows.until`.
@@ -17,19 +17,11 @@ from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import INF, LIMIT
 from muntin.windows.arguments import constructor
-from muntin.windows.columns import Flags, Numbers, condition, matrix, number_values, owned
-from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
+from muntin.windows.columns import Flags, Numbers, condition, number_values, owned
+from muntin.windows.frame import CLOSE, FIELDS, OPEN, Actions, Frame
+from muntin.windows.kernel_calls import arrays, matrix
 from muntin.windows.tuple_driven import Contexts, Tuples
-from muntin.windows.validation import (
-    column_name,
-    column_parameter,
-    fail,
-    measure_parameter,
-    number,
-    on,
-    positive_number,
-    whole_number,
-)
+from muntin.windows.validation import column_name, fail, number, positive_number, whole_number
 
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
@@ -58,8 +50,8 @@ class Threshold(Frame):
     constructor: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "predicate", as_predicate(self.predicate))
-        object.__setattr__(self, "min_count", whole_number(self.min_count, "min_count"))
+        predicate = as_predicate(self.predicate)
+        self._settle(predicate=predicate, min_count=whole_number(self.min_count, "min_count"))
         column_name(self.measure)
 
     @property
@@ -67,15 +59,7 @@ class Threshold(Frame):
         return self.measure is None
 
     def describe(self) -> str:
-        least = f", at least {self.min_count}" if self.min_count > 1 else ""
-        return f"threshold while {self.predicate}{least}" + on(self.measure)
-
-    def parameters(self) -> dict[str, object]:
-        least: dict[str, object] = {"min_count": self.min_count} if self.min_count > 1 else {}
-        return {"predicate": self.predicate.to_text()} | least | measure_parameter(self.measure)
-
-    def inputs(self) -> tuple[Expr, ...]:
-        return (self.predicate, *Frame.inputs(self))
+        return self._described(f"threshold while {self.predicate}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
         holds = condition(tuples, self.predicate, self.describe())
@@ -86,8 +70,8 @@ class Threshold(Frame):
 class Delta(Frame):
     """A frame lasts until a value is more than `by` away from the frame's first value.
 
-    The tuple with that value opens the next frame. Null and NaN stay in the frame
-    they come in.
+    The tuple with that value opens the next frame. Null and NaN stay in the current
+    frame.
 
     >>> window = Delta("price", 5)
     >>> tuples = Tuples.of([1, 2, 3, 4], price=[10, 15, 16, 12])
@@ -100,24 +84,17 @@ class Delta(Frame):
     measure: str | None = None
 
     constructor: ClassVar[str] = "delta"
-    extra_fields: ClassVar[tuple[str, ...]] = ("known", "reference")
+    context_fields: ClassVar[tuple[str, ...]] = (*FIELDS, "known", "reference")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", as_expr(self.column))
-        by = number(self.by, "by")
+        column, by = as_expr(self.column), number(self.by, "by")
         if by < 0:
             raise fail("by must not be negative", by, f"did you mean {-by}?")
-        object.__setattr__(self, "by", by)
+        self._settle(column=column, by=by)
         column_name(self.measure)
 
     def describe(self) -> str:
-        return f"delta of {self.column} by {self.by}" + on(self.measure)
-
-    def parameters(self) -> dict[str, object]:
-        return column_parameter(self.column) | {"by": self.by} | measure_parameter(self.measure)
-
-    def inputs(self) -> tuple[Expr, ...]:
-        return (self.column, *Frame.inputs(self))
+        return self._described(f"delta of {self.column} by {self.by}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
         values, valid, by = number_values(tuples, self.column, self.describe(), self.by)
@@ -130,7 +107,7 @@ class Delta(Frame):
 class Boundary(Frame):
     """A new frame whenever a value crosses a multiple of `step`: floor(value / step) changes.
 
-    Null and NaN stay in the frame they come in.
+    Null and NaN stay in the current frame.
 
     >>> window = Boundary("height", 100)
     >>> tuples = Tuples.of([1, 2, 3, 4], height=[90, 99, 100, 250])
@@ -143,21 +120,14 @@ class Boundary(Frame):
     measure: str | None = None
 
     constructor: ClassVar[str] = "boundary"
-    extra_fields: ClassVar[tuple[str, ...]] = ("known", "reference")
+    context_fields: ClassVar[tuple[str, ...]] = (*FIELDS, "known", "reference")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", as_expr(self.column))
-        object.__setattr__(self, "step", positive_number(self.step, "step"))
+        self._settle(column=as_expr(self.column), step=positive_number(self.step, "step"))
         column_name(self.measure)
 
     def describe(self) -> str:
-        return f"boundary of {self.column} at multiples of {self.step}" + on(self.measure)
-
-    def parameters(self) -> dict[str, object]:
-        return column_parameter(self.column) | {"step": self.step} | measure_parameter(self.measure)
-
-    def inputs(self) -> tuple[Expr, ...]:
-        return (self.column, *Frame.inputs(self))
+        return self._described(f"boundary of {self.column} at multiples of {self.step}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
         values, valid, step = number_values(tuples, self.column, self.describe(), self.step)
@@ -187,8 +157,9 @@ def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by:
     """Close and open where a value is more than `by` away from the first of its frame."""
     # One type for `by` and the values: one compiled version of each.
     by = values.dtype.type(by)
+    offsets, _, _ = arrays(tuples)
     return frame_kernels.drift_actions(
-        owned(tuples.offsets), values, valid, by, matrix(contexts), matrix(contexts, values.dtype)
+        offsets, matrix(contexts), matrix(contexts, values.dtype), values, valid, by
     )
 
 

@@ -1,13 +1,31 @@
-"""Arithmetic of evenly spaced edges, over arrays of times."""
+"""Evenly spaced edges, over arrays of times."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 import numpy as np
 
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Ints
+from muntin.windows.base import ContextFreeWindow, Ints
 
-__all__ = ["clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
+__all__ = ["EvenlySpaced", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
+
+
+class EvenlySpaced(ContextFreeWindow):
+    """Windows that are numbered in the order of their ends, with edges that follow from the number."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]: ...
+
+    @abstractmethod
+    def numbered(self, number: Ints) -> tuple[Ints, Ints]:
+        """Starts and ends of the windows with these numbers."""
+
+    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        return self.numbered(unseen_ranges(*self.numbers(first, last, after, upto)))
 
 
 def clamp(value: int) -> int:
@@ -27,7 +45,7 @@ def multiples(offset: int, step: int, lo: int, hi: int) -> Ints:
 
 
 def integer_ranges(first: Ints, last: Ints) -> Ints:
-    """The integers first[0]..last[0], first[1]..last[1], ... one after the other; both ends inclusive.
+    """The integers first[0]..last[0], first[1]..last[1], ... in sequence; both ends inclusive.
 
     >>> integer_ranges(np.array([1, 7, 9]), np.array([3, 6, 9])).tolist()
     [1, 2, 3, 9]
@@ -39,7 +57,7 @@ def integer_ranges(first: Ints, last: Ints) -> Ints:
 
 
 def unseen_ranges(first: Ints, last: Ints) -> Ints:
-    """The union of integer ranges whose ends never go back: each integer once, in order.
+    """The union of integer ranges whose ends never decrease: each integer once, in order.
 
     >>> unseen_ranges(np.array([1, 2, 8]), np.array([3, 4, 9])).tolist()
     [1, 2, 3, 4, 8, 9]
@@ -50,7 +68,7 @@ def unseen_ranges(first: Ints, last: Ints) -> Ints:
 
 
 def count_unseen(first: Ints, last: Ints, begins: Ints) -> int:
-    """How many integers `unseen_ranges` gives; it begins anew at the positions `begins`.
+    """The number of integers that `unseen_ranges` gives, starting over at the positions `begins`.
 
     >>> count_unseen(np.array([1, 2, 2]), np.array([3, 4, 4]), begins=np.array([2]))
     7

@@ -10,7 +10,7 @@ import numpy as np
 
 from muntin.compiled_kernels import compiled
 from muntin.windows.base import Ints
-from muntin.windows.row_kernels import put_row, room, roomier
+from muntin.windows.cut_kernels import put_row, room, roomier
 
 BASE, PLACE, SEEN = range(3)
 """First rank of the key (-1: none yet), next edge or last begin, ranks seen."""

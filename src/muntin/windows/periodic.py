@@ -1,34 +1,63 @@
-"""Tumbling and sliding windows on time."""
+"""Tumbling and sliding windows, on time or on another measure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from muntin.timeline import NEG_INF
 from muntin.windows.arguments import constructor
-from muntin.windows.base import ContextFreeWindow, Ints
-from muntin.windows.grids import clamp, multiples, unseen_ranges
-from muntin.windows.measured_periodic import MeasuredPeriodic
+from muntin.windows.base import Ints, Window
+from muntin.windows.grids import EvenlySpaced, clamp, multiples
+from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
     column_name,
     empty_on_time,
+    fail,
     flag,
-    plain,
+    measured_unit,
+    number,
+    positive_number,
     positive_span,
     same_kind,
     shown,
     text,
     time_offset,
-    with_empty,
 )
 
-__all__ = ["Periodic", "sliding", "tumbling"]
+__all__ = ["MeasuredPeriodic", "Periodic", "sliding", "tumbling"]
+
+MOST_OPEN = 1_000_000
+"""Bounds the open windows of a key on a measure: its context has 8 bytes for the begin of each."""
+
+
+class _TumblingOrSliding(Window):
+    """The description of windows of one length, which tumble if they slide by it."""
+
+    __slots__ = ()
+
+    length: float
+    slide: float
+
+    @property
+    def constructor(self) -> str:  # type: ignore[override]  # one class, two constructors
+        return "tumbling" if self.slide == self.length else "sliding"
+
+    def describe(self) -> str:
+        every = f" every {text(self.slide)}" if self.slide != self.length else ""
+        return self._described(f"{self.constructor} {text(self.length)}{every}")
+
+    def parameters(self) -> dict[str, object]:
+        given = Window.parameters(self)
+        if self.slide == self.length:
+            del given["slide"]
+        return {"every" if name == "slide" else name: value for name, value in given.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Periodic(ContextFreeWindow):
+class Periodic(_TumblingOrSliding, EvenlySpaced):
     """Windows [offset + k * slide, offset + k * slide + length), for every integer k.
 
     Tumbling when slide equals length, overlapping when it is smaller, with gaps
@@ -50,27 +79,8 @@ class Periodic(ContextFreeWindow):
         offset = time_offset(self.offset)
         same_kind(length=length, slide=slide, offset=offset)
         flag(self.emit_empty, "emit_empty")
-        object.__setattr__(self, "length", length)
-        object.__setattr__(self, "slide", slide)
         # Equal grids make equal windows, and sums with a time stay small.
-        object.__setattr__(self, "offset", type(offset)(offset % slide))
-
-    @property
-    def constructor(self) -> str:  # type: ignore[override]  # one class, two constructors
-        return "tumbling" if self.slide == self.length else "sliding"
-
-    def describe(self) -> str:
-        words = f"{self.constructor} {text(self.length)}"
-        words += f" every {text(self.slide)}" if self.slide != self.length else ""
-        return words + (f", offset {text(self.offset)}" if self.offset else "") + with_empty(self.emit_empty)
-
-    def parameters(self) -> dict[str, object]:
-        given: dict[str, object] = {"length": plain(self.length)}
-        if self.slide != self.length:
-            given["every"] = plain(self.slide)
-        if self.offset:
-            given["offset"] = plain(self.offset)
-        return given | ({"emit_empty": True} if self.emit_empty else {})
+        self._settle(length=length, slide=slide, offset=type(offset)(offset % slide))
 
     @property
     def period(self) -> int:
@@ -113,8 +123,8 @@ class Periodic(ContextFreeWindow):
         )
         return lowest, highest
 
-    def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        starts = unseen_ranges(*self.numbers(first, last, after, upto)) * self.slide + self.offset
+    def numbered(self, number: Ints) -> tuple[Ints, Ints]:
+        starts = number * self.slide + self.offset
         return starts, starts + self.length
 
     def last_end(self, times: Ints) -> Ints:
@@ -126,11 +136,47 @@ class Periodic(ContextFreeWindow):
         return clamp(number * self.slide + self.offset)
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredPeriodic(_TumblingOrSliding, EvenlySpacedOnMeasure):
+    """Tumbling or sliding windows on a measure.
+
+    >>> from muntin.windows.tuple_driven import Tuples
+    >>> window = MeasuredPeriodic(10, 10, 0, "km")
+    >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 5, 9], km=[3, 8, 7, 21]), upto=9)
+    >>> cuts.intervals(), cuts.low.tolist(), cuts.due.tolist()
+    ([(1, 6)], [0], [9])
+    """
+
+    length: float
+    slide: float
+    offset: float = 0
+    measure: str | None = None
+
+    def __post_init__(self) -> None:
+        unit = measured_unit(self.measure)
+        length = positive_number(self.length, "length", unit)
+        tumble = f"did you mean tumbling({shown(length)}, measure={shown(self.measure)})?"
+        slide = positive_number(self.slide, "slide", tumble)
+        self._settle(length=length, slide=slide, offset=number(self.offset, "offset", unit))
+        if self.per_tuple > MOST_OPEN:
+            raise fail(f"every must be at least a {MOST_OPEN}th of length", self.slide, "make it larger")
+
+    @property
+    def on_units(self) -> tuple[Periodic, int]:
+        return _on_units(self)
+
+
+@lru_cache(maxsize=1024)
+def _on_units(window: MeasuredPeriodic) -> tuple[Periodic, int]:
+    (length, slide, offset), scale = whole_units(window.length, window.slide, window.offset)
+    return Periodic(length, slide, offset), scale
+
+
 @constructor
 def tumbling(
     length: object, offset: object = 0, *, measure: str | None = None, emit_empty: bool = False
 ) -> Periodic | MeasuredPeriodic:
-    """Windows of one length, side by side, aligned to the epoch plus `offset`.
+    """Windows of one length without overlap or gap, aligned to the epoch plus `offset`.
 
     With `measure`, the lengths are in units of that column instead of time.
 
@@ -151,7 +197,7 @@ def sliding(
     measure: str | None = None,
     emit_empty: bool = False,
 ) -> Periodic | MeasuredPeriodic:
-    """Windows of one length that start every so often, overlapping or with gaps.
+    """Windows of one length that start at regular distances, overlapping or with gaps.
 
     >>> sliding("10 minutes", every="5 seconds").describe()
     'sliding 10 minutes every 5 seconds'

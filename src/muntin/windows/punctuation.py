@@ -1,4 +1,4 @@
-"""Punctuation windows: tuples in the stream say where windows begin."""
+"""Punctuation windows: marked tuples of the stream begin windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from muntin.windows.arguments import constructor
 from muntin.windows.columns import condition
 from muntin.windows.frame import CLOSE, OPEN, Actions, Frame
 from muntin.windows.tuple_driven import Contexts, Tuples
-from muntin.windows.validation import column_name, measure_parameter, on
+from muntin.windows.validation import column_name
 
 __all__ = ["Punctuation", "punctuation"]
 
@@ -36,17 +36,11 @@ class Punctuation(Frame):
     constructor: ClassVar[str] = "punctuation"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "predicate", as_predicate(self.predicate))
+        self._settle(predicate=as_predicate(self.predicate))
         column_name(self.measure)
 
     def describe(self) -> str:
-        return f"punctuation where {self.predicate}" + on(self.measure)
-
-    def parameters(self) -> dict[str, object]:
-        return {"predicate": self.predicate.to_text()} | measure_parameter(self.measure)
-
-    def inputs(self) -> tuple[Expr, ...]:
-        return (self.predicate, *Frame.inputs(self))
+        return self._described(f"punctuation where {self.predicate}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
         marks = condition(tuples, self.predicate, self.describe())

@@ -1,4 +1,4 @@
-"""Tuples as the user's code sees them, and what happens when that code fails."""
+"""Tuples as the user's code sees them, its results as windows, and the errors that it causes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
+import numpy as np
+
 from muntin.errors import MuntinError, UserCodeError, cause_text, value_text
 from muntin.windows.columns import python_values
-from muntin.windows.tuple_driven import Tuples
+from muntin.windows.tuple_driven import Cuts, Tuples
 
 __all__ = [
     "MOST_WINDOWS",
     "Record",
+    "cuts_of_user_code",
     "guarded",
     "limited",
     "natural",
@@ -24,7 +27,7 @@ __all__ = [
 ]
 
 MOST_WINDOWS = 1_000_000
-"""The most windows that user code may give around one time or for one tuple, or keep open for one key."""
+"""Bounds the windows that user code may give around one time or for one tuple, or keep open for a key."""
 
 _T = TypeVar("_T")
 
@@ -74,8 +77,16 @@ def records_of(tuples: Tuples) -> Callable[[int, int], Record]:
     return record
 
 
+def cuts_of_user_code(rows: list[tuple[int, ...]], opened: Iterable[tuple[int, int]] = ()) -> Cuts:
+    """Cuts from rows (segment, begin, end, start, stop, due) and begins left open, in any order."""
+    pairs = {(row[0], rank) for row in rows for rank in row[1:3]} | set(opened)
+    segment, begin, end, start, stop, due = np.array(rows, np.int64).reshape(-1, 6).T.copy()
+    edge_segment, edge_rank = np.array(sorted(pairs), np.int64).reshape(-1, 2).T.copy()
+    return Cuts(segment, begin, end, start, stop, due, None, None, edge_segment, edge_rank)
+
+
 def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _T:
-    """The result of the user's code; an error of it tells the window, the function and the record."""
+    """The result of the user's code; its error names the window, the function and the record."""
     try:
         return call()
     except MuntinError:

@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from muntin.expressions import as_expr
 from muntin.lazy_kernels import LazyKernels
+from muntin.timeline import LIMIT, NEG_INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints, Window
-from muntin.windows.columns import matrix, owned
-from muntin.windows.found import cuts_of_rows
-from muntin.windows.measured_session import MeasuredSession
-from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
-from muntin.windows.validation import column_name, longer_than_gap, plain, positive_span, same_kind, text
+from muntin.windows.columns import Numbers, measure_values, owned
+from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.measured import needs_whole_numbers
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.validation import (
+    column_name,
+    fail,
+    longer_than_gap,
+    measured_unit,
+    positive_number,
+    positive_span,
+    same_kind,
+    text,
+)
 
 if TYPE_CHECKING:
     from muntin.windows import session_kernels
 else:
     session_kernels = LazyKernels("muntin.windows.session_kernels")
 
-__all__ = ["CappedSession", "Session", "session"]
+__all__ = ["CappedSession", "MeasuredSession", "Session", "session"]
+
+
+class _AnySession(Window):
+    """The description of sessions."""
+
+    __slots__ = ()
+
+    gap: float
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    constructor: ClassVar[str] = "session"
+
+    def describe(self) -> str:
+        return self._described(f"session {text(self.gap)}")
 
 
 @dataclass(frozen=True, slots=True)
-class Session(Window):
+class Session(_AnySession):
     """Tuples whose neighbours are at most `gap` apart: [first, last + gap).
 
     Sessions are not cut tuple by tuple: the slicer separates slices wherever a gap
@@ -38,17 +62,8 @@ class Session(Window):
 
     gap: int
 
-    context: ClassVar[Context] = Context.FORWARD_FREE
-    constructor: ClassVar[str] = "session"
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gap", positive_span(self.gap, "gap"))
-
-    def describe(self) -> str:
-        return f"session {text(self.gap)}"
-
-    def parameters(self) -> dict[str, object]:
-        return {"gap": plain(self.gap)}
+        self._settle(gap=positive_span(self.gap, "gap"))
 
     def spans(self) -> tuple[int, ...]:
         return (self.gap,)
@@ -61,8 +76,33 @@ class Session(Window):
         return newest + self.gap + 1
 
 
+class _CutSession(_AnySession, TupleDriven):
+    """Sessions that are cut tuple by tuple, at gaps of a measure."""
+
+    __slots__ = ()
+
+    max_length: Any
+    context_fields: ClassVar[tuple[str, ...]] = ("seen", "position", "begin", "start", "last", "low")
+
+    def _sessions(
+        self, contexts: Contexts, tuples: Tuples, measure: Numbers, upto: int, closing: bool
+    ) -> tuple[Ints, Numbers, Ints]:
+        unit = measure.dtype.type
+        return session_kernels.sessions(
+            *arrays(tuples),
+            matrix(contexts),
+            matrix(contexts, measure.dtype),
+            measure,
+            unit(self.gap),
+            self.max_length is not None,
+            unit(self.max_length or 0),
+            unit(upto),
+            closing,
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class CappedSession(TupleDriven):
+class CappedSession(_CutSession):
     """Sessions that end after `max_length` at the latest: a tuple at or after that starts a new one.
 
     They end at min(last + gap, first + max_length).
@@ -75,8 +115,6 @@ class CappedSession(TupleDriven):
     gap: int
     max_length: int
 
-    context: ClassVar[Context] = Context.FORWARD_FREE
-    constructor: ClassVar[str] = "session"
     timed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -84,14 +122,7 @@ class CappedSession(TupleDriven):
         max_length = positive_span(self.max_length, "max_length", cure="leave it out for no limit")
         same_kind(gap=gap, max_length=max_length)
         longer_than_gap(gap, max_length)
-        object.__setattr__(self, "gap", gap)
-        object.__setattr__(self, "max_length", max_length)
-
-    def describe(self) -> str:
-        return f"session {text(self.gap)}, at most {text(self.max_length)}"
-
-    def parameters(self) -> dict[str, object]:
-        return {"gap": plain(self.gap), "max_length": plain(self.max_length)}
+        self._settle(gap=gap, max_length=max_length)
 
     def spans(self) -> tuple[int, ...]:
         return self.gap, self.max_length
@@ -103,38 +134,55 @@ class CappedSession(TupleDriven):
     def complete_at(self, newest: int) -> int:
         return newest + self.gap + 1
 
-    def initial(self, n: int) -> Contexts:
-        contexts = np.zeros(n, [(name, np.int64) for name in ("begin", "first", "last", "seen")])
-        contexts["begin"] = -1
-        return contexts
-
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
-        rows, opened = session_kernels.capped_sessions(
-            owned(tuples.offsets),
-            owned(tuples.time),
-            owned(tuples.rank),
-            matrix(contexts),
-            self.gap,
-            self.max_length,
-            upto,
-            closing,
-        )
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
+        time = owned(tuples.time)
+        rows, (low, high), opened = self._sessions(contexts, tuples, time, ending.upto, ending.closing)
+        # A tuple exactly `gap` after the last one still joins, unless the session has its greatest length.
+        rows[4], rows[5] = high, np.minimum(high + 1, low + self.max_length)
         return cuts_of_rows(rows, opened=opened)
 
-    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        return np.where(contexts["begin"] >= 0, contexts["begin"], seen)
 
-    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
-        key = np.flatnonzero(contexts["begin"] >= 0)
-        return key, contexts["begin"][key]
+@dataclass(frozen=True, slots=True)
+class MeasuredSession(_CutSession):
+    """Sessions on a measure: a tuple more than `gap` ahead of the one before starts a new one.
+
+    With `max_length`, so does a tuple that far from the first. `low` is the first
+    position, `high` the last one plus the gap, or `low` plus the greatest length.
+
+    >>> window = MeasuredSession(5, measure="km")
+    >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 9], km=[0, 5, 11]), upto=9)
+    >>> cuts.intervals(), cuts.low.tolist(), cuts.high.tolist()
+    ([(1, 9)], [0], [10])
+    """
+
+    gap: float
+    max_length: float | None = None
+    measure: str | None = None
+
+    def __post_init__(self) -> None:
+        unit = measured_unit(self.measure)
+        gap = _length(self.gap, "gap", unit)
+        if self.max_length is not None:
+            max_length = _length(self.max_length, "max_length", unit)
+            longer_than_gap(gap, max_length)
+            self._settle(max_length=max_length)
+        self._settle(gap=gap)
+
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
+        assert self.measure is not None
+        measure = measure_values(tuples, as_expr(self.measure), self.describe())
+        if measure.dtype == np.int64 and any(x % 1 for x in (self.gap, self.max_length or 0)):
+            raise needs_whole_numbers(self)
+        # On a measure only a tuple ends a session, not the watermark.
+        rows, marks, opened = self._sessions(contexts, tuples, measure, NEG_INF, ending.closing)
+        return cuts_of_rows(rows, marks, opened)
+
+
+def _length(value: object, name: str, unit: str) -> Any:
+    length = positive_number(value, name, unit)
+    if length >= LIMIT:
+        raise fail(f"{name} must be below 2**62", length, "use a coarser unit for the column")
+    return length
 
 
 @constructor
@@ -153,7 +201,7 @@ def session(
     """
     # __post_init__ reads numbers, and durations where it is time.
     if column_name(measure) is not None:
-        return MeasuredSession(gap, measure, max_length)  # type: ignore[arg-type]
+        return MeasuredSession(gap, max_length, measure)  # type: ignore[arg-type]
     if max_length is None:
         return Session(gap)  # type: ignore[arg-type]
     return CappedSession(gap, max_length)  # type: ignore[arg-type]

@@ -18,11 +18,12 @@ from muntin.expressions import Expr
 from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Ints
-from muntin.windows.columns import Flags, condition, matrix, number_values, owned, python_values
-from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame, cut_frames
+from muntin.windows.columns import Flags, condition, number_values, owned, python_values
+from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame
+from muntin.windows.kernel_calls import arrays, matrix
 from muntin.windows.records import skip_or_raise
-from muntin.windows.tuple_driven import Contexts, Cuts, Tuples
-from muntin.windows.validation import column_name, fail, measure_parameter, number, on, shown
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
+from muntin.windows.validation import column_name, fail, number, shown
 
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
@@ -31,7 +32,7 @@ else:
 
 __all__ = ["Until", "until"]
 
-# The numbers of the compiled aggregates, and how many inputs they may have.
+# The numbers of the compiled aggregates, and the numbers of inputs that they may have.
 _COMPILED = {"count": (0, (0, 1)), "sum": (1, (1,)), "min": (2, (1,)), "max": (3, (1,))}
 
 
@@ -41,7 +42,8 @@ class Until(Frame):
 
     count, sum, min and max are compiled where the limit is a number. Any other
     aggregate runs in the interpreter, tuple by tuple, through its lift, combine and
-    lower; so does the max of texts or dates.
+    lower; so does the max of texts or dates. The context of such a key is the list
+    [partial, *FIELDS], with the partial None before the first tuple of a frame.
 
     >>> from muntin.aggregates import sum
     >>> window = Until(sum("litres"), 100)
@@ -55,18 +57,18 @@ class Until(Frame):
     measure: str | None = None
 
     constructor: ClassVar[str] = "until"
-    extra_fields: ClassVar[tuple[str, ...]] = ("known", "total", "lost")
+    context_fields: ClassVar[tuple[str, ...]] = (*FIELDS, "known", "total", "lost")
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregate):
             raise fail("aggregate must be an aggregate", self.aggregate, 'for example a.sum("amount")')
         if self.compiled:
-            object.__setattr__(self, "limit", number(self.limit, "limit", "for example 100"))
+            self._settle(limit=number(self.limit, "limit", "for example 100"))
         elif self.limit is None or (isinstance(self.limit, numbers.Number) and self.limit != self.limit):
             raise fail("limit must be a value", self.limit, "for example 100")
         elif isinstance(self.limit, dt.datetime) and self.limit.tzinfo is None:
             # Without a zone no hour comes twice, and a file has no way to say which one.
-            object.__setattr__(self, "limit", self.limit.replace(fold=0))
+            self._settle(limit=self.limit.replace(fold=0))
         column_name(self.measure)
 
     @property
@@ -91,21 +93,10 @@ class Until(Frame):
         return (self.aggregate,)
 
     def describe(self) -> str:
-        return f"until {self.aggregate} reaches {self.limit}" + on(self.measure)
-
-    def parameters(self) -> dict[str, object]:
-        return {"aggregate": self.aggregate, "limit": self.limit} | measure_parameter(self.measure)
+        return self._described(f"until {self.aggregate} reaches {self.limit}")
 
     def inputs(self) -> tuple[Expr, ...]:
         return (*self.aggregate.reads, *Frame.inputs(self))
-
-    def initial(self, n: int) -> Contexts:
-        if self.compiled:
-            return Frame.initial(self, n)
-        contexts = np.empty(n, object)
-        for i in range(n):
-            contexts[i] = [None, *_FRESH]
-        return contexts
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
         values, valid, limit = np.zeros(len(tuples), np.int64), np.ones(len(tuples), np.bool_), self.limit
@@ -118,47 +109,53 @@ class Until(Frame):
                 values, valid, limit = number_values(tuples, expr, self.describe(), self.limit)
         if self.aggregate.filter is not None:
             valid = valid & self._passing(tuples)
-        if values.dtype == np.int64:
+        exact = values.dtype == np.int64
+        if exact:
             limit = math.ceil(limit)
             if abs(limit) >= 2**63:
                 raise DataError(f"limit must fit into 64 bits over integers: got {shown(self.limit)}")
+        raw, limit = matrix(contexts, values.dtype), values.dtype.type(limit)
         actions, bad = frame_kernels.limit_actions(
-            owned(tuples.offsets),
-            values,
-            valid,
-            values.dtype == np.int64,
-            what,
-            values.dtype.type(limit),
-            matrix(contexts),
-            matrix(contexts, values.dtype),
+            arrays(tuples)[0], matrix(contexts), raw, values, valid, exact, what, limit
         )
         if bad >= 0:
             raise DataError(f"{self.describe()}: the sum overflows 64 bits at time {tuples.time[bad]}")
         return actions
 
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
+    def initial(self, n: int) -> Contexts:
         if self.compiled:
-            return cut_frames(self, contexts, tuples, self.actions(contexts, tuples), closing)
-        frames = Frame.initial(self, len(contexts))
-        for i, context in enumerate(contexts):
-            frames[i] = (*context[1:], *(0 for _ in self.extra_fields))
-        partials = [context[0] for context in contexts]
-        cuts = cut_frames(self, frames, tuples, self._interpreted(partials, tuples), closing)
+            return Frame.initial(self, n)
+        contexts = np.empty(n, object)
+        for i in range(n):
+            contexts[i] = [None, -1, *(0 for _ in FIELDS[1:])]
+        return contexts
+
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
+        if self.compiled:
+            return Frame._cut(self, contexts, tuples, ending)
+        partials, frames = [context[0] for context in contexts], self._fields(contexts)
+        cuts = self._frames(frames, tuples, self._interpreted_actions(partials, tuples), ending.closing)
         for i, frame in enumerate(frames[list(FIELDS)].tolist()):
-            # A new list: whoever copied the contexts keeps what they were.
-            contexts[i] = [partials[i], *frame]
+            contexts[i] = [partials[i], *frame]  # a new list: a copy of the contexts must not change
         return cuts
 
-    def _interpreted(self, partials: list[Any], tuples: Tuples) -> Actions:
-        """What each tuple does; `partials` (None: no tuple in the frame) are advanced in place."""
+    def _fields(self, contexts: Contexts) -> Contexts:
+        """Contexts with named fields, whether the aggregate is compiled or not."""
+        if self.compiled:
+            return contexts
+        frames = Frame.initial(self, len(contexts))
+        for i, context in enumerate(contexts):
+            frames[i] = (*context[1:], *(0 for _ in self.context_fields[len(FIELDS) :]))
+        return frames
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        return Frame.keep_from(self, self._fields(contexts), seen)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        return Frame.open_begins(self, self._fields(contexts), seen)
+
+    def _interpreted_actions(self, partials: list[Any], tuples: Tuples) -> Actions:
+        """As `actions`; advances `partials` in place."""
         actions = np.full(len(tuples), OPEN, np.uint8)
         passing = self._passing(tuples).tolist()
         columns = [python_values(tuples.columns[expr]) for expr in self.aggregate.inputs]
@@ -187,7 +184,7 @@ class Until(Frame):
         return actions
 
     def _passing(self, tuples: Tuples) -> Flags:
-        """Which tuples count for the aggregate."""
+        """Which tuples pass the filter of the aggregate."""
         if self.aggregate.filter is None:
             return np.ones(len(tuples), np.bool_)
         return condition(tuples, cast(Expr, self.aggregate.filter), self.describe())
@@ -205,24 +202,6 @@ class Until(Frame):
             return partial, False
         # NaN is above every number, as in Spark's ordering.
         return partial, bool(value >= self.limit) or value != value
-
-    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        begin = self._begins(contexts)
-        return np.where(begin >= 0, begin, seen)
-
-    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
-        begin = self._begins(contexts)
-        key = np.flatnonzero(begin >= 0)
-        return key, begin[key]
-
-    def _begins(self, contexts: Contexts) -> Ints:
-        if self.compiled:
-            begins: Ints = contexts["begin"]
-            return begins
-        return np.array([context[1] for context in contexts], np.int64)
-
-
-_FRESH = (-1, *(0 for _ in FIELDS[1:]))
 
 
 def _not_null(tuples: Tuples, expr: Expr) -> Any:

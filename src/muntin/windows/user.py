@@ -3,7 +3,7 @@
 Write a subclass of the one whose context the windows need:
 
 - `ContextFree`: all edges are known without looking at tuples;
-- `ForwardContextFree`: each tuple tells at once which windows begin or end with it;
+- `ForwardContextFree`: each tuple determines at once which windows begin or end with it;
 - `ForwardContextAware`: a tuple may reveal a window that began before it.
 
 The last two see a tuple as a `Record`.
@@ -23,12 +23,12 @@ from muntin.errors import DataError, QueryError, UserCodeError, value_text
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Ints, Window
+from muntin.windows.begins_and_ends import BeginsAndEnds
 from muntin.windows.context_checks import KeyPositions
-from muntin.windows.discretized import begins_and_ends, fresh_contexts, oldest_begins, open_windows
-from muntin.windows.found import cuts_of_user_code
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
+    cuts_of_user_code,
     guarded,
     limited,
     records_of,
@@ -36,20 +36,20 @@ from muntin.windows.records import (
     too_many,
     whole,
 )
-from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
-from muntin.windows.validation import LONGEST, with_empty
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.validation import LONGEST
 
 __all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
 
 MOST_EDGES = 1_000_000
-"""In one step, where empty windows come out."""
+"""Bounds the edges that one step asks `next_edge` for, where empty windows are emitted."""
 
 
 class _UserDefined(Window):
-    """What the three interfaces share."""
+    """Base of the three interfaces."""
 
     columns: ClassVar[tuple[str, ...]] = ()
-    """The columns that `observe` reads; name them so that they are kept."""
+    """The columns that `observe` reads; without them it reads all."""
 
     def __init_subclass__(cls) -> None:
         if getattr(cls, "emit_empty", False) and not issubclass(cls, ContextFreeWindow):
@@ -59,7 +59,7 @@ class _UserDefined(Window):
             )
 
     def describe(self) -> str:
-        return type(self).__name__ + with_empty(getattr(self, "emit_empty", False))
+        return type(self).__name__ + (", also empty" if getattr(self, "emit_empty", False) else "")
 
     def parameters(self) -> dict[str, object]:
         raise QueryError(f"{type(self).__name__} is a class of its own, which no constructor makes")
@@ -89,7 +89,7 @@ class ContextFree(_UserDefined, ContextFreeWindow):
     """
 
     emit_empty: bool = False
-    """Set it to True to get windows without a tuple too, between the first and the last tuple of a key."""
+    """True also emits windows without a tuple, between the first and the last tuple of a key."""
 
     @property
     def interpreted(self) -> bool:
@@ -199,10 +199,10 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         return found
 
 
-class ForwardContextFree(_UserDefined, TupleDriven):
-    """Windows whose begin and end each tuple tells by itself and what came before it.
+class ForwardContextFree(_UserDefined, BeginsAndEnds):
+    """Windows whose begins and ends each tuple determines, together with the tuples before it.
 
-    The state is made of plain values, so that a snapshot can hold it: numbers, texts,
+    The state is made of plain values, which a snapshot can store: numbers, texts,
     bytes, dates, and tuples, lists, sets, dicts of them.
 
     >>> class Shopping(ForwardContextFree):
@@ -217,41 +217,6 @@ class ForwardContextFree(_UserDefined, TupleDriven):
     >>> window.cut(window.initial(1), tuples, upto=9).intervals()
     [(1, 6)]
     """
-
-    context: ClassVar[Context] = Context.FORWARD_FREE
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
-
-    def initial_state(self) -> Any:
-        """The state of a key before its first tuple."""
-        return None
-
-    @abstractmethod
-    def observe(self, state: Any, record: Record) -> tuple[Any, int, int]:
-        """The new state, how many windows begin with this record and how many end before it.
-
-        The oldest open windows end first, and ends come before begins.
-        """
-
-    def initial(self, n: int) -> Contexts:
-        return fresh_contexts(n, self.initial_state)
-
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
-        return begins_and_ends(self.describe(), "observe", self.observe, contexts, tuples, closing)
-
-    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        return oldest_begins(contexts, seen)
-
-    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
-        return open_windows(contexts)
 
 
 class ForwardContextAware(_UserDefined, TupleDriven):
@@ -300,15 +265,7 @@ class ForwardContextAware(_UserDefined, TupleDriven):
             contexts[i] = [self.initial_state(), -1, 0]
         return contexts
 
-    def cut(
-        self,
-        contexts: Contexts,
-        tuples: Tuples,
-        upto: int,
-        closing: bool = False,
-        partial: bool = False,
-        newest: int | None = None,
-    ) -> Cuts:
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
         rows: list[tuple[int, ...]] = []
         record_at = records_of(tuples)
         offsets, times, ranks = tuples.offsets.tolist(), tuples.time.tolist(), tuples.rank.tolist()
@@ -378,6 +335,3 @@ class ForwardContextAware(_UserDefined, TupleDriven):
             return False
         bounds = zip(contexts, positions.kept.tolist(), positions.rank.tolist(), strict=True)
         return all(base < 0 or max(base, kept) <= seen <= rank for (_, base, seen), kept, rank in bounds)
-
-    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)

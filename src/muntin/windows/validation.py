@@ -19,10 +19,8 @@ __all__ = [
     "fail",
     "flag",
     "longer_than_gap",
-    "measure_parameter",
     "measured_unit",
     "number",
-    "on",
     "plain",
     "positive_number",
     "positive_span",
@@ -54,9 +52,9 @@ def text(value: object) -> str:
     return format_span(value) if isinstance(value, int) else str(value)
 
 
-def plain(value: int) -> object:
-    """A span as it stands in a TOML file: text for a time, else the integer."""
-    return format_span(value) if isinstance(value, Micros) else int(value)
+def plain(value: object) -> object:
+    """A parameter as a TOML file has it: text for a duration, else the value itself."""
+    return format_span(value) if isinstance(value, Micros) else value
 
 
 def fail(rule: str, value: object, cure: str) -> QueryError:
@@ -177,7 +175,7 @@ def column_name(value: object, name: str = "measure") -> str | None:
     return value
 
 
-def measured_unit(measure: str) -> str:
+def measured_unit(measure: str | None) -> str:
     """Check the name of a measure; returns the cure for lengths on it that are no numbers."""
     if column_name(measure) is None:
         raise fail("measure must be the name of a column", measure, 'for example measure="km"')
@@ -187,18 +185,3 @@ def measured_unit(measure: str) -> str:
 def column_parameter(column: Expr) -> dict[str, object]:
     """A column by name, or a computed one as text under the key that says so."""
     return {"expression": column.to_text()} if column.column is None else {"column": column.column}
-
-
-def on(measure: str | None) -> str:
-    """The part of a description that names the measure."""
-    return "" if measure is None else f" on {measure}"
-
-
-def with_empty(emit_empty: bool) -> str:
-    """The part of a description that says that windows without tuples come out as well."""
-    return ", also empty" if emit_empty else ""
-
-
-def measure_parameter(measure: str | None) -> dict[str, object]:
-    """The parameter `measure`, where there is one."""
-    return {} if measure is None else {"measure": measure}

@@ -1,9 +1,8 @@
-"""Compiled: rows of found windows, and the edges that follow from them.
+"""Compiled: rows of `Cuts` as kernels write them, and the edges that follow from them.
 
 A kernel writes windows as columns of an int64 matrix with the rows segment, begin,
 end, start, stop, due, that grows as needed, and their edges on another measure as
-columns of a second one. Numba does not see changes of a function that another module's
-cached kernel calls: after a change here, clear the caches.
+columns of a second one.
 """
 
 from __future__ import annotations

@@ -1,0 +1,153 @@
+"""Evenly spaced windows on another advancing measure: kilometres, invoice numbers.
+
+A tuple's position is the largest value of the measure so far, in the order of
+tuples: a tuple that lags counts at the position of the stream.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from muntin.errors import DataError
+from muntin.expressions import as_expr
+from muntin.lazy_kernels import LazyKernels
+from muntin.timeline import INF, NEG_INF
+from muntin.windows.base import Context, Ints
+from muntin.windows.columns import Numbers, measure_values
+from muntin.windows.context_checks import KeyPositions
+from muntin.windows.grids import EvenlySpaced, count_unseen, integer_ranges
+from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.validation import fail
+
+if TYPE_CHECKING:
+    from muntin.windows import measured_kernels
+else:
+    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
+
+__all__ = ["EvenlySpacedOnMeasure", "needs_whole_numbers", "whole_units"]
+
+
+class EvenlySpacedOnMeasure(TupleDriven):
+    """Evenly spaced windows on a measure; `low` and `high` are their edges on it.
+
+    The edges are those of a window on whole units of the measure (`on_units`). A window starts with
+    its first tuple and ends after its last one; it is complete with the first tuple at `high` or
+    beyond. Open are the windows with the numbers oldest <= k < following.
+    """
+
+    __slots__ = ()
+
+    context: ClassVar[Context] = Context.FORWARD_FREE
+    context_fields: ClassVar[tuple[str, ...]] = ("seen", "position", "oldest", "following", "latest")
+
+    @property
+    @abstractmethod
+    def on_units(self) -> tuple[EvenlySpaced, int]:
+        """The same window on integers, and the number of units in 1 of the measure."""
+
+    @property
+    def distinct_begins(self) -> int:
+        """The largest number of tuples that begin the open windows of a key."""
+        return self.per_tuple
+
+    @property
+    def per_tuple(self) -> int:
+        return self.on_units[0].per_tuple
+
+    def initial(self, n: int) -> Contexts:
+        ring = ("begins", np.int64, (self.distinct_begins,))
+        return np.zeros(n, [*((name, np.int64) for name in self.context_fields), ring])
+
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
+        first, last, dtype = self._numbers(contexts, tuples)
+        rows, opened = measured_kernels.measured_windows(
+            *arrays(tuples), matrix(contexts), first, last, ending.closing
+        )
+        window, scale = self.on_units
+        marks = np.stack(window.numbered(rows[6]))
+        return cuts_of_rows(rows[:6], marks if dtype == np.int64 else marks / scale, opened)
+
+    def _numbers(self, contexts: Contexts, tuples: Tuples) -> tuple[Ints, Ints, np.dtype[Any]]:
+        """First and last number of the windows that contain each tuple, and the type of the measure."""
+        assert self.measure is not None
+        measure = measure_values(tuples, as_expr(self.measure), self.describe())
+        window, scale = self.on_units
+        offsets, _, _ = arrays(tuples)
+        at = measured_kernels.positions(offsets, measure, matrix(contexts), matrix(contexts, measure.dtype))
+        if at.dtype == np.int64 and scale > 1:
+            raise needs_whole_numbers(self)
+        units = at if at.dtype == np.int64 else self._units(at, scale)
+        first, last = window.numbers(units, units, NEG_INF, INF)
+        return first, last, at.dtype
+
+    def _units(self, at: Numbers, scale: int) -> Ints:
+        # With decimals, edges are quotients of whole numbers that a float must represent exactly.
+        if scale > 1 and len(at) and np.abs(at).max() > 2**53 / scale:
+            raise DataError(
+                f"{self.describe()} needs a measure below 2**53 / {scale}: got {np.abs(at).max()}; "
+                "write the lengths with fewer digits"
+            )
+        return measured_kernels.units_reached(at, scale)
+
+    def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
+        first, last, _ = self._numbers(contexts.copy(), tuples)
+        oldest, following = contexts["oldest"], contexts["following"]
+        advanced = np.diff(tuples.offsets) > 0
+        begins, ends = tuples.offsets[:-1][advanced], tuples.offsets[1:][advanced] - 1
+        around = first[ends]
+        known = np.where(contexts["seen"] > 0, following, NEG_INF)[advanced]
+        first[begins] = np.maximum(first[begins], known)  # windows before were opened in earlier calls
+        number = count_unseen(first, last, begins) + int((following - oldest).sum(dtype=np.float64))
+        if closing:
+            return number
+        still_open = np.where(advanced, 0, following - oldest)
+        still_open[advanced] = np.maximum(last[ends] - around + 1, 0)
+        return number - int(still_open.sum(dtype=np.float64))
+
+    def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
+        slot = contexts["oldest"] % self.distinct_begins
+        begin = contexts["begins"][np.arange(len(contexts)), slot]
+        return np.where(contexts["oldest"] < contexts["following"], begin, seen)
+
+    def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
+        oldest = contexts["oldest"]
+        begins = np.minimum(contexts["following"] - oldest, self.distinct_begins)
+        key = np.repeat(np.arange(len(contexts)), begins)
+        return key, contexts["begins"][
+            key, integer_ranges(oldest, oldest + begins - 1) % self.distinct_begins
+        ]
+
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        if not TupleDriven.contexts_fit(self, contexts, positions):
+            return False
+        open_windows = contexts["following"] - contexts["oldest"]
+        return bool(((open_windows >= 0) & (open_windows <= self.per_tuple)).all())
+
+
+def whole_units(*lengths: Any) -> tuple[tuple[int, ...], int]:
+    """Decimal numbers that the user wrote, in whole units of 1 / scale, and the scale.
+
+    0.3 is then a multiple of 0.1; 3 * 0.1, which rounds to above 0.3, is not.
+
+    >>> whole_units(0.2, 0.1, 3)
+    ((2, 1, 30), 10)
+    """
+    exact = [Decimal(str(value)).normalize() for value in lengths]
+    digits = max(0, *(-int(value.as_tuple().exponent) for value in exact))
+    for value, given in zip(exact, lengths, strict=True):
+        if digits > 15 or abs(value).scaleb(digits) > 2**53:
+            raise fail("lengths on a measure must have at most 15 digits", given, "use another unit")
+    return tuple(int(value.scaleb(digits)) for value in exact), 10**digits
+
+
+def needs_whole_numbers(window: TupleDriven) -> DataError:
+    """The error for fractions of the unit of an integer measure."""
+    return DataError(
+        f"{window.describe()} needs whole numbers: {window.measure} is an integer column; "
+        "round the lengths, or cast the column to float64"
+    )
