@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers
 from muntin.windows.tuple_driven import Cuts
@@ -15,7 +15,7 @@ from muntin.windows.tuple_driven import Cuts
 if TYPE_CHECKING:
     from muntin.windows import row_kernels
 else:
-    row_kernels = LazyKernels("muntin.windows.row_kernels")
+    row_kernels = DeferredImport("muntin.windows.row_kernels")
 
 __all__ = ["cuts_of_rows", "cuts_of_user_code"]
 

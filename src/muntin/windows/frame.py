@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr, as_expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
 from muntin.windows.found import cuts_of_rows
@@ -17,7 +17,7 @@ from muntin.windows.tuple_driven import Contexts, Cuts, TupleDriven, Tuples
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
 else:
-    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
+    frame_kernels = DeferredImport("muntin.windows.frame_kernels")
 
 __all__ = ["CLOSE", "COMPLETE", "OPEN", "Actions", "Frame", "cut_frames"]
 

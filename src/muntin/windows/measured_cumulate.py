@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, owned
 from muntin.windows.found import cuts_of_rows
@@ -21,7 +21,7 @@ from muntin.windows.validation import measured_unit, number, on, positive_number
 if TYPE_CHECKING:
     from muntin.windows import measured_kernels
 else:
-    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
+    measured_kernels = DeferredImport("muntin.windows.measured_kernels")
 
 __all__ = ["MeasuredCumulate"]
 

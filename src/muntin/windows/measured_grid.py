@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
 from muntin.expressions import as_expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers, matrix, measure_values, owned
 from muntin.windows.tuple_driven import Contexts, TupleDriven, Tuples
@@ -23,7 +23,7 @@ from muntin.windows.validation import fail
 if TYPE_CHECKING:
     from muntin.windows import measured_kernels
 else:
-    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
+    measured_kernels = DeferredImport("muntin.windows.measured_kernels")
 
 __all__ = ["MeasureGrid", "positions_of"]
 

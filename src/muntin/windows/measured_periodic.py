@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr, as_expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, owned
@@ -26,7 +26,7 @@ from muntin.windows.validation import fail, measured_unit, number, on, positive_
 if TYPE_CHECKING:
     from muntin.windows import measured_kernels
 else:
-    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
+    measured_kernels = DeferredImport("muntin.windows.measured_kernels")
 
 __all__ = ["MeasuredPeriodic"]
 

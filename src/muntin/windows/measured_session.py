@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
 from muntin.expressions import Expr, as_expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import LIMIT
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, measure_values, owned
@@ -20,7 +20,7 @@ from muntin.windows.validation import fail, longer_than_gap, measured_unit, on, 
 if TYPE_CHECKING:
     from muntin.windows import measured_kernels
 else:
-    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
+    measured_kernels = DeferredImport("muntin.windows.measured_kernels")
 
 __all__ = ["MeasuredSession"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints, Window
 from muntin.windows.columns import matrix, owned
@@ -19,7 +19,7 @@ from muntin.windows.validation import column_name, longer_than_gap, plain, posit
 if TYPE_CHECKING:
     from muntin.windows import session_kernels
 else:
-    session_kernels = LazyKernels("muntin.windows.session_kernels")
+    session_kernels = DeferredImport("muntin.windows.session_kernels")
 
 __all__ = ["CappedSession", "Session", "session"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import matrix, owned
@@ -19,7 +19,7 @@ from muntin.windows.validation import plain, positive_span, text, whole_number
 if TYPE_CHECKING:
     from muntin.windows import lookback_kernels
 else:
-    lookback_kernels = LazyKernels("muntin.windows.lookback_kernels")
+    lookback_kernels = DeferredImport("muntin.windows.lookback_kernels")
 
 __all__ = ["SlideByTuple", "slide_by_tuple"]
 
