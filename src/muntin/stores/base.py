@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from operator import index
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.errors import DataError, QueryError
-from muntin.stores import columns, compilation, drive_kernels
+from muntin.stores import columns, compilation
 from muntin.stores.monoids import Monoid, named
 from muntin.stores.queue_kernels import COMBINES, DISORDER, EMPTY, MISSING, OK
 
@@ -46,10 +47,7 @@ class Store(ABC):
 
     def _specialise(self) -> SimpleNamespace:
         return compilation.specialise(
-            (drive_kernels, *self.kernels),
-            self.monoid,
-            compiled=self.compiled,
-            constants=self._constants(),
+            self.kernels, self.monoid, compiled=self.compiled, constants=self._constants()
         )
 
     def _constants(self) -> dict[str, int]:
@@ -158,13 +156,7 @@ class Store(ABC):
         """``n`` partials, all the identity."""
         if not self.compiled:
             return [self.monoid.python.identity] * n
-        cells = columns.allocate(self.monoid.columns, n)
-        if len(self.monoid.columns) == 1:
-            cells[:] = self.monoid.identity
-            return cells
-        for column, one in zip(cells, self.monoid.identity, strict=True):
-            column[:] = one
-        return cells
+        return columns.filled(self.monoid.columns, self.monoid.identity, n)
 
     def _partial(self, cells: Any, i: int) -> Any:
         """Partial ``i`` as Python numbers or as the object it is."""
@@ -174,9 +166,10 @@ class Store(ABC):
             return cells[i].item()
         return tuple(column[i].item() for column in cells)
 
-    def _combine(self, p: Any, q: Any) -> Any:
+    def _product(self, partials: Iterable[Any]) -> Any:
         """Combine outside the kernels, uncounted: for `check_invariants`."""
-        return self._k.combine(p, q)
+        identity = self.monoid.identity if self.compiled else self.monoid.python.identity
+        return reduce(self._k.combine, partials, identity)
 
     def _assert_same(self, expected: Any, found: Any, rule: str) -> None:
         assert _close(expected, found), f"{rule}: {expected!r} expected, {found!r} found"

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: the aggregates in the nodes, and the query of the whole window (VLDB 2019, section 3).
 
 Cell OWN of a node holds the product of its entries and its children's OWN, without the first child of
@@ -23,28 +23,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    COUNT,
-    DOWN,
-    FLAGS,
-    HEIGHT,
-    KID_OWN,
-    KIDS,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    OWN,
-    PARENT,
-    PATH,
-    RIGHT,
-    RIGHT_FINGER,
-    ROOT,
-    SKIP,
-    SUMMED,
-    TOP,
-    move_entries,
-)
+from muntin.stores.fiba_layout import *
+from muntin.stores.fiba_node_kernels import move_entries
 from muntin.stores.placeholders import ONE, combine, get, put
 from muntin.stores.queue_kernels import COMBINES
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: evict the oldest, one or many (Tangwongsan et al., VLDB 2019, section 3, and VLDB 2023, section 4).
 
 One evict moves SKIP on in the left finger. When that is used up, or for a bulk evict, the tree is cut:
@@ -14,31 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.fiba_aggregate_kernels import descend, put_down, recount, refresh_inner, sum_left
-from muntin.stores.fiba_balance_kernels import become_root, borrow_right, close_front, merge
-from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    COUNT,
-    FLAGS,
-    HEIGHT,
-    KIDS,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    MOST,
-    NEWEST,
-    PARENT,
-    RIGHT,
-    SIZE,
-    SKIP,
-    SPARE,
-    SUMMED,
-    TIMES,
-    TOP,
-    clear,
-    rank,
-    release,
-)
-from muntin.stores.fiba_search_kernels import climb_left
+from muntin.stores.fiba_layout import *
+from muntin.stores.fiba_node_kernels import clear, climb_left, rank, release
+from muntin.stores.fiba_remove_kernels import become_root, borrow_right, close_front, merge
 from muntin.stores.queue_kernels import EMPTY, OK
 
 HOT = frozenset({"evict"})

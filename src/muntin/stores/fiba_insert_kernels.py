@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: insert (Tangwongsan et al., VLDB 2019, section 3).
 
 In order an entry goes to the right finger. When that is full, the next entry goes up to its parent, and
@@ -21,41 +21,17 @@ from muntin.stores.fiba_aggregate_kernels import (
     refresh_leaf,
     repair,
 )
+from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    COUNT,
-    DOWN,
-    FILL,
-    FLAGS,
-    HEIGHT,
-    KID_OWN,
-    KIDS,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    MOST,
-    MU,
-    NEWEST,
-    OWN,
-    PARENT,
-    PATH,
-    RIGHT,
-    RIGHT_FINGER,
-    ROOT,
-    SIZE,
-    SKIP,
-    SPARE,
-    SUMMED,
-    TIMES,
-    TOP,
     allocate,
     move_entries,
     move_kids,
+    put_child,
     put_entry,
     rank,
     room,
+    search,
 )
-from muntin.stores.fiba_search_kernels import search
 from muntin.stores.placeholders import ONE, combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, FULL, OK
 
@@ -83,7 +59,7 @@ def append(D: Any, t: int, p: Any) -> int:
     S, N, V = D
     x = S[RIGHT_FINGER]
     n = N[x + COUNT]
-    if n >= FILL:
+    if n >= MOST:
         if S[HEIGHT] > 1 or S[SKIP] == 0:
             return grow(D, t, p)
         close_left(D)
@@ -116,7 +92,7 @@ def grow(D: Any, t: int, p: Any) -> int:
     if x == S[TOP]:
         raise_root(D)
     a = N[x + PARENT]
-    if N[a + COUNT] >= FILL:
+    if N[a + COUNT] >= MOST:
         a = shed(D, a)
     extend(D, a, x, t, p)
     y = allocate(D, RIGHT | LEAF)
@@ -156,7 +132,7 @@ def extend(D: Any, a: int, x: int, t: int, p: Any) -> None:
 def shed(D: Any, a: int) -> int:
     """Make room in node a above the right finger and in all above it; the node that is there now."""
     S, N, V = D
-    while a != S[TOP] and N[N[a + PARENT] + COUNT] >= FILL:
+    while a != S[TOP] and N[N[a + PARENT] + COUNT] >= MOST:
         a = N[a + PARENT]
     if a == S[TOP]:
         raise_root(D)
@@ -250,10 +226,7 @@ def split(D: Any, x: int, parent: int, i: int) -> int:
     move_end(D, x, y, MU)
     if N[y + FLAGS] == LEAF | RIGHT:
         S[RIGHT_FINGER] = y
-    N[y + PARENT] = parent
-    move_kids(D, parent, i + 1, parent, i + 2, N[parent + COUNT] - i)
-    N[parent + KIDS + i + 1] = y
-    put_entry(D, parent, i, N[x + TIMES + MU], get(V, x + MU))
+    put_child(D, parent, i, N[x + TIMES + MU], get(V, x + MU), y)
     return y
 
 

@@ -1,49 +1,15 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
-"""FiBA: the nodes of the tree (Tangwongsan et al., VLDB 2019, section 3).
-
-State ``D = (S, N, V)``. A node is known by where it begins, x: it has its header, times and children
-in ``N[x:x + STRIDE]``, its values in ``V[x:x + STRIDE]``. COUNT entries, COUNT + 1 children; at most
-MOST entries, one more while an operation runs.
-
-FLAGS has LEFT for the nodes on the path to the left finger and RIGHT for those to the right one; the
-root has both, every other node at most one. A node without either is an *up* node; it has at least
-MU - 1 entries. Inner nodes on the spines have at least SPARE, which is about half as many, and the two
-fingers may be empty: a window grows and shrinks at its ends, which so need less rebalancing. An entry at
-distance d from an end is still O(log d) levels away from it. (The paper exempts the root only.)
-
-The left finger keeps what was evicted from it: its first S[SKIP] entries are gone. Node 0 is no node;
-its cells hold the sums of the left finger, see `fiba_aggregate_kernels`.
-"""
+# (columns are lists or arrays, so their items are Any)
+"""FiBA: nodes, their allocation, and finger search (Tangwongsan et al., VLDB 2019, section 3)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from muntin.stores.fiba_layout import *
 from muntin.stores.placeholders import ONE, get, put
 
-# Set for each arity by `constants` in fiba.py; here for a minimum arity of 4.
-MU = 4
-MOST = 2 * MU - 1
-FILL = MOST
-SPARE = 1
-WIDTH = 2 * MU
-STRIDE = 4 + WIDTH + WIDTH + 1
-KIDS = 4 + WIDTH
-KID_OWN = WIDTH
-OWN = 2 * WIDTH + 1
-DOWN = 2 * WIDTH + 2
-
-COUNT, PARENT, FLAGS, BELOW, TIMES = 0, 1, 2, 3, 4
-LEFT, RIGHT, ROOT, LEAF = 1, 2, 3, 4
-
-TOP, LEFT_FINGER, RIGHT_FINGER, SIZE, NEWEST, SKIP, SUMMED = 1, 2, 3, 4, 5, 6, 7
-FREE, FREE_COUNT, FRESH, CAPACITY, HEIGHT = 8, 9, 10, 11, 12
-PATH = 16  # scratch for the nodes of a path
-STATES = PATH + 2 * 64
-EARLIEST = -(2**63)
-
-HOT = frozenset({"room", "rank"})
+HOT = frozenset({"room", "rank", "climb_right", "search", "start_node"})
 
 
 def allocate(D: Any, flags: int) -> int:
@@ -122,6 +88,15 @@ def put_entry(D: Any, x: int, i: int, t: int, p: Any) -> None:
     N[x + COUNT] = n + 1
 
 
+def put_child(D: Any, x: int, i: int, t: int, p: Any, kid: int) -> None:
+    """Put an entry and the child behind it at index i of inner node x."""
+    N = D[1]
+    move_kids(D, x, i + 1, x, i + 2, N[x + COUNT] - i)
+    N[x + KIDS + i + 1] = kid
+    N[kid + PARENT] = x
+    put_entry(D, x, i, t, p)
+
+
 def take_entry(D: Any, x: int, i: int) -> None:
     """Close the gap that entry i of node x leaves (children stay)."""
     N, V = D[1], D[2]
@@ -151,3 +126,61 @@ def move_kids(D: Any, x: int, i: int, y: int, j: int, n: int) -> None:
         N[kid + PARENT] = y
         put(V, y + KID_OWN + j + k, get(V, x + KID_OWN + i + k))
         k += step
+
+
+# --- search ----------------------------------------------------------------------------------
+
+
+def climb_left(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): the lowest node of the left spine, or the root, with all entries up to t below it."""
+    S, N, _ = D
+    x, level = S[LEFT_FINGER], 0
+    while x != S[TOP]:
+        parent = N[x + PARENT]
+        if t < N[parent + TIMES]:
+            break
+        x = parent
+        level += 1
+    return x, level
+
+
+def climb_right(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): the lowest node of the right spine, or the root, with all entries from t on below it."""
+    S, N, _ = D
+    x, level = S[RIGHT_FINGER], 0
+    while x != S[TOP]:
+        parent = N[x + PARENT]
+        if N[parent + TIMES + N[parent + COUNT] - 1] < t:
+            break
+        x = parent
+        level += 1
+    return x, level
+
+
+def start_node(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): where the search for t begins, the root or a spine node near the finger."""
+    S, N, _ = D
+    at = S[TOP]
+    n = N[at + COUNT]
+    if n > 0 and t > N[at + TIMES + n - 1]:
+        return climb_right(D, t)
+    if n > 0 and t < N[at + TIMES]:
+        return climb_left(D, t)
+    return S[TOP], S[HEIGHT] - 1
+
+
+def search(D: Any, t: int) -> tuple[int, int, int]:
+    """(node, index, depth) of the entry of time t, or of its place in a leaf.
+
+    PATH has the nodes from the start to that node, each with the index of the child that was taken.
+    """
+    S, N, _ = D
+    x, _ = start_node(D, t)
+    depth = 0
+    while True:
+        i = rank(D, x, t)
+        S[PATH + 2 * depth], S[PATH + 2 * depth + 1] = x, i
+        if N[x + FLAGS] & LEAF or (i < N[x + COUNT] and N[x + TIMES + i] == t):
+            return x, i, depth
+        x = N[x + KIDS + i]
+        depth += 1

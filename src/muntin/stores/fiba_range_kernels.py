@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: range queries (section 4 of the paper) and walking through the entries in order."""
 
 from __future__ import annotations
@@ -7,20 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.fiba_aggregate_kernels import close_left
-from muntin.stores.fiba_node_kernels import (
-    COUNT,
-    FLAGS,
-    KIDS,
-    LEAF,
-    LEFT_FINGER,
-    OWN,
-    PARENT,
-    SKIP,
-    TIMES,
-    TOP,
-    rank,
-)
-from muntin.stores.fiba_search_kernels import climb_left, climb_right
+from muntin.stores.fiba_layout import *
+from muntin.stores.fiba_node_kernels import climb_left, climb_right, rank
 from muntin.stores.placeholders import ONE, combine, get, put
 from muntin.stores.queue_kernels import COMBINES
 
