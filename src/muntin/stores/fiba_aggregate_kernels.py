@@ -32,15 +32,21 @@ HOT = frozenset({"refresh_inner", "refresh_leaf", "query"})
 
 
 def refresh(D: Any, x: int) -> None:
-    """Recompute OWN of node x from its entries and its children's OWN, and count what is below."""
+    """Recompute OWN and BELOW of node x from its entries and its children."""
     N, V = D[1], D[2]
-    if N[x + FLAGS] & LEAF:
+    if N[x + FLAGS] & LEAF == 0:
+        for i in range(N[x + COUNT] + 1):
+            put(V, x + KID_OWN + i, get(V, N[x + KIDS + i] + OWN))
+    refresh_node(D, x)
+
+
+def refresh_node(D: Any, x: int) -> None:
+    """Recompute OWN and BELOW of node x, whose copies of the children's OWN are up to date."""
+    if D[1][x + FLAGS] & LEAF:
         refresh_leaf(D, x)
-        return
-    for i in range(N[x + COUNT] + 1):
-        put(V, x + KID_OWN + i, get(V, N[x + KIDS + i] + OWN))
-    refresh_inner(D, x)
-    recount(D, x)
+    else:
+        refresh_inner(D, x)
+        recount(D, x)
 
 
 def refresh_leaf(D: Any, x: int) -> None:

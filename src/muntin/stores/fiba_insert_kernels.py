@@ -12,18 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_aggregate_kernels import (
-    close_left,
-    descend,
-    put_down,
-    recount,
-    refresh_inner,
-    refresh_leaf,
-    repair,
-)
+from muntin.stores.fiba_aggregate_kernels import close_left, descend, put_down, refresh_node, repair
 from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import (
     allocate,
+    child_index,
     move_entries,
     move_kids,
     put_child,
@@ -108,7 +101,7 @@ def grow(D: Any, t: int, p: Any) -> int:
 
 
 def extend(D: Any, a: int, x: int, t: int, p: Any) -> None:
-    """An entry behind the last child x of node a, which has left the right spine, for the next to come."""
+    """Append an entry to node a, behind its last child x; the caller puts a new last child behind it."""
     S, N, V = D
     n = N[a + COUNT]
     piece = p
@@ -130,7 +123,7 @@ def extend(D: Any, a: int, x: int, t: int, p: Any) -> None:
 
 
 def shed(D: Any, a: int) -> int:
-    """Make room in node a above the right finger and in all above it; the node that is there now."""
+    """Make room in node a above the right finger and in all full nodes above it; the node in its place."""
     S, N, V = D
     while a != S[TOP] and N[N[a + PARENT] + COUNT] >= MOST:
         a = N[a + PARENT]
@@ -141,10 +134,8 @@ def shed(D: Any, a: int) -> int:
         b = allocate(D, RIGHT)
         N[a + FLAGS] &= LEFT
         move_end(D, a, b, keep)
-        refresh_inner(D, a)
-        recount(D, a)
-        refresh_inner(D, b)
-        recount(D, b)
+        refresh_node(D, a)
+        refresh_node(D, b)
         extend(D, parent, a, N[a + TIMES + keep], get(V, a + keep))
         N[parent + KIDS + N[parent + COUNT]] = b
         N[b + PARENT] = parent
@@ -201,16 +192,10 @@ def split_up(D: Any, x: int, depth: int) -> None:
             raise_root(D)
         parent = N[x + PARENT]
         depth -= 1
-        i = S[PATH + 2 * depth + 1]
-        if depth < 0:  # above the start of the search: on a spine
-            i = 0 if N[x + FLAGS] & LEFT else N[parent + COUNT]
+        i = child_index(D, x, depth)
         y = split(D, x, parent, i)
-        for part in (x, y):
-            if N[part + FLAGS] & LEAF:
-                refresh_leaf(D, part)
-            else:
-                refresh_inner(D, part)
-                recount(D, part)
+        refresh_node(D, x)
+        refresh_node(D, y)
         put(V, parent + KID_OWN + i, get(V, x + OWN))
         put(V, parent + KID_OWN + i + 1, get(V, y + OWN))
         hit |= (N[x + FLAGS] | N[y + FLAGS]) & ROOT

@@ -13,7 +13,7 @@ HOT = frozenset({"room", "rank", "climb_right", "search", "start_node"})
 
 
 def allocate(D: Any, flags: int) -> int:
-    """A node from the free list, or a fresh one; the caller has made sure that there is one."""
+    """A node from the free list, or a fresh one; the caller has checked `room`."""
     S, N, V = D
     x = S[FREE]
     if x < 0:
@@ -22,7 +22,7 @@ def allocate(D: Any, flags: int) -> int:
     else:
         S[FREE] = N[x + PARENT]
         S[FREE_COUNT] -= 1
-        if N[x + FLAGS] & LEAF == 0:  # deleted lazily with all that hangs below it
+        if N[x + FLAGS] & LEAF == 0:  # a subtree, deleted lazily
             for i in range(N[x + COUNT] + 1):
                 release(D, N[x + KIDS + i])
     N[x + COUNT] = 0
@@ -48,8 +48,10 @@ def release_node(D: Any, x: int) -> None:
 
 
 def clear(D: Any) -> None:
-    """An empty root, which is a leaf and both fingers."""
+    """Drop all nodes; an empty root is a leaf and both fingers."""
     S, _, V = D
+    if S[TOP] > 0:
+        release(D, S[TOP])
     x = allocate(D, ROOT | LEAF)
     S[TOP] = S[LEFT_FINGER] = S[RIGHT_FINGER] = x
     S[SIZE] = S[SKIP] = S[SUMMED] = 0
@@ -59,14 +61,14 @@ def clear(D: Any) -> None:
 
 
 def room(D: Any) -> int:
-    """How many nodes can be allocated for sure."""
+    """Number of nodes that can be allocated for sure."""
     S = D[0]
     n: int = S[CAPACITY] - S[FRESH] + S[FREE_COUNT]
     return n
 
 
 def rank(D: Any, x: int, t: int) -> int:
-    """How many entries of node x lie before t."""
+    """Number of entries of node x before t."""
     N = D[1]
     at = x + TIMES
     n = N[x + COUNT]
@@ -184,3 +186,11 @@ def search(D: Any, t: int) -> tuple[int, int, int]:
             return x, i, depth
         x = N[x + KIDS + i]
         depth += 1
+
+
+def child_index(D: Any, x: int, depth: int) -> int:
+    """Which child of its parent x is; the parent is at ``depth`` of PATH, or above the search's start."""
+    S, N, _ = D
+    if depth >= 0:
+        return S[PATH + 2 * depth + 1]
+    return 0 if N[x + FLAGS] & LEFT else N[N[x + PARENT] + COUNT]  # on a spine

@@ -12,10 +12,10 @@ from typing import Any
 from muntin.stores.fiba_aggregate_kernels import close_left, descend, refresh, repair
 from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import (
+    child_index,
     clear,
     move_entries,
     move_kids,
-    release,
     release_node,
     search,
     take_entry,
@@ -33,7 +33,6 @@ def evict_at(D: Any, t: int) -> int:
     if i == N[x + COUNT] or N[x + TIMES + i] != t:
         return MISSING
     if S[SIZE] == 1:
-        release(D, S[TOP])
         clear(D)
         return OK
     S[SIZE] -= 1
@@ -89,10 +88,7 @@ def rebalance(D: Any, x: int, depth: int, replaced: int) -> None:
     while underflows(D, x) or depth > replaced:
         depth -= 1
         parent = N[x + PARENT]
-        if depth >= 0:
-            i = S[PATH + 2 * depth + 1]
-        else:  # above the start of the search: on a spine
-            i = 0 if N[x + FLAGS] & LEFT else N[parent + COUNT]
+        i = child_index(D, x, depth)
         if underflows(D, x):
             after = i < N[parent + COUNT]
             y = N[parent + KIDS + (i + 1 if after else i - 1)]
