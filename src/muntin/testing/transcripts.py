@@ -11,12 +11,12 @@
           - watermark: 10
             expect: [{window: [0, 10], n: 2}]
 
-`stream`, `windows` and `aggregates` have the keys of a query file. What stands at
-the top of a file holds for all its transcripts; a transcript adds to `stream`,
+`stream`, `windows` and `aggregates` have the keys of a query file. The keys at the
+top of a file apply to all its transcripts; a transcript adds to `stream`,
 `aggregates` and `types` and replaces the rest.
 
 A step does one thing (`input`, `watermark`, `finish`, `add`, `remove`) and names
-*all* that comes of it: rows under `expect`, late tuples under `expect_late`, an
+its *complete* outcome: rows under `expect`, late tuples under `expect_late`, an
 error under `expect_error` (a pattern). `window` is [start, end], and for windows
 on ranks or another measure [start, end, low, high]; `kind` is final and
 `revision` 0 unless given. Times are integers, or ISO texts for timestamp columns.
@@ -33,6 +33,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,11 @@ VARIANTS = (
     "reversed within the watermark",
     "through a snapshot",
 )
-"""The ways to replay a transcript."""
+"""The variants in which a transcript can be replayed."""
 
 
 class MismatchError(AssertionError):
-    """An engine said something else than the transcript."""
+    """The results of an engine differ from the transcript."""
 
 
 def variants_of(transcript: Transcript) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ def replay(
             raise
     else:
         if transcript.must_fail:
-            raise MismatchError(f"{transcript.name} ({variant}): must fail, but everything came as it says")
+            raise MismatchError(f"{transcript.name} ({variant}): must fail, but every result is as it says")
 
 
 def _play(transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Engine], variant: str) -> None:
@@ -119,20 +120,15 @@ def _steps(transcript: Transcript, variant: str) -> Iterator[Step]:
             else:
                 rows.reverse()
             for step in steps:
-                yield _with(step, rows[: len(step.value)])
+                yield replace(step, value=rows[: len(step.value)])
                 rows = rows[len(step.value) :]
 
 
 def _one_by_one(step: Step) -> Iterator[Step]:
-    if not step.value:
-        yield step
-    for i, row in enumerate(step.value):
-        last = i == len(step.value) - 1
-        yield _with(step, [row]) if last else Step("input", [row])
-
-
-def _with(step: Step, rows: list[Record]) -> Step:
-    return Step("input", rows, step.expect, step.late, step.error, step.since)
+    """A step for each row; the last one has the outcome."""
+    for row in step.value[:-1]:
+        yield Step("input", [row])
+    yield replace(step, value=step.value[-1:])
 
 
 def _check_step(engine: Engine, step: Step, where: str) -> None:
@@ -174,7 +170,7 @@ def _perform(engine: Engine, step: Step) -> list[Any]:
 
 
 def _compare_late(actual: list[tuple[str, Record]], expected: list[tuple[str, Record]]) -> str:
-    """What differs between two lots of late tuples, in any order."""
+    """The differences between two lists of late tuples, in any order; empty without one."""
     unexpected, missing = list(actual), []
     for query, row in expected:
         found = next((item for item in unexpected if item[0] == query and same_value(item[1], row)), None)

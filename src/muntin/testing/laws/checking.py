@@ -136,12 +136,15 @@ class _Checking:
         """Check all laws on so many cases."""
         found = list(cases(len(self.rows), examples, in_order=not self.algebra.commutes))
         for case in found:
-            self._attempt(case, self._check_functions)
+            try:
+                self._check_functions(case)
+            except Broken as broken:
+                self._report(case, broken, self._check_functions)
         try:
             self.columns.check(found, self.algebra)
         except Broken as broken:
             self._report(found[broken.case or 0], broken, self._check_columns)
-        for law, _ in self.columns.ways:
+        for law, _ in self.columns.forms:
             self.laws[law] += len(found)
         if not self.algebra.commutes and all(map(self.algebra.commutes_on, found)):
             self.notes[
@@ -154,12 +157,6 @@ class _Checking:
 
     def _check_columns(self, case: Case) -> None:
         self.columns.check([case], self.algebra)
-
-    def _attempt(self, case: Case, check_one: Callable[[Case], None]) -> None:
-        try:
-            check_one(case)
-        except Broken as broken:
-            self._report(case, broken, check_one)
 
     def _report(self, case: Case, broken: Broken, check_one: Callable[[Case], None]) -> None:
         """Raise the LawError, with the smallest case that breaks the same law."""

@@ -10,18 +10,6 @@ from typing import Any
 from muntin.testing.oracle.time_windows import grid
 from muntin.testing.oracle.tuples import Arrival, Found, Tuples, View, closed_by_next, runs
 
-__all__ = [
-    "capped_session",
-    "count",
-    "last",
-    "measured_cumulate",
-    "measured_periodic",
-    "measured_session",
-    "place_of",
-    "session",
-    "slide_by_tuple",
-]
-
 
 def session(window: Any, tuples: Tuples, view: View) -> list[Found]:
     """Neighbours at most `gap` apart are together."""
