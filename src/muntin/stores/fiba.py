@@ -1,7 +1,7 @@
 """FiBA, the finger B-tree aggregator.
 
 ============  ==========================================================================
-Ordering      any: entries come at any time and go from anywhere
+Ordering      any: insert at any time, evict anywhere
 Requires      associativity; not commutativity, not an inverse
 Time          insert O(log d) combines at distance d from the nearer end, in order and
               for the oldest evict amortised O(1); query 2; range O(log n); bulk evict
@@ -46,7 +46,7 @@ _FEW = 8  # bulks up to this size are inserted one by one: the sweep has a fixed
 
 
 class FiBA(Store):
-    """A B-tree over time with fingers at both ends: windows whose entries come out of order.
+    """A B-tree over time with fingers at both ends: windows with entries out of order.
 
     ``arity`` is the minimum number of children of a node: 2, 4 or 8. Small nodes need fewer
     combines, large ones fewer steps; 8 is best for cheap operators, 2 or 4 for expensive ones.

@@ -62,7 +62,7 @@ def insert_sorted(D: Any, X: Any, ts: Any, vs: Any, m: int) -> int:
 
 
 def until(D: Any, x: int) -> int:
-    """The time before which all entries below x lie; x is the root or on a spine."""
+    """The time before which all entries below x are; x is the root or on a spine."""
     N = D[1]
     return LATEST if N[x + FLAGS] & RIGHT else N[N[x + PARENT] + TIMES]
 

@@ -34,10 +34,10 @@ def common_ancestor(D: Any, a: int, b: int) -> int:
 
 
 def query_range(D: Any, a: int, b: int) -> tuple[bool, Any]:
-    """(anything there, product of the entries in [a, b)): O(log d + log n) combines.
+    """(whether there is an entry, product of the entries in [a, b)): O(log d + log n) combines.
 
-    Between two entries of the range lie up nodes only, which hold their subtree's product; spine
-    nodes can lie at the two ends only, and there the path to the end opens them.
+    Between two entries of the range there are up nodes only, which hold their subtree's product; spine
+    nodes are at the two ends only, and the path to the end opens them.
     """
     S, N, V = D
     if S[SKIP] > 0:

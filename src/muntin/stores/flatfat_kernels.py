@@ -4,11 +4,11 @@
 
 State ``D = (S, T, V, H)``: a perfect binary tree in ``V`` (root at 1, children of x at 2x and 2x+1),
 whose leaves ``capacity + slot`` are a ring of entries; ``H`` marks holes, entries that were evicted
-out of turn. The first and the last entry are never holes.
+from the middle. The first and the last entry are never holes.
 
 Inserts and evicts write leaves only; `propagate` brings the inner nodes up to date before a query.
 Slots outside the live range are skipped, not filled (paper 5.2). When the ring is inverted (the back
-lies before the front), a node over both ends would be in the wrong order; such nodes are never read,
+is before the front), a node over both ends would be in the wrong order; such nodes are never read,
 and the answer is suffix(front) combined with prefix(back) (paper 5.1.2).
 """
 
@@ -39,7 +39,7 @@ HOT = frozenset({"refresh", "end_leaves", "insert", "evict", "density"})
 
 
 def insert(D: Any, t: int, v: Any) -> int:
-    """At the end: no combine until the next query. At a time that is there: O(log n)."""
+    """At the end: no combine until the next query. At an existing time: O(log n)."""
     S, T, V, H = D
     front, end, mask = S[FRONT], S[END], S[MASK]
     if end > front and t <= T[(end - 1) & mask]:
@@ -213,8 +213,8 @@ def propagate(D: Any) -> None:
         S[DONE] = end
     if S[DONE] == end and (S[EDGES] == 0 or S[FRONT] == end):
         return
-    # New entries lie in slots low..high, around the corner if low > high. When only an edge moved,
-    # the path of the last entry is refreshed: it meets every node that was over both ends before.
+    # New entries are in slots low..high, wrapped if low > high. When only an edge moved, the path of the
+    # last entry is refreshed: it contains every node that was over both ends before.
     low = mask + 1 + ((S[DONE] if S[DONE] < end else end - 1) & mask)
     first, last = end_leaves(D)
     high = last
@@ -270,7 +270,7 @@ def query(D: Any) -> Any:
 
 
 def query_slots(D: Any, i: int, j: int) -> Any:
-    """Product of the slots i..j-1, from nodes that lie wholly inside: at most 2 log2 n combines."""
+    """Product of the slots i..j-1, from the largest nodes inside: at most 2 log2 n combines."""
     S, _, V, _ = D
     low, high = S[MASK] + 1 + i, S[MASK] + 1 + j
     left, right = ONE, ONE

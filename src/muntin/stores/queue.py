@@ -121,7 +121,7 @@ class LiteStore(QueueStore):
         )
 
     def query_range(self, a: int, b: int) -> Any:
-        """The aggregate of the entries from ``a`` on; ``b`` must lie beyond the newest entry."""
+        """The aggregate of the entries from ``a`` on; ``b`` must be after the newest entry."""
         i, end = self._lower_bound(a), int(self._data[0][END])
         if i >= self._lower_bound(b):
             return self.monoid.empty

@@ -1,4 +1,4 @@
-"""Scenarios as plain values, and playing them on an engine and the oracle side by side."""
+"""Scenarios as plain values, and their comparison between an engine and the oracle."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _retracts_behind(rows: list[Row]) -> list[Row]:
 
 
 def _out_of_order(actual: list[Row], expected: list[Row]) -> list[Row]:
-    """Rows of windows with the same edges that do not come in the order of their tuples."""
+    """Rows of windows with the same edges that are not in the order of their tuples."""
     places: dict[Any, list[int]] = {}
     for number, row in enumerate(expected):
         places.setdefault(_edges(row), []).append(number)

@@ -1,4 +1,4 @@
-"""Transcripts: YAML files with input, watermarks and the rows that must come out.
+"""Transcripts: YAML files with input, watermarks and the expected rows.
 
     columns: [t, v]
     stream: {time: t}
@@ -20,7 +20,7 @@ its *complete* outcome: rows under `expect`, late tuples under `expect_late`, an
 error under `expect_error` (a pattern). `window` is [start, end], and for windows
 on ranks or another measure [start, end, low, high]; `kind` is final and
 `revision` 0 unless given. Times are integers, or ISO texts for timestamp columns.
-`add` says in `since` the latest start that an engine may choose for the windows
+`since` of an `add` is the latest start that an engine may choose for the windows
 of the new query.
 
 `must_fail: true` marks a transcript whose expectation is wrong: replaying it must
@@ -75,7 +75,7 @@ def variants_of(transcript: Transcript) -> tuple[str, ...]:
 def replay(
     transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Engine], variant: str = "as given"
 ) -> None:
-    """Play a transcript on an engine; a `MismatchError` says where they differ.
+    """Play a transcript on an engine; a `MismatchError` shows where they differ.
 
     A transcript that must fail passes if the engine differs from it.
     """
@@ -105,7 +105,7 @@ def _play(transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Eng
 
 
 def _steps(transcript: Transcript, variant: str) -> Iterator[Step]:
-    """The steps of a transcript, its input batched and ordered as the variant says."""
+    """The steps of a transcript, with its input batched and ordered for the variant."""
     for action, group in groupby(transcript.steps, key=lambda step: step.action):
         steps = list(group)
         if action != "input" or variant not in VARIANTS[1:4]:
@@ -141,7 +141,7 @@ def _check_step(engine: Engine, step: Step, where: str) -> None:
             raise MismatchError(f'{where}\nexpected an error like "{step.error}": {error}') from error
         return
     if step.error is not None:
-        raise MismatchError(f'{where}\nexpected an error like "{step.error}", but none came')
+        raise MismatchError(f'{where}\nexpected an error like "{step.error}", but there was none')
     difference = compare(rows, step.expect)
     if difference:
         raise MismatchError(f"{where}\n{difference}")

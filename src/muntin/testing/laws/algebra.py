@@ -21,7 +21,7 @@ Side = tuple[str, Callable[[], Any]]
 
 
 class Broken(Exception):  # noqa: N818  not an error of the program: caught where it is reported
-    """A law that does not hold: its name, and what was found on its two sides."""
+    """A law that does not hold: its name, and the results of its two sides."""
 
     def __init__(self, law: str, *sides: str) -> None:
         super().__init__(law)
@@ -97,7 +97,7 @@ class Algebra:
             return Outcome(self._watched("lower", p))
         except Broken:
             raise
-        except Exception as error:  # noqa: BLE001  both sides of a law may fail alike
+        except Exception as error:  # noqa: BLE001  both sides of a law may fail in the same manner
             return Outcome(error=error)
 
     def _watched(self, step: str, *args: Any) -> Any:

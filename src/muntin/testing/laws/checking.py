@@ -28,7 +28,7 @@ class LawError(MuntinError, AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was checked, for an aggregate that obeys its laws; print it."""
+    """The checks of an aggregate that obeys its laws; print it."""
 
     aggregate: str
     types: tuple[tuple[pa.DataType, ...], ...]
@@ -57,8 +57,8 @@ def check(
         values: a list of example values (rows of values, for several columns), the simplest first,
             or a hypothesis strategy of them. Left out, a few values of every type that it takes.
         types: the Arrow types of the columns. Left out, those of the values.
-        examples: how many streams, about.
-        tolerance: up to which floats are equal.
+        examples: the approximate number of streams.
+        tolerance: the relative difference of floats that count as equal.
 
     >>> from muntin import aggregates as a
     >>> largest = a.aggregate("x", lift=lambda v: v, combine=max, identity=0, name="largest")
@@ -91,7 +91,7 @@ def check(
 
 
 class _Checking:
-    """Of one aggregate over columns of certain types."""
+    """The checks of one aggregate over columns of certain types."""
 
     def __init__(
         self,
@@ -115,25 +115,25 @@ class _Checking:
         """The values that the user's lift takes; the others are noted."""
         if not isinstance(self.aggregate, UserDefined):
             return rows
-        kept: list[Row] = []
+        accepted: list[Row] = []
         for row in rows:
             if self.aggregate.ignore_nulls and None in row:
-                kept.append(row)
+                accepted.append(row)
                 continue
             try:
                 self.aggregate.functions.lift(*row)
-            except Exception as error:  # noqa: BLE001  which values it takes is for its author to say
+            except Exception as error:  # noqa: BLE001  its author decides which values it takes
                 self.notes[f"lift({_shown(row)}) fails and is left out: {cause_text(error)}"] = None
             else:
-                kept.append(row)
-        if not any(None not in row for row in kept):
+                accepted.append(row)
+        if not any(None not in row for row in accepted):
             raise QueryError(
                 f"lift fails for every value: {next(iter(self.notes), '')}; give others in values="
             )
-        return kept
+        return accepted
 
     def run(self, examples: int) -> None:
-        """Check all laws on so many cases."""
+        """Check all laws on about `examples` cases."""
         found = list(cases(len(self.rows), examples, in_order=not self.algebra.commutes))
         for case in found:
             try:
@@ -180,7 +180,7 @@ class _Checking:
         raise error from last.__cause__
 
     def _described(self, case: Case) -> list[str]:
-        """What p, q and r are."""
+        """The definitions of p, q and r."""
         names = iter("pqr")
         lines = []
         for part in case:

@@ -92,11 +92,11 @@ def _count_of(extreme: Callable[..., Any], values: list[Any]) -> int:
 
 
 def _collect_set(values: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for value in values:
-        if all(order(value) != order(other) for other in found):
-            found.append(value)
-    return found
+        if all(order(value) != order(other) for other in distinct):
+            distinct.append(value)
+    return distinct
 
 
 def _mode(values: list[Any]) -> Any:
@@ -128,7 +128,7 @@ def _histogram(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
 
 
 def _equal_edges(low: float, high: float, bins: int) -> list[float]:
-    """As NumPy does, one value lies in the middle of a range of length 1."""
+    """As in NumPy, a single value is in the middle of a range of length 1."""
     if low == high:
         low, high = low - 0.5, high + 0.5
     return [low + k * (high / bins - low / bins) for k in range(bins)] + [high]
@@ -141,11 +141,11 @@ def _top_k(pairs: list[tuple[Any, Any]], k: int) -> list[Any]:
 
 
 def _arg_extreme(extreme: Callable[..., Any], pairs: list[tuple[Any, Any]]) -> Any:
-    """The value that comes with the extreme `by`; the earliest one when several do."""
+    """The value of the tuple with the extreme `by`; the earliest of several."""
     if not pairs:
         return None
-    found = extreme((by for _, by in pairs), key=order)
-    return next(value for value, by in pairs if order(by) == order(found))
+    best = extreme((by for _, by in pairs), key=order)
+    return next(value for value, by in pairs if order(by) == order(best))
 
 
 def _interpolated(values: list[Any], q: float) -> float:
@@ -169,8 +169,8 @@ def _approx_distinct(values: list[Any]) -> int:
 
 
 def _frequent_items(values: list[Any]) -> list[dict[str, Any]]:
-    found = [(-values.count(value), value) for value in set(values)]
-    return [{"item": v, "count": -n, "lower": -n, "upper": -n} for n, v in sorted(found)]
+    counts = [(-values.count(value), value) for value in set(values)]
+    return [{"item": v, "count": -n, "lower": -n, "upper": -n} for n, v in sorted(counts)]
 
 
 def _count_min(values: list[Any], items: Sequence[Any]) -> list[dict[str, Any]]:

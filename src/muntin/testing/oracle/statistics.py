@@ -21,8 +21,8 @@ def variance(aggregate: Any, values: Sequence[Any]) -> float | None:
 
 def stddev(aggregate: Any, values: Sequence[Any]) -> float | None:
     """The square root of the variance."""
-    found = variance(aggregate, values)
-    return None if found is None else math.sqrt(found)
+    squared = variance(aggregate, values)
+    return None if squared is None else math.sqrt(squared)
 
 
 def skewness(aggregate: Any, values: Sequence[Any]) -> float | None:
@@ -32,8 +32,8 @@ def skewness(aggregate: Any, values: Sequence[Any]) -> float | None:
 
 def kurtosis(aggregate: Any, values: Sequence[Any]) -> float | None:
     """The same with the fourth power, less what a normal distribution has."""
-    found = _standardised(values, 4)
-    return None if found is None else found - 3.0
+    moment = _standardised(values, 4)
+    return None if moment is None else moment - 3.0
 
 
 def covariance(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | None:
