@@ -13,9 +13,11 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import store_drive_kernels
 from benchmarks.baselines import BaseIntervals, ClassicBTree, SubtractOnEvict, TupleTree
 from muntin.stores import DabaLite, FiBA, FlatFAT, Lazy, Prefix, Store, TwoStacksLite
-from muntin.stores.fiba_node_kernels import CAPACITY
+from muntin.stores.compilation import specialise
+from muntin.stores.fiba_layout import CAPACITY
 from muntin.stores.queue_kernels import FULL
 
 SIZES = (2**4, 2**10, 2**16, 2**22)
@@ -54,9 +56,13 @@ class Driver:
     late: int = 0
     next: int = 0
     values: npt.NDArray[Any] = field(init=False)
+    kernels: Any = field(init=False)
 
     def __post_init__(self) -> None:
         """Fill the window."""
+        store, modules = self.store, (store_drive_kernels, *self.store.kernels)
+        constants = store._constants()
+        self.kernels = specialise(modules, store.monoid, compiled=store.compiled, constants=constants)
         self.values = np.random.default_rng(0).integers(1, 100, BULK).astype(self.store.monoid.input)
         self._fill(self.window - self.late, 0)
         self._fill(self.late, FAR)
@@ -69,14 +75,14 @@ class Driver:
         done = 0
         while done < n:
             store = self.store
-            done += int(store._k.drive_fill(store._data, n - done, t + done, self.values))
+            done += int(self.kernels.drive_fill(store._data, n - done, t + done, self.values))
             if done < n:
                 store._resolve(FULL)
 
     def rounds(self, n: int) -> None:
         """N rounds of evict oldest + insert + query in one compiled loop."""
         store = self.store
-        done = store._k.drive_rounds(store._data, n, self.next, self.values, store._partials(1))
+        done = self.kernels.drive_rounds(store._data, n, self.next, self.values, store._partials(1))
         assert done == n, "a steady window needs no more room"
         self.next += n
 
@@ -86,7 +92,7 @@ class Driver:
         oldest = self.next - (self.window - self.late)
         times = np.zeros(BULK, np.int64)
         state = (store._data, store._room(BULK))
-        done = store._k.drive_bulks(
+        done = self.kernels.drive_bulks(
             *state, n, BULK, self.next, oldest, times, self.values, store._partials(1)
         )
         assert done == n, "a steady window needs no more room"

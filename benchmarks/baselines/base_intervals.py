@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.baselines import base_intervals_kernels
-from muntin.stores import flatfat_kernels, queue_kernels
+from muntin.stores import queue_kernels
 from muntin.stores.flatfat import FlatFAT
+from muntin.stores.queue import QueueStore
 from muntin.stores.queue_kernels import END, FRONT
 
 
@@ -22,7 +23,7 @@ class BaseIntervals(FlatFAT):
     (7.0, 2.0)
     """
 
-    kernels = (queue_kernels, flatfat_kernels, base_intervals_kernels)
+    kernels = (*FlatFAT.kernels, base_intervals_kernels)
 
     def __len__(self) -> int:
         return int(self._data[0][END] - self._data[0][FRONT])
@@ -46,7 +47,7 @@ class BaseIntervals(FlatFAT):
                 self._put(
                     partials,
                     x,
-                    self._combine(self._partial(partials, 2 * x), self._partial(partials, 2 * x + 1)),
+                    self._k.combine(self._partial(partials, 2 * x), self._partial(partials, 2 * x + 1)),
                 )
             state[END] = at + 1
         state[queue_kernels.COMBINES] = combines
@@ -65,10 +66,7 @@ class BaseIntervals(FlatFAT):
         return int(self._k.evict_before(self._data, t))
 
     def _evict_at(self, t: int) -> int:
-        if not len(self) or self._oldest() != t:
-            return queue_kernels.MISSING
-        self._k.evict_before(self._data, t + 1)
-        return queue_kernels.OK
+        return QueueStore._evict_at(self, t)
 
     def update_many(self, ts: Any, vs: Any) -> None:
         raise NotImplementedError("base intervals are written once")

@@ -6,17 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.baselines import classic_btree_kernels
-from muntin.stores import (
-    fiba_aggregate_kernels,
-    fiba_balance_kernels,
-    fiba_evict_kernels,
-    fiba_insert_kernels,
-    fiba_node_kernels,
-    fiba_range_kernels,
-    fiba_remove_kernels,
-    fiba_search_kernels,
-    queue_kernels,
-)
+from muntin.stores import queue_kernels
 from muntin.stores.base import Store
 from muntin.stores.fiba import FiBA
 
@@ -31,18 +21,7 @@ class ClassicBTree(FiBA):
     6.0
     """
 
-    kernels = (
-        queue_kernels,
-        fiba_node_kernels,
-        fiba_aggregate_kernels,
-        fiba_search_kernels,
-        fiba_insert_kernels,
-        fiba_balance_kernels,
-        fiba_evict_kernels,
-        fiba_remove_kernels,
-        fiba_range_kernels,
-        classic_btree_kernels,
-    )
+    kernels = (queue_kernels, *FiBA.kernels, classic_btree_kernels)
 
     def insert(self, t: int, v: Any) -> None:
         Store.insert(self, t, v)

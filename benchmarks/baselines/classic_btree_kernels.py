@@ -12,7 +12,7 @@ from typing import Any
 
 from muntin.stores.fiba_aggregate_kernels import refresh_leaf
 from muntin.stores.fiba_insert_kernels import split_up
-from muntin.stores.fiba_node_kernels import (
+from muntin.stores.fiba_layout import (
     COUNT,
     FLAGS,
     HEIGHT,
@@ -26,11 +26,9 @@ from muntin.stores.fiba_node_kernels import (
     SIZE,
     TIMES,
     TOP,
-    put_entry,
-    room,
 )
+from muntin.stores.fiba_node_kernels import put_entry, room, search
 from muntin.stores.fiba_remove_kernels import evict_at
-from muntin.stores.fiba_search_kernels import search
 from muntin.stores.placeholders import combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, EMPTY, FULL, OK
 

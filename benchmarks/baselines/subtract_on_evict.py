@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.baselines import subtract_on_evict_kernels
 from muntin.errors import QueryError
-from muntin.stores import lazy_kernels, queue_kernels
+from muntin.stores import lazy_kernels
 from muntin.stores.monoids import Monoid
 from muntin.stores.queue import QueueStore
 
@@ -19,8 +19,7 @@ class SubtractOnEvict(QueueStore):
     13
     """
 
-    kernels = (queue_kernels, lazy_kernels, subtract_on_evict_kernels)
-    states = 4
+    kernels = (*QueueStore.kernels, lazy_kernels, subtract_on_evict_kernels)
     extras = 1
 
     def _require(self, monoid: Monoid) -> None:

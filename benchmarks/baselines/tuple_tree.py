@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import ClassVar
-
 from benchmarks.baselines import tuple_tree_kernels
-from muntin.stores import flatfat_kernels, queue_kernels
+from muntin.stores import queue_kernels
 from muntin.stores.flatfat import FlatFAT
 from muntin.stores.flatfat_kernels import LIVE
 
@@ -20,7 +17,7 @@ class TupleTree(FlatFAT):
     (15.0, 10.0, 4)
     """
 
-    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, flatfat_kernels, tuple_tree_kernels)
+    kernels = (*FlatFAT.kernels, tuple_tree_kernels)
 
     def _evict_at(self, t: int) -> int:
         """Everything at time ``t``: the tree is built anew without it, O(n)."""

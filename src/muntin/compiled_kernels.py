@@ -1,4 +1,4 @@
-"""The decorator of functions that are compiled when first called and kept on disk."""
+"""The decorator of kernels: functions compiled at their first call, with the machine code cached on disk."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function of a module for the types that it is called with, and keep the result.
+    """Compile a function for the types of its arguments, and cache the machine code.
 
-    Numba compiles what a function calls into it, but watches the function's own file only. So a function
-    is kept under a name that tells what its module is made of, also what it imports: after an upgrade
-    nothing of the old code is left inside.
+    The machine code of a function contains that of the functions it calls, but Numba's cache checks the
+    function's own file only. So the cache key includes a digest of the module and of its imports: after an
+    upgrade no old code is loaded.
     """
-    function.__qualname__ += f"@{_made_of(function.__module__)}"
+    function.__qualname__ += f"@{_digest(function.__module__)}"
     return cast(Function, njit(cache=True, nogil=True)(function))
 
 
 @cache
-def _made_of(name: str) -> str:
-    """A digest of a module's text, and of the functions and constants it has imported when this is asked."""
+def _digest(name: str) -> str:
+    """A digest of a module's source, and of the functions and constants that it has imported so far."""
     module = sys.modules[name]
     digest = hashlib.sha1(inspect.getsource(module).encode(), usedforsecurity=False)
-    for known, value in sorted(vars(module).items()):
-        told = None if known.startswith("__") else _told(value)
-        if told is not None:
-            digest.update(f"{known}={told}\n".encode())
+    for variable, value in sorted(vars(module).items()):
+        text = None if variable.startswith("__") else _stable_text(value)
+        if text is not None:
+            digest.update(f"{variable}={text}\n".encode())
     return digest.hexdigest()[:10]
 
 
-def _told(value: Any) -> str | None:
-    """The value in words that are the same in every process; None if there are none."""
+def _stable_text(value: Any) -> str | None:
+    """A text of the value that is the same in every process; None if it has none."""
     if isinstance(value, Dispatcher):
         return str(value.py_func.__qualname__)
     if isinstance(value, FunctionType):
         code = value.__code__
-        return repr((code.co_code, code.co_names, [_told(constant) for constant in code.co_consts]))
+        return repr((code.co_code, code.co_names, [_stable_text(constant) for constant in code.co_consts]))
     if isinstance(value, tuple):
-        return repr([_told(part) for part in value])
+        return repr([_stable_text(part) for part in value])
     return repr(value) if isinstance(value, bool | int | float | str | bytes | np.generic) else None

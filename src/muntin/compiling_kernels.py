@@ -1,4 +1,4 @@
-"""A word to the user when compiling takes long: it happens once per machine, and can be done beforehand."""
+"""A message to the user when compilation takes long, which happens once per machine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numba.core import event
 __all__ = ["Announcer", "announce_compiling"]
 
 LONG = 1.0
-"""So many seconds of compiling pass without a word."""
+"""Seconds of compilation before the message: shorter waits need no explanation."""
 
 MESSAGE = "muntin: compiling, which takes a while once per machine; `muntin warmup` does it ahead of time\n"
 
 
 class Announcer(event.Listener):
-    """Adds up the time that functions of Muntin take to compile, and speaks up once.
+    """Adds up the compilation time of Muntin's functions, and prints the message once.
 
-    Functions that are not kept on disk, as those of a user's aggregate, do not count: they are
-    compiled by each process. One that is compiled for another is part of that one's time.
+    Functions that are not cached on disk, such as those of a user's aggregate, do not count: every process
+    compiles them. The time of a function includes that of the functions compiled for it.
     """
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Called by Numba, also from other threads; only one of them compiles at a time."""
-        if self._open or _is_kept(event):
+        if self._open or _is_cached(event):
             self._open.append(time.perf_counter())
-            self._speak()
+            self._announce()
 
     def on_end(self, event: Any) -> None:
         """Called by Numba."""
@@ -43,19 +43,18 @@ class Announcer(event.Listener):
         if not self._open:
             self.compiled += 1
             self._spent += time.perf_counter() - started
-        self._speak()
+        self._announce()
 
-    def _speak(self) -> None:
+    def _announce(self) -> None:
         running = time.perf_counter() - self._open[0] if self._open else 0.0
         if not self.silent and self._spent + running >= LONG:
             self.silent = True
             sys.stderr.write(MESSAGE)
 
 
-def _is_kept(event: Any) -> bool:
+def _is_cached(event: Any) -> bool:
     dispatcher = event.data["dispatcher"]
-    # What was typed at a prompt may have no module.
-    module = dispatcher.py_func.__module__ or ""
+    module = dispatcher.py_func.__module__ or ""  # None for functions defined at a prompt
     return module.startswith("muntin.") and dispatcher.stats.cache_path is not None
 
 
@@ -64,5 +63,5 @@ event.register("numba:compile", ANNOUNCER)
 
 
 def announce_compiling() -> Announcer:
-    """From now on a compilation that takes long is told once on stderr; the one who tells it."""
+    """The announcer; importing this module makes it print to stderr, once, when compilation takes long."""
     return ANNOUNCER

@@ -1,7 +1,7 @@
 """Python values as JSON text and back, for the states of user-defined aggregates and windows in snapshots.
 
-What JSON has no words for is written as an object with one member, the name of its type. Reading
-it back runs no code, as unpickling would.
+A value of a type that JSON lacks is written as an object with one member, named after the type. Reading
+it runs no code, unlike unpickling.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ MOST = 40
 
 
 def show_table(results: pa.Table, console: Console, title: str | None = None, most: int = MOST) -> None:
-    """Print result rows, the first `most` of them; updates and retractions stand out."""
+    """Print the first `most` result rows; updates and retractions are coloured."""
     rows = results.slice(0, most).to_pylist()
     one_day = len({edge.date() for edge in _edges(rows)}) <= 1
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))

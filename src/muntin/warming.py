@@ -1,8 +1,8 @@
-"""`muntin warmup`: small queries of every kind, so that what they need is compiled, or loaded once.
+"""`muntin warmup`: small queries of every kind, which compile the kernels of later queries.
 
-A function is compiled for the types that it is called with. These queries have the usual ones: integers,
-floats, texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of
-texts and of integers, streams in order and out of order.
+A kernel is compiled for the types of its arguments. These queries have the usual ones: integers, floats,
+texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of texts
+and of integers, streams in order and out of order.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
 
 
 def steps() -> Iterator[Step]:
-    """What is done, each with its name."""
+    """The queries to run, each with a name for the progress bar."""
     for name, chosen in {"sums": _SUMS, **_OTHERS}.items():
         yield name, partial(_aggregates, chosen)
     empty: dict[str, dict[str, Window]] = {"empty windows": {"x": w.tumbling(10, emit_empty=True)}}
@@ -106,11 +106,11 @@ def steps() -> Iterator[Step]:
 
 
 def warm_up(console: Console) -> None:
-    """Do all of it, and tell how long it took."""
+    """Run all steps, and print the number of compiled functions and the time."""
     from muntin.compiling_kernels import announce_compiling
 
     announcer = announce_compiling()
-    announcer.silent = True  # here the bar tells it
+    announcer.silent = True  # the progress bar replaces the message
     before, started = announcer.compiled, time.perf_counter()
     bar = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*bar, console=console, transient=True) as progress:
@@ -147,18 +147,18 @@ def _tuples(nulls: bool = False, ordered: bool = False) -> pa.RecordBatch:
 
 
 def _stream(query: Query, tuples: pa.RecordBatch, **options: Any) -> None:
-    """Three batches; with watermarks by hand where they do not follow from the stream."""
+    """Process three batches, with explicit watermarks unless the stream is in order."""
     operator = query.operator(**options)
     for at in (0, 8, 16):
         operator.process(tuples.slice(at, 8))
         if not options.get("in_order"):
             operator.advance(at + 4)
-    operator.stats()  # which folds slices, as otherwise many of them do
+    operator.stats()  # folds slices, which otherwise happens only with many of them
     operator.finish()
 
 
 def _in_modes(query: Query) -> None:
-    """With and without keys, in order and not, with nulls and without."""
+    """Run a query with and without keys, in order and out of order, with nulls and without."""
     for keys in ((), ("k",), ("j",), ("k", "j")):
         keyed = query.by(*keys).on("t") if keys else query.on("t")
         keyed.run(_tuples(nulls=True))
@@ -186,7 +186,7 @@ def _timestamps() -> None:
 
 
 def _many_keys() -> None:
-    """More than their index has room for at first."""
+    """More keys than the key index has room for at first."""
     n = 5_000
     tuples = pa.record_batch({"t": np.arange(n) // 10, "j": np.arange(n) * 7919 % n, "i": np.arange(n)})
     operator = windows(**_ON_TIME).aggregate(n=a.count(), s=a.sum("i")).by("j").on("t").operator()
@@ -197,7 +197,7 @@ def _many_keys() -> None:
 
 
 def _threads() -> None:
-    """Sums of pieces of time, of so many tuples and slices that they are shared; medians; parts by key."""
+    """Enough tuples and slices for two threads: shares by time and by key, sums and medians."""
     n = 600_000
     numbers = np.arange(n)
     tuples = {"t": numbers // 100, "i": numbers % 10, "f": numbers * 0.5}
@@ -215,7 +215,7 @@ def _threads() -> None:
 
 
 def _late() -> None:
-    """Tuples that change what came out, early results, and keys that are forgotten."""
+    """Late tuples that revise results, early results, and keys that are forgotten."""
     for options in ({"allowed_lateness": 5}, {"allowed_lateness": 5, "early": each_batch()}):
         for named in (_ON_TIME, _BY_TUPLES["count windows"]):
             query = windows(**named).aggregate(**_SUMS).by("j").on("t", late="route", **options)

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import SnapshotError
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates import array_kernels
 else:
-    array_kernels = LazyKernels("muntin.aggregates.array_kernels")
+    array_kernels = DeferredImport("muntin.aggregates.array_kernels")
 
 __all__ = [
     "Bools",

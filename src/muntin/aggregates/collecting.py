@@ -15,13 +15,13 @@ from muntin.aggregates.joining import MOST_BYTES, TextError
 from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.lists import Collected
 from muntin.aggregates.texts import from_texts, texts
+from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError, value_text
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import text_kernels
 else:
-    text_kernels = LazyKernels("muntin.aggregates.partials.text_kernels")
+    text_kernels = DeferredImport("muntin.aggregates.partials.text_kernels")
 
 __all__ = ["Collect", "Concat"]
 

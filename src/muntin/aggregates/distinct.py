@@ -17,14 +17,14 @@ from muntin.aggregates.partials.codes import has_codes
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.runs import SortedRuns, in_pieces
+from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import distinct_kernels
 else:
-    distinct_kernels = LazyKernels("muntin.aggregates.partials.distinct_kernels")
+    distinct_kernels = DeferredImport("muntin.aggregates.partials.distinct_kernels")
 
 __all__ = ["CollectSet", "CountDistinct", "Mode", "count_distinct"]
 

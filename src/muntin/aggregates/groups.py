@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates import array_kernels
 else:
-    array_kernels = LazyKernels("muntin.aggregates.array_kernels")
+    array_kernels = DeferredImport("muntin.aggregates.array_kernels")
 
 __all__ = ["Groups", "in_turn"]
 

@@ -20,13 +20,13 @@ from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.bins import Bins
 from muntin.aggregates.partials.runs import SortedRuns, in_pieces
 from muntin.aggregates.ranking import whole_number
+from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError, value_text
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import bin_kernels
 else:
-    bin_kernels = LazyKernels("muntin.aggregates.partials.bin_kernels")
+    bin_kernels = DeferredImport("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["EqualBins", "FixedBins", "histogram"]
 

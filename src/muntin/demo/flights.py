@@ -47,7 +47,7 @@ def load() -> pa.Table:
 
 
 def in_order_of_arrival(flights: pa.Table) -> pa.Table:
-    """`scheduled` and what the queries read of rows as the package has them."""
+    """The time `scheduled` and the columns of the query, from the rows of the package."""
     hour = flights["time_hour"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
     scheduled = hour + flights["minute"].to_numpy() * MINUTE
     delay = pc.fill_null(flights["dep_delay"], 0).to_numpy()
@@ -65,7 +65,7 @@ def in_order_of_arrival(flights: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
-    """How far tuples come behind the newest one before them."""
+    """How far tuples are behind the newest one before them."""
 
     part: float
     """Of the tuples that are out of order."""

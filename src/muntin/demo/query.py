@@ -1,4 +1,4 @@
-"""What the demonstration asks of the flights: ten windows of many kinds, per carrier and airport."""
+"""The query of the demonstration: ten windows of many kinds, per carrier and airport."""
 
 from __future__ import annotations
 

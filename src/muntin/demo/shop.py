@@ -1,4 +1,4 @@
-"""`muntin demo --embedded`: a small shop's stream, four kinds of windows, a tuple that comes late."""
+"""`muntin demo --embedded`: a small shop's stream, four kinds of windows, a late tuple."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sales(count: int = 60, seed: int = 7) -> list[dict[str, Any]]:
 
 
 def show(console: Console) -> None:
-    """Play the stream and print what comes out, step by step."""
+    """Play the stream and print the results of each step."""
     query = dashboard()
     console.rule("The query")
     console.print(repr(query), highlight=False, markup=False)

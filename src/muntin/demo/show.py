@@ -1,4 +1,4 @@
-"""What the demonstration with Spark prints: what it does, results while they come, a summary."""
+"""The output of the demonstration with Spark: an introduction, the newest results, a summary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HEADINGS = ("window", "of", "until", *NUMBERS, "to", "result")
 
 
 def show(console: Console, most: int | None = None) -> None:
-    """Stream the flights, at most so many, through Spark and print what comes out."""
+    """Stream the flights, at most `most` of them, through Spark and print the results."""
     flights = data.load().slice(0, most)
     console.print(_introduction(flights), highlight=False)
     logging.disable()  # py4j logs the traceback of a Ctrl-C, and to the root logger
@@ -51,12 +51,12 @@ def show(console: Console, most: int | None = None) -> None:
     finally:
         session.stop()
     console.print(summary.table())
-    console.print(f"All results: {FOLDER / 'results'}, as Parquet; the checkpoint stands beside them.")
+    console.print(f"All results: {FOLDER / 'results'}, as Parquet; the checkpoint is in the same folder.")
 
 
 @contextmanager
 def _errors_to(path: Path) -> Iterator[None]:
-    """What a process that starts meanwhile writes to stderr goes to this file: it would tear the table."""
+    """Redirect the stderr of processes that start meanwhile to this file: it would tear the table."""
     path.parent.mkdir(parents=True, exist_ok=True)
     before = os.dup(2)
     with path.open("wb") as log:
@@ -70,7 +70,7 @@ def _errors_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _interrupted_after() -> Iterator[None]:
-    """Ctrl-C waits until this is done: a JVM whose Python ends while they find each other stays behind."""
+    """Defer Ctrl-C until this is done: a JVM whose Python ends while they connect would stay alive."""
     asked: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     try:
@@ -169,13 +169,13 @@ def results_table(shown: dict[str, dict[str, Any]]) -> Table:
     table = Table(title="Delays in minutes; times in UTC", box=box.SIMPLE_HEAD, padding=0)
     for name in HEADINGS:
         table.add_column(name, no_wrap=True, justify="right" if name in NUMBERS else "left")
-    for name, told in ASKED.items():
+    for name, words in ASKED.items():
         row = shown.get(name)
         if row is None:
-            table.add_row(told, style="dim")
+            table.add_row(words, style="dim")
             continue
         table.add_row(
-            told,
+            words,
             f"{row['carrier']} {row['airport']}",
             f"{row['window']['end']:%b %d %H:%M}",
             f"{row['flights']:,}",

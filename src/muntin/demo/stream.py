@@ -33,17 +33,17 @@ SCHEMA = "scheduled timestamp, carrier string, airport string, dest string, dela
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one file of flights brought."""
+    """The results of one file of flights."""
 
     tuples: int
     late: int
-    """Those behind the watermark that was in force when they came."""
+    """Tuples behind the watermark at their arrival."""
     watermark: dt.datetime | None
     results: pa.Table
 
 
 def play(spark: Any, flights: pa.Table, query: Query, folder: Path, rows: int = ROWS) -> Iterator[Step]:
-    """Stream flights through Spark, `rows` of them at a time; what an earlier run left there is removed."""
+    """Stream flights through Spark, `rows` of them at a time; the files of an earlier run are removed."""
     files, results, checkpoint = (folder / name for name in ("input", "results", "checkpoint"))
     for one in (files, results, checkpoint):
         shutil.rmtree(one, ignore_errors=True)
@@ -80,6 +80,6 @@ def _put(flights: pa.Table, files: Path, number: int) -> None:
 
 
 def _watermark(running: Any) -> dt.datetime | None:
-    told = running.lastProgress.eventTime.get("watermark")
-    moment = None if told is None else dt.datetime.fromisoformat(told)
+    text = running.lastProgress.eventTime.get("watermark")
+    moment = None if text is None else dt.datetime.fromisoformat(text)
     return moment if moment is not None and moment.year > 1970 else None

@@ -1,10 +1,11 @@
-"""What all stores have in common: one protocol, two forms (compiled numbers, interpreted objects)."""
+"""The protocol of all stores, in two forms: compiled over numbers, interpreted over objects."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from operator import index
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.errors import DataError, QueryError
-from muntin.stores import columns, compilation, drive_kernels
+from muntin.stores import columns, compilation
 from muntin.stores.monoids import Monoid, named
 from muntin.stores.queue_kernels import COMBINES, DISORDER, EMPTY, MISSING, OK
 
@@ -22,7 +23,7 @@ class Store(ABC):
     """A sliding window over (time, value) entries that knows the aggregate of its content.
 
     Times are integers; ranges are half-open. The same time inserted twice combines in order of
-    arrival (Two-Stacks Lite and DABA Lite keep tied entries side by side, with the same answers).
+    arrival (Two-Stacks Lite and DABA Lite store tied entries one after the other, with the same answers).
     `combines` counts every use of the operator, in both forms.
     """
 
@@ -46,10 +47,7 @@ class Store(ABC):
 
     def _specialise(self) -> SimpleNamespace:
         return compilation.specialise(
-            (drive_kernels, *self.kernels),
-            self.monoid,
-            compiled=self.compiled,
-            constants=self._constants(),
+            self.kernels, self.monoid, compiled=self.compiled, constants=self._constants()
         )
 
     def _constants(self) -> dict[str, int]:
@@ -61,11 +59,11 @@ class Store(ABC):
 
     @abstractmethod
     def _allocate(self) -> None:
-        """Fresh, empty state in ``self._data``; its first part are the integers, COMBINES at 0."""
+        """Set ``self._data`` to an empty state: (integers, with COMBINES at 0; times; partials; ...)."""
 
     @abstractmethod
     def _resolve(self, status: int) -> None:
-        """Make room (or tidy up) after a kernel asked for it."""
+        """Make room, or compact, after a kernel returned this status."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -77,11 +75,9 @@ class Store(ABC):
         """Add a value at time ``t``."""
         t = index(t)
         v = self._value(v)
-        status = self._k.insert(self._data, t, v)
-        while status:
+        while status := self._k.insert(self._data, t, v):
             self._refuse(status, t)
             self._resolve(status)
-            status = self._k.insert(self._data, t, v)
 
     def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
         """Add many values. Times may repeat; for an in-order store they must not go back."""
@@ -105,13 +101,13 @@ class Store(ABC):
 
     @abstractmethod
     def _evict_at(self, t: int) -> int:
-        """Remove what lies at ``t``; a status."""
+        """Remove the entry of time ``t``; a status."""
 
     def evict_before(self, t: int) -> int:
-        """Remove every entry with a time before ``t``; how many that were."""
+        """Remove every entry with a time before ``t``; their number."""
         return int(self._k.evict_before(self._data, index(t)))
 
-    # --- asking ------------------------------------------------------------------------------
+    # --- queries -----------------------------------------------------------------------------
 
     def query(self) -> Any:
         """The aggregate of the whole window; for an empty one null (count: 0)."""
@@ -130,20 +126,20 @@ class Store(ABC):
         """(time, partial) of each entry, oldest first."""
 
     def map_partials(self, change: Callable[[Any], Any]) -> None:
-        """Replace every partial that an interpreted store holds: for those that stand for something else."""
-        assert not self.compiled, "columns of numbers hold what they hold"
+        """Replace every partial of an interpreted store, where partials are references."""
+        assert not self.compiled, "compiled partials are plain numbers"
         nothing = self.monoid.python.identity
         cells = self._data[2]
         cells[:] = [partial if partial is nothing else change(partial) for partial in cells]
 
     @property
     def combines(self) -> int:
-        """How often the operator (or its inverse) was used since the store was made."""
+        """Number of uses of the operator or its inverse since the store was made."""
         return int(self._data[0][COMBINES])
 
     @abstractmethod
     def check_invariants(self) -> None:
-        """Assert everything that must hold between operations: O(n), for tests."""
+        """Assert every invariant that holds between operations: O(n), for tests."""
 
     def __repr__(self) -> str:
         form = "compiled" if self.compiled else "interpreted"
@@ -158,25 +154,20 @@ class Store(ABC):
         """``n`` partials, all the identity."""
         if not self.compiled:
             return [self.monoid.python.identity] * n
-        cells = columns.allocate(self.monoid.columns, n)
-        if len(self.monoid.columns) == 1:
-            cells[:] = self.monoid.identity
-            return cells
-        for column, one in zip(cells, self.monoid.identity, strict=True):
-            column[:] = one
-        return cells
+        return columns.filled(self.monoid.columns, self.monoid.identity, n)
 
     def _partial(self, cells: Any, i: int) -> Any:
-        """Partial ``i`` as Python numbers or as the object it is."""
+        """Partial ``i`` as Python numbers, or as an object."""
         if not self.compiled:
             return cells[i]
         if len(self.monoid.columns) == 1:
             return cells[i].item()
         return tuple(column[i].item() for column in cells)
 
-    def _combine(self, p: Any, q: Any) -> Any:
+    def _product(self, partials: Iterable[Any]) -> Any:
         """Combine outside the kernels, uncounted: for `check_invariants`."""
-        return self._k.combine(p, q)
+        identity = self.monoid.identity if self.compiled else self.monoid.python.identity
+        return reduce(self._k.combine, partials, identity)
 
     def _assert_same(self, expected: Any, found: Any, rule: str) -> None:
         assert _close(expected, found), f"{rule}: {expected!r} expected, {found!r} found"

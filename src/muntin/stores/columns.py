@@ -1,4 +1,4 @@
-"""How kernels read and write a partial aggregate: one array per column, or one list of objects."""
+"""Partial aggregates in memory: one array per column of the partial, or one list of objects."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 type_names = ("float64", "int64")
 Accessors = tuple[Callable[[Any, int], Any], Callable[[Any, int, Any], None]]
@@ -21,7 +22,7 @@ def put_object(cells: Any, i: int, p: Any) -> None:
     cells[i] = p
 
 
-# Unsigned positions: Numba then leaves out the test for one that counts from the end.
+# Unsigned positions: Numba then omits the test for positions that count from the end.
 
 
 def _get1(cells: Any, i: int) -> Any:
@@ -71,8 +72,23 @@ def accessors(width: int) -> Accessors:
     return _ACCESSORS[width - 1]
 
 
-def allocate(types: tuple[str, ...], n: int) -> Any:
-    """``n`` rows of the given columns: an array for one column, a tuple of arrays for more."""
+def filled(types: tuple[str, ...], p: Any, n: int) -> Any:
+    """``n`` rows that hold the partial ``p``: an array for one column, a tuple of arrays for more."""
     if len(types) == 1:
-        return np.zeros(n, types[0])
-    return tuple(np.zeros(n, name) for name in types)
+        return np.full(n, p, types[0])
+    return tuple(np.full(n, part, name) for name, part in zip(types, p, strict=True))
+
+
+def arrays(cells: Any) -> tuple[Any, ...]:
+    """The columns of ``cells``, be they one or several."""
+    return cells if isinstance(cells, tuple) else (cells,)
+
+
+def copy_rows(old: Any, new: Any, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> None:
+    """Copy rows from some columns, or a list of objects, to others."""
+    for source, target in zip(arrays(old), arrays(new), strict=True):
+        if isinstance(source, list):
+            for i, j in zip(sources.tolist(), targets.tolist(), strict=True):
+                target[j] = source[i]
+        else:
+            target[targets] = source[sources]

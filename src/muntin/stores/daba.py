@@ -12,10 +12,11 @@ Paper         Tangwongsan, Hirzel, Schneider: In-Order Sliding-Window Aggregatio
 
 from __future__ import annotations
 
-from muntin.stores import daba_kernels, queue_kernels
-from muntin.stores.daba_kernels import ACCUMULATED, BORDER, LEFT, RIGHT, STATES
+from muntin.stores import daba_kernels
+from muntin.stores.daba_kernels import ACCUMULATED, LEFT, RIGHT
+from muntin.stores.lite_kernels import BORDER
 from muntin.stores.queue import LiteStore
-from muntin.stores.queue_kernels import END, FRONT, MASK
+from muntin.stores.queue_kernels import END, FRONT
 
 
 class DabaLite(LiteStore):
@@ -30,29 +31,19 @@ class DabaLite(LiteStore):
     4.0
     """
 
-    kernels = (queue_kernels, daba_kernels)
-    states = STATES
+    kernels = (*LiteStore.kernels, daba_kernels)
     extras = 2
 
     def check_invariants(self) -> None:
         super().check_invariants()
-        state, _, partials = self._data
-        mask = int(state[MASK])
-        cuts = [int(state[i]) for i in (FRONT, LEFT, RIGHT, ACCUMULATED, BORDER, END)]
+        cuts = [int(self._data[0][i]) for i in (FRONT, LEFT, RIGHT, ACCUMULATED, BORDER, END)]
         front, left, right, a, border, end = cuts
         assert cuts == sorted(cuts), "positions in order"
         if front == end:
             return
-        assert right - left == a - right, "old front and unfinished back are of one length"
+        assert right - left == a - right, "old front and unfinished back have the same length"
         assert left - front == end - border + 1, "the front slot is finished"
-        one = self.monoid.identity if self.compiled else self.monoid.python.identity
-        back, mid = one, one
-        for i in range(border, end):
-            back = self._combine(back, self._partial(partials, i & mask))
-        for i in range(right, a):
-            mid = self._combine(mid, self._partial(partials, i & mask))
-        if a < border:
-            mid = self._combine(mid, self._partial(partials, a & mask))
-        self._assert_same(back, self._partial(partials, mask + 1), "back is the product B..E-1")
+        self._assert_product(list(range(border, end)), 0, "back is the product B..E-1")
         if left < right:
-            self._assert_same(mid, self._partial(partials, mask + 2), "mid is the product R..B-1")
+            finished = [a] if a < border else []
+            self._assert_product([*range(right, a), *finished], 1, "mid is the product R..B-1")

@@ -1,16 +1,16 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """DABA Lite: Two-Stacks Lite with the flip spread over later operations (VLDBJ 2021).
 
 Positions F <= L <= R <= A <= B <= E cut the queue:
 
     [F, L)  product i..B-1   finished
     [L, R)  product i..R-1   old front, still lacks R..B-1
-    [R, A)  the entry        waits for its suffix sum
+    [R, A)  the entry        not yet a suffix product
     [A, B)  product i..B-1   finished from the right
     [B, E)  the entry
 
-``back`` = product B..E-1 and ``mid`` = product R..B-1 lie behind the ring. R - L = A - R, and while
+``back`` = product B..E-1 and ``mid`` = product R..B-1 are behind the ring. R - L = A - R, and while
 the window is not empty L - F = (E - B) + 1: the front slot is always finished.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from muntin.stores.lite_kernels import BORDER
 from muntin.stores.placeholders import ONE, combine, get, lift, put
 from muntin.stores.queue_kernels import (
     COMBINES,
@@ -29,11 +30,11 @@ from muntin.stores.queue_kernels import (
     MASK,
     OK,
     lower_bound,
+    query_positions,
 )
 
-LEFT, RIGHT, ACCUMULATED, BORDER = 4, 5, 6, 7
-STATES = 8
-HOT = frozenset({"step", "insert", "evict", "query"})
+LEFT, RIGHT, ACCUMULATED = 5, 6, 7
+HOT = frozenset({"step", "insert", "evict"})
 
 
 def step(D: Any) -> None:
@@ -106,38 +107,22 @@ def evict_before(D: Any, t: int) -> int:
     return count
 
 
-def query(D: Any) -> Any:
-    """One combine."""
-    S, _, V = D
-    mask = S[MASK]
-    if S[FRONT] == S[BORDER]:
-        return get(V, mask + 1)
-    S[COMBINES] += 1
-    return combine(get(V, S[FRONT] & mask), get(V, mask + 1))
-
-
 def query_from(D: Any, i: int) -> Any:
     """Product of the entries from position ``i`` to the end."""
     S, _, V = D
     mask, border = S[MASK], S[BORDER]
-    total = get(V, i & mask)
-    stop = i + 1  # entries not yet in total start here
     if i >= border:
-        stop = i + 1
-    elif i < S[LEFT] or i >= S[ACCUMULATED]:
-        stop = border
-    elif i < S[RIGHT]:
+        return query_positions(D, i, S[END])
+    total = get(V, i & mask)
+    j = border  # the entries from j on are not in total yet
+    if S[LEFT] <= i and i < S[RIGHT]:
         total = combine(total, get(V, mask + 2))
         S[COMBINES] += 1
-        stop = border
-    while stop < border:
-        total = combine(total, get(V, stop & mask))
-        S[COMBINES] += 1
-        stop = border if stop >= S[ACCUMULATED] else stop + 1
-    if i < border:
-        S[COMBINES] += 1
-        return combine(total, get(V, mask + 1))
-    for j in range(stop, S[END]):
+    elif S[RIGHT] <= i and i < S[ACCUMULATED]:
+        j = i + 1
+    while j < border:
         total = combine(total, get(V, j & mask))
-    S[COMBINES] += S[END] - stop
-    return total
+        S[COMBINES] += 1
+        j = border if j >= S[ACCUMULATED] else j + 1
+    S[COMBINES] += 1
+    return combine(total, get(V, mask + 1))

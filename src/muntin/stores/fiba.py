@@ -1,7 +1,7 @@
 """FiBA, the finger B-tree aggregator.
 
 ============  ==========================================================================
-Ordering      any: entries come at any time and go from anywhere
+Ordering      any: insert at any time, evict anywhere
 Requires      associativity; not commutativity, not an inverse
 Time          insert O(log d) combines at distance d from the nearer end, in order and
               for the oldest evict amortised O(1); query 2; range O(log n); bulk evict
@@ -26,28 +26,27 @@ import numpy as np
 from muntin.errors import QueryError
 from muntin.stores import (
     fiba_aggregate_kernels,
-    fiba_balance_kernels,
     fiba_bulk_kernels,
     fiba_evict_kernels,
     fiba_insert_kernels,
     fiba_node_kernels,
     fiba_range_kernels,
     fiba_remove_kernels,
-    fiba_search_kernels,
 )
 from muntin.stores.base import Store
+from muntin.stores.columns import arrays
 from muntin.stores.fiba_insert_kernels import LATE
-from muntin.stores.fiba_node_kernels import CAPACITY, FREE, FRESH, NEWEST, SIZE, STATES
+from muntin.stores.fiba_layout import CAPACITY, FREE, FRESH, NEWEST, SIZE, STATES, constants
 from muntin.stores.monoids import Monoid
 from muntin.stores.queue_kernels import FULL
 
 ARITIES = (2, 4, 8)
 _SMALLEST = 16
-_FEW = 8  # up to here a bulk is inserted one by one: the sweep has a fixed cost
+_FEW = 8  # bulks up to this size are inserted one by one: the sweep has a fixed cost
 
 
 class FiBA(Store):
-    """A B-tree over time with fingers at both ends: windows whose entries come out of order.
+    """A B-tree over time with fingers at both ends: windows with entries out of order.
 
     ``arity`` is the minimum number of children of a node: 2, 4 or 8. Small nodes need fewer
     combines, large ones fewer steps; 8 is best for cheap operators, 2 or 4 for expensive ones.
@@ -71,9 +70,7 @@ class FiBA(Store):
     kernels: ClassVar[tuple[ModuleType, ...]] = (
         fiba_node_kernels,
         fiba_aggregate_kernels,
-        fiba_search_kernels,
         fiba_insert_kernels,
-        fiba_balance_kernels,
         fiba_evict_kernels,
         fiba_remove_kernels,
         fiba_range_kernels,
@@ -98,16 +95,15 @@ class FiBA(Store):
         return constants(self.arity)
 
     def _allocate(self) -> None:
-        layout = constants(self.arity)
-        self._data = (
-            self._integers(STATES),
-            self._integers(_SMALLEST * layout["STRIDE"]),
-            self._partials(_SMALLEST * layout["STRIDE"]),
-        )
+        self._data = (self._integers(STATES), *self._nodes(_SMALLEST))
         self._data[0][CAPACITY] = _SMALLEST
         self._data[0][FREE] = -1
-        self._data[0][FRESH] = 1  # node 0 is none, see fiba_node_kernels
+        self._data[0][FRESH] = 1  # node 0 is no node, see fiba_layout
         self._k.clear(self._data)
+
+    def _nodes(self, n: int) -> tuple[Any, Any]:
+        cells = n * constants(self.arity)["STRIDE"]
+        return self._integers(cells), self._partials(cells)
 
     def __len__(self) -> int:
         return int(self._data[0][SIZE])
@@ -118,14 +114,11 @@ class FiBA(Store):
     def _reserve(self, nodes: int) -> None:
         """Room for ``nodes`` nodes in all: O(n), at most as often as the tree doubles."""
         state, ints, cells = self._data
-        layout = constants(self.arity)
-        more = self._integers(nodes * layout["STRIDE"])
-        partials = self._partials(nodes * layout["STRIDE"])
-        more[: len(ints)] = ints
-        for old, new in zip(_parts(cells), _parts(partials), strict=True):
+        new_ints, new_cells = self._nodes(nodes)
+        for old, new in zip((ints, *arrays(cells)), (new_ints, *arrays(new_cells)), strict=True):
             new[: len(old)] = old
         state[CAPACITY] = nodes
-        self._data = (state, more, partials)
+        self._data = (state, new_ints, new_cells)
 
     def insert(self, t: int, v: Any) -> None:
         t = index(t)
@@ -161,17 +154,17 @@ class FiBA(Store):
             self._resolve(FULL)
 
     def _room(self, n: int) -> Any:
-        """Scratch of `fiba_bulk_kernels` for a bulk of ``n``, kept for the next one."""
+        """Scratch of `fiba_bulk_kernels` for a bulk of ``n``, reused by the next one."""
         if self._scratch[0] < n:
-            size, node = max(n, 2 * self._scratch[0]) + 2, 2 * self.arity + 2
-            items = (self._integers(size), self._integers(size), self._partials(size))
-            groups = (self._integers(size), self._integers(size))
-            found = (self._integers(size), self._integers(size))
-            following = (self._integers(size), self._integers(size), self._partials(size))
-            parents = (self._integers(size), self._integers(size))
-            merged = (self._integers(size + node), self._integers(size + node), self._partials(size + node))
-            rest = (*following, *parents, *merged, self._integers(5))
-            self._scratch = (size - 2, (*items, *groups, *found, *rest))
+            n = max(n, 2 * self._scratch[0])
+            size = n + 2
+            items, following, merged = (
+                (self._integers(m), self._integers(m), self._partials(m))
+                for m in (size, size, size + 2 * self.arity + 2)
+            )
+            groups, found, parents = ((self._integers(size), self._integers(size)) for _ in range(3))
+            counts = self._integers(6)
+            self._scratch = (n, (items, groups, found, following, parents, merged, counts))
         return self._scratch[1]
 
     def map_partials(self, change: Callable[[Any], Any]) -> None:
@@ -202,24 +195,3 @@ class FiBA(Store):
         from muntin.stores.fiba_check import check_tree
 
         check_tree(self)
-
-
-def constants(arity: int) -> dict[str, int]:
-    """The layout of a node for a minimum arity: see `fiba_node_kernels`."""
-    width = 2 * arity
-    return {
-        "MU": arity,
-        "MOST": width - 1,
-        "FILL": width - 1,
-        "SPARE": max(arity // 2 - 1, 1),
-        "WIDTH": width,
-        "STRIDE": (4 + width + width + 1 + 7) // 8 * 8,  # whole cache lines
-        "KIDS": 4 + width,
-        "KID_OWN": width,
-        "OWN": 2 * width + 1,
-        "DOWN": 2 * width + 2,
-    }
-
-
-def _parts(cells: Any) -> tuple[Any, ...]:
-    return cells if isinstance(cells, tuple) else (cells,)

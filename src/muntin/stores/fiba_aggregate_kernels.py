@@ -1,50 +1,29 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: the aggregates in the nodes, and the query of the whole window (VLDB 2019, section 3).
 
 Cell OWN of a node holds the product of its entries and its children's OWN, without the first child of
 a LEFT node and the last child of a RIGHT one: the whole subtree of an up node, the inner aggregate of
-the root. Cell DOWN, on the spines only, adds what lies between the node and the root:
+the root. Cell DOWN, on the spines only, adds the entries between the node and the root:
 
     left spine   DOWN(x) = OWN(x) * DOWN(parent)       right spine   DOWN(x) = DOWN(parent) * OWN(x)
 
-with DOWN(root) left out; these are the paper's left and right aggregates. Keeping OWN beside them
-makes the walk down to a finger cost one combine a level. An inner node keeps copies of its children's
-OWN side by side, from KID_OWN on, so that a change below reads one stretch of memory.
-BELOW counts entries as OWN combines them.
+without DOWN(root); these are the paper's left and right aggregates. With OWN in the node too, the walk
+down to a finger costs one combine per level. An inner node has copies of its children's OWN, from KID_OWN
+on, so that a change below reads one stretch of memory. BELOW is the number of entries combined in OWN.
 
-The left finger has neither OWN nor DOWN. Its part of the answer stands in the cells of node 0, once
-for every entry that may be its oldest: cell i is the product of the entries from i on and DOWN(parent).
-So an evict only moves SKIP on. S[SUMMED] is the number of entries summed up so: all, but while the
-root is the only node, newer ones may be in its OWN instead, as in Two-Stacks Lite.
+The left finger has neither OWN nor DOWN. The cells of node 0 hold its share of the result, once for every
+entry that may be its oldest: cell i is the product of the entries from i on and DOWN(parent). So an evict
+only increments SKIP. S[SUMMED] is the number of entries in these products: all, but while the root is the
+only node, newer ones may be in its OWN instead, as in Two-Stacks Lite.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    COUNT,
-    DOWN,
-    FLAGS,
-    HEIGHT,
-    KID_OWN,
-    KIDS,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    OWN,
-    PARENT,
-    PATH,
-    RIGHT,
-    RIGHT_FINGER,
-    ROOT,
-    SKIP,
-    SUMMED,
-    TOP,
-    move_entries,
-)
+from muntin.stores.fiba_layout import *
+from muntin.stores.fiba_node_kernels import move_entries
 from muntin.stores.placeholders import ONE, combine, get, put
 from muntin.stores.queue_kernels import COMBINES
 
@@ -52,15 +31,21 @@ HOT = frozenset({"refresh_inner", "refresh_leaf", "query"})
 
 
 def refresh(D: Any, x: int) -> None:
-    """Recompute OWN of node x from its entries and its children's OWN, and count what is below."""
+    """Recompute OWN and BELOW of node x from its entries and its children."""
     N, V = D[1], D[2]
-    if N[x + FLAGS] & LEAF:
+    if N[x + FLAGS] & LEAF == 0:
+        for i in range(N[x + COUNT] + 1):
+            put(V, x + KID_OWN + i, get(V, N[x + KIDS + i] + OWN))
+    refresh_node(D, x)
+
+
+def refresh_node(D: Any, x: int) -> None:
+    """Recompute OWN and BELOW of node x, whose copies of the children's OWN are up to date."""
+    if D[1][x + FLAGS] & LEAF:
         refresh_leaf(D, x)
-        return
-    for i in range(N[x + COUNT] + 1):
-        put(V, x + KID_OWN + i, get(V, N[x + KIDS + i] + OWN))
-    refresh_inner(D, x)
-    recount(D, x)
+    else:
+        refresh_inner(D, x)
+        recount(D, x)
 
 
 def refresh_leaf(D: Any, x: int) -> None:
@@ -148,10 +133,10 @@ def put_down(D: Any, x: int, side: int) -> None:
 
 
 def repair(D: Any, x: int, depth: int, hit: int, delta: int) -> None:
-    """Recompute what depends on node x: up to the first spine node, then down to the fingers.
+    """Recompute the aggregates that include node x: up to the first spine node, then down to the fingers.
 
-    The nodes above an up node stand in PATH; ``depth`` is the place of x there. ``hit``: the spines
-    on which a node below x was touched; ``delta``: change of the entries below.
+    PATH has the nodes above an up node; ``depth`` is the index of x there. ``hit``: the spines on which a
+    node below x changed; ``delta``: the change in the number of entries below.
     """
     S, N, V = D
     flags = N[x + FLAGS]
@@ -180,7 +165,7 @@ def repair(D: Any, x: int, depth: int, hit: int, delta: int) -> None:
 
 
 def sum_left(D: Any) -> None:
-    """Sum up the left finger, from the entries that are left of it."""
+    """Recompute the products of the left finger from its remaining entries."""
     S, N, V = D
     x = S[LEFT_FINGER]
     n, parent = N[x + COUNT], N[x + PARENT]
@@ -196,7 +181,7 @@ def sum_left(D: Any) -> None:
 
 
 def close_left(D: Any) -> None:
-    """Close the gap that evicts have left in the left finger, and in its sums."""
+    """Remove the evicted entries from the left finger, and their products."""
     S, N, V = D
     x, skip = S[LEFT_FINGER], S[SKIP]
     n = N[x + COUNT] - skip

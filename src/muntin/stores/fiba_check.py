@@ -5,30 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    CAPACITY,
-    COUNT,
-    EARLIEST,
-    FLAGS,
-    FREE,
-    FREE_COUNT,
-    FRESH,
-    HEIGHT,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    NEWEST,
-    PARENT,
-    RIGHT,
-    RIGHT_FINGER,
-    ROOT,
-    SIZE,
-    SKIP,
-    SUMMED,
-    TIMES,
-    TOP,
-)
+from muntin.stores.fiba_layout import *
 
 if TYPE_CHECKING:
     from muntin.stores.fiba import FiBA
@@ -61,8 +38,6 @@ class _Tree:
 
 def check_tree(store: FiBA) -> None:
     """Assert size, order, fingers, flags, counts and all aggregates: O(n)."""
-    from muntin.stores.fiba import constants
-
     state, ints, _ = store._data
     plain = (state.tolist(), ints.tolist()) if store.compiled else (state, ints)
     tree = _Tree(store, *plain, constants(store.arity))
@@ -112,14 +87,9 @@ def _check_aggregate(tree: _Tree, x: int, kids: list[int]) -> None:
             parts.append(tree.cell(x, i))
     assert tree.of(x, BELOW) == count, f"node {x} counts the entries below it"
     if x != tree.state[LEFT_FINGER]:
-        tree.store._assert_same(_product(tree, parts), tree.cell(x, own), f"node {x} holds its own aggregate")
-
-
-def _product(tree: _Tree, parts: list[Any]) -> Any:
-    total = tree.store._partial(tree.store._partials(1), 0)
-    for part in parts:
-        total = tree.store._combine(total, part)
-    return total
+        tree.store._assert_same(
+            tree.store._product(parts), tree.cell(x, own), f"node {x} holds its own aggregate"
+        )
 
 
 def _check_fingers(tree: _Tree, root: int) -> None:
@@ -133,7 +103,7 @@ def _check_fingers(tree: _Tree, root: int) -> None:
             expected = tree.cell(x, own)
             if above is not None:
                 pair = (expected, above) if side == LEFT else (above, expected)
-                expected = tree.store._combine(*pair)
+                expected = tree.store._product(pair)
             tree.store._assert_same(expected, tree.cell(x, down), f"spine node {x} adds up to the root")
             above = expected
         assert tree.state[finger] == x, "the fingers are the outer leaves"
@@ -149,13 +119,13 @@ def _check_left_sums(tree: _Tree) -> None:
     if tree.state[HEIGHT] == 1:
         if summed < n:
             behind = tree.cell(x, tree.layout["OWN"])
-            tree.store._assert_same(_product(tree, entries[summed:]), behind, "the root sums the rest")
+            tree.store._assert_same(tree.store._product(entries[summed:]), behind, "the root sums the rest")
     else:
         assert summed == n, "all of the left finger is summed up"
         if tree.of(x, PARENT) != tree.state[TOP]:
             above = [tree.cell(tree.of(x, PARENT), tree.layout["DOWN"])]
     for i in range(skip, summed + 1):
-        expected = _product(tree, entries[i:summed] + above)
+        expected = tree.store._product(entries[i:summed] + above)
         tree.store._assert_same(expected, tree.cell(0, i), f"the left finger is summed up from {i}")
 
 

@@ -1,44 +1,22 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: evict the oldest, one or many (Tangwongsan et al., VLDB 2019, section 3, and VLDB 2023, section 4).
 
 One evict moves SKIP on in the left finger. When that is used up, or for a bulk evict, the tree is cut:
-going down along the cut, each node loses what lies before it, and what is left of these nodes is the
-new left spine. A node with too little left takes from its neighbour or is merged with it before the next
-level is looked at, so neighbours are always siblings (the paper repairs on the way up, where they may be
-cousins). Subtrees that fall off are put on the free list whole, so nothing is paid for their size.
+going down along the cut, each node loses its entries before the cut, and the rest of these nodes is the
+new left spine. A node with too few entries takes some from its neighbour or is merged with it before the
+next level, so neighbours are always siblings (the paper repairs on the way up, where they may be cousins).
+Whole subtrees go to the free list at once, so the cost does not depend on their size.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_aggregate_kernels import descend, put_down, recount, refresh_inner, sum_left
-from muntin.stores.fiba_balance_kernels import become_root, borrow_right, close_front, merge
-from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    COUNT,
-    FLAGS,
-    HEIGHT,
-    KIDS,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    MOST,
-    NEWEST,
-    PARENT,
-    RIGHT,
-    SIZE,
-    SKIP,
-    SPARE,
-    SUMMED,
-    TIMES,
-    TOP,
-    clear,
-    rank,
-    release,
-)
-from muntin.stores.fiba_search_kernels import climb_left
+from muntin.stores.fiba_aggregate_kernels import descend, put_down, refresh_node, sum_left
+from muntin.stores.fiba_layout import *
+from muntin.stores.fiba_node_kernels import clear, climb_left, rank, release
+from muntin.stores.fiba_remove_kernels import become_root, borrow_right, close_front, merge
 from muntin.stores.queue_kernels import EMPTY, OK
 
 HOT = frozenset({"evict"})
@@ -60,7 +38,6 @@ def evict_unsummed(D: Any) -> int:
     if S[SIZE] <= 1:
         if S[SIZE] == 0:
             return EMPTY
-        release(D, S[TOP])
         clear(D)
         return OK
     if S[HEIGHT] == 1:
@@ -74,13 +51,12 @@ def evict_unsummed(D: Any) -> int:
 
 
 def evict_before(D: Any, t: int) -> int:
-    """Every entry before t, however many: amortised O(log m), at most O(log n). How many they were."""
+    """Every entry before t: amortised O(log m) for m entries, at most O(log n). Their number."""
     S = D[0]
     size = S[SIZE]
     if size == 0:
         return 0
     if S[NEWEST] < t:
-        release(D, S[TOP])
         clear(D)
         return size
     x, level = climb_left(D, t - 1)
@@ -118,7 +94,7 @@ def cut(D: Any, x: int, level: int, t: int) -> None:
 
 
 def strengthen(D: Any, x: int, level: int) -> None:
-    """Give node x of the left spine more than SPARE entries, and recompute what depends on them."""
+    """Give node x of the left spine more than SPARE entries, and recompute the aggregates of its path."""
     S, N, _ = D
     top = x
     while top != S[TOP] and N[top + COUNT] <= SPARE:
@@ -136,8 +112,7 @@ def strengthen(D: Any, x: int, level: int) -> None:
         top = parent
         level += 1
     while True:
-        refresh_inner(D, top)
-        recount(D, top)
+        refresh_node(D, top)
         put_down(D, top, LEFT)
         if top == x:
             return
@@ -157,7 +132,7 @@ def count_subtree(D: Any, x: int) -> int:
 
 
 def drop_front(D: Any, x: int, n: int) -> int:
-    """Drop the first n entries and children of inner node x; how many entries these were in all."""
+    """Drop the first n entries and children of inner node x; the number of entries in all of them."""
     N = D[1]
     count = n
     for j in range(n):

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: insert (Tangwongsan et al., VLDB 2019, section 3).
 
 In order an entry goes to the right finger. When that is full, the next entry goes up to its parent, and
@@ -12,50 +12,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.fiba_aggregate_kernels import (
-    close_left,
-    descend,
-    put_down,
-    recount,
-    refresh_inner,
-    refresh_leaf,
-    repair,
-)
+from muntin.stores.fiba_aggregate_kernels import close_left, descend, put_down, refresh_node, repair
+from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import (
-    BELOW,
-    COUNT,
-    DOWN,
-    FILL,
-    FLAGS,
-    HEIGHT,
-    KID_OWN,
-    KIDS,
-    LEAF,
-    LEFT,
-    LEFT_FINGER,
-    MOST,
-    MU,
-    NEWEST,
-    OWN,
-    PARENT,
-    PATH,
-    RIGHT,
-    RIGHT_FINGER,
-    ROOT,
-    SIZE,
-    SKIP,
-    SPARE,
-    SUMMED,
-    TIMES,
-    TOP,
     allocate,
+    child_index,
     move_entries,
     move_kids,
+    put_child,
     put_entry,
     rank,
     room,
+    search,
 )
-from muntin.stores.fiba_search_kernels import search
 from muntin.stores.placeholders import ONE, combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, FULL, OK
 
@@ -83,7 +52,7 @@ def append(D: Any, t: int, p: Any) -> int:
     S, N, V = D
     x = S[RIGHT_FINGER]
     n = N[x + COUNT]
-    if n >= FILL:
+    if n >= MOST:
         if S[HEIGHT] > 1 or S[SKIP] == 0:
             return grow(D, t, p)
         close_left(D)
@@ -116,7 +85,7 @@ def grow(D: Any, t: int, p: Any) -> int:
     if x == S[TOP]:
         raise_root(D)
     a = N[x + PARENT]
-    if N[a + COUNT] >= FILL:
+    if N[a + COUNT] >= MOST:
         a = shed(D, a)
     extend(D, a, x, t, p)
     y = allocate(D, RIGHT | LEAF)
@@ -132,7 +101,7 @@ def grow(D: Any, t: int, p: Any) -> int:
 
 
 def extend(D: Any, a: int, x: int, t: int, p: Any) -> None:
-    """An entry behind the last child x of node a, which has left the right spine, for the next to come."""
+    """Append an entry to node a, behind its last child x; the caller puts a new last child behind it."""
     S, N, V = D
     n = N[a + COUNT]
     piece = p
@@ -154,9 +123,9 @@ def extend(D: Any, a: int, x: int, t: int, p: Any) -> None:
 
 
 def shed(D: Any, a: int) -> int:
-    """Make room in node a above the right finger and in all above it; the node that is there now."""
+    """Make room in node a above the right finger and in all full nodes above it; the node in its place."""
     S, N, V = D
-    while a != S[TOP] and N[N[a + PARENT] + COUNT] >= FILL:
+    while a != S[TOP] and N[N[a + PARENT] + COUNT] >= MOST:
         a = N[a + PARENT]
     if a == S[TOP]:
         raise_root(D)
@@ -165,10 +134,8 @@ def shed(D: Any, a: int) -> int:
         b = allocate(D, RIGHT)
         N[a + FLAGS] &= LEFT
         move_end(D, a, b, keep)
-        refresh_inner(D, a)
-        recount(D, a)
-        refresh_inner(D, b)
-        recount(D, b)
+        refresh_node(D, a)
+        refresh_node(D, b)
         extend(D, parent, a, N[a + TIMES + keep], get(V, a + keep))
         N[parent + KIDS + N[parent + COUNT]] = b
         N[b + PARENT] = parent
@@ -225,16 +192,10 @@ def split_up(D: Any, x: int, depth: int) -> None:
             raise_root(D)
         parent = N[x + PARENT]
         depth -= 1
-        i = S[PATH + 2 * depth + 1]
-        if depth < 0:  # above the start of the search: on a spine
-            i = 0 if N[x + FLAGS] & LEFT else N[parent + COUNT]
+        i = child_index(D, x, depth)
         y = split(D, x, parent, i)
-        for part in (x, y):
-            if N[part + FLAGS] & LEAF:
-                refresh_leaf(D, part)
-            else:
-                refresh_inner(D, part)
-                recount(D, part)
+        refresh_node(D, x)
+        refresh_node(D, y)
         put(V, parent + KID_OWN + i, get(V, x + OWN))
         put(V, parent + KID_OWN + i + 1, get(V, y + OWN))
         hit |= (N[x + FLAGS] | N[y + FLAGS]) & ROOT
@@ -250,10 +211,7 @@ def split(D: Any, x: int, parent: int, i: int) -> int:
     move_end(D, x, y, MU)
     if N[y + FLAGS] == LEAF | RIGHT:
         S[RIGHT_FINGER] = y
-    N[y + PARENT] = parent
-    move_kids(D, parent, i + 1, parent, i + 2, N[parent + COUNT] - i)
-    N[parent + KIDS + i + 1] = y
-    put_entry(D, parent, i, N[x + TIMES + MU], get(V, x + MU))
+    put_child(D, parent, i, N[x + TIMES + MU], get(V, x + MU), y)
     return y
 
 

@@ -1,53 +1,19 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
-"""FiBA: the nodes of the tree (Tangwongsan et al., VLDB 2019, section 3).
-
-State ``D = (S, N, V)``. A node is known by where it begins, x: it has its header, times and children
-in ``N[x:x + STRIDE]``, its values in ``V[x:x + STRIDE]``. COUNT entries, COUNT + 1 children; at most
-MOST entries, one more while an operation runs.
-
-FLAGS has LEFT for the nodes on the path to the left finger and RIGHT for those to the right one; the
-root has both, every other node at most one. A node without either is an *up* node; it has at least
-MU - 1 entries. Inner nodes on the spines have at least SPARE, which is about half as many, and the two
-fingers may be empty: a window grows and shrinks at its ends, which so need less rebalancing. An entry at
-distance d from an end is still O(log d) levels away from it. (The paper exempts the root only.)
-
-The left finger keeps what was evicted from it: its first S[SKIP] entries are gone. Node 0 is no node;
-its cells hold the sums of the left finger, see `fiba_aggregate_kernels`.
-"""
+# (columns are lists or arrays, so their items are Any)
+"""FiBA: nodes, their allocation, and finger search (Tangwongsan et al., VLDB 2019, section 3)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from muntin.stores.fiba_layout import *
 from muntin.stores.placeholders import ONE, get, put
 
-# Set for each arity by `constants` in fiba.py; here for a minimum arity of 4.
-MU = 4
-MOST = 2 * MU - 1
-FILL = MOST
-SPARE = 1
-WIDTH = 2 * MU
-STRIDE = 4 + WIDTH + WIDTH + 1
-KIDS = 4 + WIDTH
-KID_OWN = WIDTH
-OWN = 2 * WIDTH + 1
-DOWN = 2 * WIDTH + 2
-
-COUNT, PARENT, FLAGS, BELOW, TIMES = 0, 1, 2, 3, 4
-LEFT, RIGHT, ROOT, LEAF = 1, 2, 3, 4
-
-TOP, LEFT_FINGER, RIGHT_FINGER, SIZE, NEWEST, SKIP, SUMMED = 1, 2, 3, 4, 5, 6, 7
-FREE, FREE_COUNT, FRESH, CAPACITY, HEIGHT = 8, 9, 10, 11, 12
-PATH = 16  # scratch for the nodes of a path
-STATES = PATH + 2 * 64
-EARLIEST = -(2**63)
-
-HOT = frozenset({"room", "rank"})
+HOT = frozenset({"room", "rank", "climb_right", "search", "start_node"})
 
 
 def allocate(D: Any, flags: int) -> int:
-    """A node from the free list, or a fresh one; the caller has made sure that there is one."""
+    """A node from the free list, or a fresh one; the caller has checked `room`."""
     S, N, V = D
     x = S[FREE]
     if x < 0:
@@ -56,7 +22,7 @@ def allocate(D: Any, flags: int) -> int:
     else:
         S[FREE] = N[x + PARENT]
         S[FREE_COUNT] -= 1
-        if N[x + FLAGS] & LEAF == 0:  # deleted lazily with all that hangs below it
+        if N[x + FLAGS] & LEAF == 0:  # a subtree, deleted lazily
             for i in range(N[x + COUNT] + 1):
                 release(D, N[x + KIDS + i])
     N[x + COUNT] = 0
@@ -82,8 +48,10 @@ def release_node(D: Any, x: int) -> None:
 
 
 def clear(D: Any) -> None:
-    """An empty root, which is a leaf and both fingers."""
+    """Drop all nodes; an empty root is a leaf and both fingers."""
     S, _, V = D
+    if S[TOP] > 0:
+        release(D, S[TOP])
     x = allocate(D, ROOT | LEAF)
     S[TOP] = S[LEFT_FINGER] = S[RIGHT_FINGER] = x
     S[SIZE] = S[SKIP] = S[SUMMED] = 0
@@ -93,14 +61,14 @@ def clear(D: Any) -> None:
 
 
 def room(D: Any) -> int:
-    """How many nodes can be allocated for sure."""
+    """Number of nodes that can be allocated for sure."""
     S = D[0]
     n: int = S[CAPACITY] - S[FRESH] + S[FREE_COUNT]
     return n
 
 
 def rank(D: Any, x: int, t: int) -> int:
-    """How many entries of node x lie before t."""
+    """Number of entries of node x before t."""
     N = D[1]
     at = x + TIMES
     n = N[x + COUNT]
@@ -120,6 +88,15 @@ def put_entry(D: Any, x: int, i: int, t: int, p: Any) -> None:
     N[x + TIMES + i] = t
     put(V, x + i, p)
     N[x + COUNT] = n + 1
+
+
+def put_child(D: Any, x: int, i: int, t: int, p: Any, kid: int) -> None:
+    """Put an entry and the child behind it at index i of inner node x."""
+    N = D[1]
+    move_kids(D, x, i + 1, x, i + 2, N[x + COUNT] - i)
+    N[x + KIDS + i + 1] = kid
+    N[kid + PARENT] = x
+    put_entry(D, x, i, t, p)
 
 
 def take_entry(D: Any, x: int, i: int) -> None:
@@ -151,3 +128,69 @@ def move_kids(D: Any, x: int, i: int, y: int, j: int, n: int) -> None:
         N[kid + PARENT] = y
         put(V, y + KID_OWN + j + k, get(V, x + KID_OWN + i + k))
         k += step
+
+
+# --- search ----------------------------------------------------------------------------------
+
+
+def climb_left(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): the lowest node of the left spine, or the root, with all entries up to t below it."""
+    S, N, _ = D
+    x, level = S[LEFT_FINGER], 0
+    while x != S[TOP]:
+        parent = N[x + PARENT]
+        if t < N[parent + TIMES]:
+            break
+        x = parent
+        level += 1
+    return x, level
+
+
+def climb_right(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): the lowest node of the right spine, or the root, with all entries from t on below it."""
+    S, N, _ = D
+    x, level = S[RIGHT_FINGER], 0
+    while x != S[TOP]:
+        parent = N[x + PARENT]
+        if N[parent + TIMES + N[parent + COUNT] - 1] < t:
+            break
+        x = parent
+        level += 1
+    return x, level
+
+
+def start_node(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): where the search for t begins, the root or a spine node near the finger."""
+    S, N, _ = D
+    at = S[TOP]
+    n = N[at + COUNT]
+    if n > 0 and t > N[at + TIMES + n - 1]:
+        return climb_right(D, t)
+    if n > 0 and t < N[at + TIMES]:
+        return climb_left(D, t)
+    return S[TOP], S[HEIGHT] - 1
+
+
+def search(D: Any, t: int) -> tuple[int, int, int]:
+    """(node, index, depth) of the entry of time t, or of its place in a leaf.
+
+    PATH has the nodes from the start to that node, each with the index of the child that was taken.
+    """
+    S, N, _ = D
+    x, _ = start_node(D, t)
+    depth = 0
+    while True:
+        i = rank(D, x, t)
+        S[PATH + 2 * depth], S[PATH + 2 * depth + 1] = x, i
+        if N[x + FLAGS] & LEAF or (i < N[x + COUNT] and N[x + TIMES + i] == t):
+            return x, i, depth
+        x = N[x + KIDS + i]
+        depth += 1
+
+
+def child_index(D: Any, x: int, depth: int) -> int:
+    """Which child of its parent x is; the parent is at ``depth`` of PATH, or above the search's start."""
+    S, N, _ = D
+    if depth >= 0:
+        return S[PATH + 2 * depth + 1]
+    return 0 if N[x + FLAGS] & LEFT else N[N[x + PARENT] + COUNT]  # on a spine

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FiBA: range queries (section 4 of the paper) and walking through the entries in order."""
 
 from __future__ import annotations
@@ -7,20 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.fiba_aggregate_kernels import close_left
-from muntin.stores.fiba_node_kernels import (
-    COUNT,
-    FLAGS,
-    KIDS,
-    LEAF,
-    LEFT_FINGER,
-    OWN,
-    PARENT,
-    SKIP,
-    TIMES,
-    TOP,
-    rank,
-)
-from muntin.stores.fiba_search_kernels import climb_left, climb_right
+from muntin.stores.fiba_layout import *
+from muntin.stores.fiba_node_kernels import climb_left, climb_right, rank
 from muntin.stores.placeholders import ONE, combine, get, put
 from muntin.stores.queue_kernels import COMBINES
 
@@ -45,20 +33,11 @@ def common_ancestor(D: Any, a: int, b: int) -> int:
         x = N[x + KIDS + i]
 
 
-def child_index(D: Any, parent: int, x: int) -> int:
-    """Which child of its parent x is."""
-    N = D[1]
-    i = 0
-    while N[parent + KIDS + i] != x:
-        i += 1
-    return i
-
-
 def query_range(D: Any, a: int, b: int) -> tuple[bool, Any]:
-    """(anything there, product of the entries in [a, b)): O(log d + log n) combines.
+    """(whether there is an entry, product of the entries in [a, b)): O(log d + log n) combines.
 
-    Between two entries of the range lie up nodes only, which hold their subtree's product; spine
-    nodes can lie at the two ends only, and there the path to the end opens them.
+    Between two entries of the range there are up nodes only, which hold their subtree's product; spine
+    nodes are at the two ends only, and the path to the end opens them.
     """
     S, N, V = D
     if S[SKIP] > 0:
@@ -115,30 +94,24 @@ def entries_between(D: Any, x: int, i: int, j: int) -> Any:
     return total
 
 
-def export(D: Any, T: Any, P: Any) -> int:
-    """Write the entries in order of time to T and P; how many."""
+def export(D: Any, T: Any, P: Any) -> None:
+    """Write the entries in order of time to T and P."""
     S, N, V = D
     if S[SKIP] > 0:
         close_left(D)
-    x = S[LEFT_FINGER]
-    count = 0
-    i = 0
-    while True:
-        if N[x + FLAGS] & LEAF:
-            for k in range(N[x + COUNT]):
-                T[count] = N[x + TIMES + k]
-                put(P, count, get(V, x + k))
-                count += 1
-            i = N[x + COUNT]
-        while i == N[x + COUNT]:
-            if x == S[TOP]:
-                return count
-            parent = N[x + PARENT]
-            i = child_index(D, parent, x)
-            x = parent
-        T[count] = N[x + TIMES + i]
-        put(P, count, get(V, x + i))
-        count += 1
-        x = N[x + KIDS + i + 1]
-        while N[x + FLAGS] & LEAF == 0:
-            x = N[x + KIDS]
+    S[PATH], S[PATH + 1] = S[TOP], 0
+    depth = count = 0
+    while depth >= 0:
+        x, i = S[PATH + 2 * depth], S[PATH + 2 * depth + 1]  # node, number of its children done
+        n, leaf = N[x + COUNT], N[x + FLAGS] & LEAF != 0
+        low, high = (0, n) if leaf else (max(i - 1, 0), min(i, n))
+        for k in range(low, high):
+            T[count] = N[x + TIMES + k]
+            put(P, count, get(V, x + k))
+            count += 1
+        if leaf or i > n:
+            depth -= 1
+        else:
+            S[PATH + 2 * depth + 1] = i + 1
+            depth += 1
+            S[PATH + 2 * depth], S[PATH + 2 * depth + 1] = N[x + KIDS + i], 0

@@ -15,19 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from operator import index
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from muntin.stores import flatfat_kernels, queue_kernels
+from muntin.stores import flatfat_kernels
 from muntin.stores.base import Store
-from muntin.stores.flatfat_kernels import DONE, EDGES, LIVE, SMALLEST, STATES
-from muntin.stores.queue_kernels import END, FRONT, FULL, MASK
+from muntin.stores.columns import copy_rows
+from muntin.stores.flatfat_kernels import DONE, EDGES, LIVE, SMALLEST
+from muntin.stores.queue import QueueStore
+from muntin.stores.queue_kernels import COMBINES, END, FRONT, FULL
 
 
-class FlatFAT(Store):
+class FlatFAT(QueueStore):
     """A perfect binary tree over a ring of entries: any range of an in-order window.
 
     >>> window = FlatFAT("max", compiled=False)
@@ -42,23 +43,18 @@ class FlatFAT(Store):
     8.0
     """
 
-    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, flatfat_kernels)
+    kernels = (*QueueStore.kernels, flatfat_kernels)
 
     def _allocate(self) -> None:
-        self._data = self._tree(SMALLEST)
-        self._data[0][MASK] = SMALLEST - 1
+        self._data = self._empty(SMALLEST)
 
-    def _tree(self, capacity: int) -> tuple[Any, Any, Any, Any]:
+    def _empty(self, capacity: int) -> tuple[Any, ...]:
+        state, times, _ = super()._empty(capacity)
         holes: Any = np.zeros(capacity, np.int8) if self.compiled else [0] * capacity
-        return self._integers(STATES), self._integers(capacity), self._partials(2 * capacity), holes
+        return state, times, self._partials(2 * capacity), holes
 
     def __len__(self) -> int:
         return int(self._data[0][LIVE])
-
-    @property
-    def capacity(self) -> int:
-        """Number of slots, a power of two."""
-        return int(self._data[0][MASK]) + 1
 
     def _resolve(self, status: int) -> None:
         """Resize at the paper's thresholds (5.1.1): compact a full ring that is at most 3/4 live."""
@@ -75,31 +71,22 @@ class FlatFAT(Store):
         """Move the entries into a new tree of ``capacity`` slots, without holes: O(capacity)."""
         state, times, partials, _ = self._data
         live = self._live()
-        fresh = self._tree(capacity)
-        leaves = [slot + self.capacity for slot in live] if isinstance(live, list) else live + self.capacity
-        n = len(live)
-        if self.compiled:
-            fresh[1][:n] = times[live]
-            for old, new in zip(_parts(partials), _parts(fresh[2]), strict=True):
-                new[capacity : capacity + n] = old[leaves]
-        else:
-            fresh[1][:n] = [times[slot] for slot in live]
-            fresh[2][capacity : capacity + n] = [partials[leaf] for leaf in leaves]
-        fresh[0][queue_kernels.COMBINES] = state[queue_kernels.COMBINES]
-        fresh[0][MASK] = capacity - 1
-        fresh[0][END] = fresh[0][LIVE] = n
+        fresh = self._empty(capacity)
+        slots = np.arange(len(live))
+        copy_rows(times, fresh[1], live, slots)
+        copy_rows(partials, fresh[2], live + self.capacity, slots + capacity)
+        fresh[0][COMBINES] = state[COMBINES]
+        fresh[0][END] = fresh[0][LIVE] = len(live)
         self._data = fresh
 
-    def _live(self) -> Any:
+    def _live(self) -> npt.NDArray[np.int64]:
         """Slots of the entries that are not holes, in order."""
-        state, holes = self._data[0], self._data[3]
-        slots = np.arange(int(state[FRONT]), int(state[END])) & int(state[MASK])
-        if self.compiled:
-            return slots[holes[slots] == 0]
-        return [slot for slot in slots.tolist() if not holes[slot]]
+        slots = np.array(self._positions(), np.int64) & (self.capacity - 1)
+        live: npt.NDArray[np.int64] = slots[np.asarray(self._data[3])[slots] == 0]
+        return live
 
     def evict_before(self, t: int) -> int:
-        count = super().evict_before(t)
+        count = Store.evict_before(self, t)
         capacity = self.capacity
         while capacity > SMALLEST and 4 * len(self) < capacity:
             capacity //= 2
@@ -121,73 +108,50 @@ class FlatFAT(Store):
         if missing >= 0:
             raise KeyError(int(times[missing]))
 
-    def _positions(self, a: int, b: int) -> tuple[int, int]:
-        return (
-            int(self._k.lower_bound(self._data, index(a))),
-            int(self._k.lower_bound(self._data, index(b))),
-        )
-
-    def query_range(self, a: int, b: int) -> Any:
-        i, j = self._positions(a, b)
-        if i >= j or not self._k.any_live(self._data, i, j):
-            return self.monoid.empty
-        return self.monoid.lower(self._k.query_positions(self._data, i, j))
+    def _query_positions(self, i: int, j: int) -> Any:
+        return super()._query_positions(i, j) if self._k.any_live(self._data, i, j) else self.monoid.empty
 
     def prefix(self, t: int) -> Any:
         """The aggregate of the entries before time ``t``: O(log n)."""
-        return self.query_range(self._oldest(), t)
+        return self._query_positions(int(self._data[0][FRONT]), self._lower_bound(t))
 
     def suffix(self, t: int) -> Any:
         """The aggregate of the entries from time ``t`` on: O(log n)."""
-        return self.query_range(t, self._newest() + 1)
-
-    def _oldest(self) -> int:
-        return int(self._data[1][self._data[0][FRONT] & self._data[0][MASK]])
-
-    def _newest(self) -> int:
-        return int(self._data[1][(self._data[0][END] - 1) & self._data[0][MASK]])
+        return self._query_positions(self._lower_bound(t), int(self._data[0][END]))
 
     def times(self) -> list[int]:
         return [int(self._data[1][slot]) for slot in self._live()]
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         capacity = self.capacity
-        for slot in self._live():
-            yield int(self._data[1][slot]), self._partial(self._data[2], capacity + int(slot))
+        for slot in self._live().tolist():
+            yield int(self._data[1][slot]), self._partial(self._data[2], capacity + slot)
 
     def check_invariants(self) -> None:
-        state, times, partials, holes = self._data
-        front, end, mask = int(state[FRONT]), int(state[END]), int(state[MASK])
-        assert 0 <= end - front <= mask + 1, "no more entries than slots"
-        order = [int(times[i & mask]) for i in range(front, end)]
-        assert all(x < y for x, y in pairwise(order)), "times strictly in order"
+        state, holes = self._data[0], self._data[3]
+        positions, mask = self._positions(), self.capacity - 1
+        assert 0 <= len(positions) <= self.capacity, "no more entries than slots"
+        assert all(x < y for x, y in pairwise(map(self._time, positions))), "times strictly in order"
         assert len(self._live()) == len(self), "live entries are counted"
-        if front < end:
-            assert not holes[front & mask], "no hole at the front"
-            assert not holes[(end - 1) & mask], "no hole at the end"
-        assert mask + 1 == SMALLEST or 4 * len(self) >= mask + 1, "not too sparse"
-        assert front <= int(state[DONE]) <= end, "inner nodes are known up to a position in the window"
-        if int(state[DONE]) == end and not state[EDGES]:
-            self._check_nodes(partials, front, end, mask)
+        if positions:
+            assert not holes[positions[0] & mask], "no hole at the front"
+            assert not holes[positions[-1] & mask], "no hole at the end"
+        assert self.capacity == SMALLEST or 4 * len(self) >= self.capacity, "not too sparse"
+        front, done, end = (int(state[i]) for i in (FRONT, DONE, END))
+        assert front <= done <= end, "inner nodes are known up to a position in the window"
+        if done == end and not state[EDGES]:
+            self._check_nodes([i & mask for i in positions])
 
-    def _check_nodes(self, partials: Any, front: int, end: int, mask: int) -> None:
+    def _check_nodes(self, live: list[int]) -> None:
         """Every node with live entries, not over both ends of an inverted ring, is their product."""
-        capacity = mask + 1
-        live = {i & mask for i in range(front, end)}
-        first, last = front & mask, (end - 1) & mask
-        for x in range(1, capacity):
+        occupied = set(live)
+        for x in range(1, self.capacity):
             depth = x.bit_length() - 1
-            width = capacity >> depth
+            width = self.capacity >> depth
             low = (x - (1 << depth)) * width
-            slots = [slot for slot in range(low, low + width) if slot in live]
-            over_both = first > last and low <= last and first < low + width
-            if not slots or over_both:
-                continue
-            expected = self._partial(partials, capacity + slots[0])
-            for slot in slots[1:]:
-                expected = self._combine(expected, self._partial(partials, capacity + slot))
-            self._assert_same(expected, self._partial(partials, x), f"node {x} is the product of its leaves")
-
-
-def _parts(cells: Any) -> tuple[Any, ...]:
-    return cells if isinstance(cells, tuple) else (cells,)
+            slots = [slot for slot in range(low, low + width) if slot in occupied]
+            over_both = live and live[0] > live[-1] and low <= live[-1] and live[0] < low + width
+            if slots and not over_both:
+                expected = self._product(self._partial(self._data[2], self.capacity + s) for s in slots)
+                found = self._partial(self._data[2], x)
+                self._assert_same(expected, found, f"node {x} is the product of its leaves")

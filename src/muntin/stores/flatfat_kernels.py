@@ -1,14 +1,14 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
+# (columns are lists or arrays, so their items are Any)
 """FlatFAT, the flat fixed-size aggregator of the Reactive Aggregator (Tangwongsan et al., VLDB 2015).
 
 State ``D = (S, T, V, H)``: a perfect binary tree in ``V`` (root at 1, children of x at 2x and 2x+1),
 whose leaves ``capacity + slot`` are a ring of entries; ``H`` marks holes, entries that were evicted
-out of turn. The first and the last entry are never holes.
+from the middle. The first and the last entry are never holes.
 
 Inserts and evicts write leaves only; `propagate` brings the inner nodes up to date before a query.
 Slots outside the live range are skipped, not filled (paper 5.2). When the ring is inverted (the back
-lies before the front), a node over both ends would be in the wrong order; such nodes are left alone
+is before the front), a node over both ends would be in the wrong order; such nodes are never read,
 and the answer is suffix(front) combined with prefix(back) (paper 5.1.2).
 """
 
@@ -34,13 +34,12 @@ from muntin.stores.queue_kernels import (
 LIVE = 4  # entries that are not holes
 DONE = 5  # entries before this position are in the inner nodes
 EDGES = 6  # 1 if the front or the back has moved inwards since
-STATES = 7
 SMALLEST = 8  # capacity
-HOT = frozenset({"refresh", "insert", "evict"})
+HOT = frozenset({"refresh", "end_leaves", "insert", "evict", "density"})
 
 
 def insert(D: Any, t: int, v: Any) -> int:
-    """At the end: no combine until the next query. At a time that is there: O(log n)."""
+    """At the end: no combine until the next query. At an existing time: O(log n)."""
     S, T, V, H = D
     front, end, mask = S[FRONT], S[END], S[MASK]
     if end > front and t <= T[(end - 1) & mask]:
@@ -81,6 +80,12 @@ def evict(D: Any) -> int:
     if S[LIVE] == 0:
         return EMPTY
     drop_front(D, S[FRONT] + 1)
+    return density(D)
+
+
+def density(D: Any) -> int:
+    """SPARSE if less than a quarter of the slots is live."""
+    S = D[0]
     return SPARSE if 4 * S[LIVE] <= S[MASK] and S[MASK] >= SMALLEST else OK
 
 
@@ -129,7 +134,7 @@ def evict_at(D: Any, t: int) -> int:
         S[LIVE] -= 1
         if at < S[DONE]:
             refresh_path(D, mask + 1 + slot)
-    return SPARSE if 4 * S[LIVE] <= mask and mask >= SMALLEST else OK
+    return density(D)
 
 
 def drop_back(D: Any) -> None:
@@ -147,21 +152,21 @@ def drop_back(D: Any) -> None:
     S[EDGES] = 1
 
 
-def refresh(D: Any, x: int, first: int, last: int) -> int:
+def refresh(D: Any, x: int, first: int, last: int, inverted: bool) -> int:
     """Recompute node x; ``first`` and ``last`` are the nodes of the front and the back one level below.
 
     Returns the number of combines: 0 if at most one child has live entries.
     """
     V = D[2]
     left, right = 2 * x, 2 * x + 1
-    if first <= last:
-        has_left = first <= left and left <= last
-        has_right = first <= right and right <= last
-    elif first == right and last == left:
-        return 0  # over both ends of an inverted ring: never read
-    else:
+    if inverted:
+        if x == first >> 1 and x == last >> 1:
+            return 0  # over both ends: never read
         has_left = left <= last or left >= first
         has_right = right <= last or right >= first
+    else:
+        has_left = first <= left and left <= last
+        has_right = first <= right and right <= last
     if has_left and has_right:
         put(V, x, combine(get(V, left), get(V, right)))
         return 1
@@ -172,35 +177,32 @@ def refresh(D: Any, x: int, first: int, last: int) -> int:
     return 0
 
 
+def refresh_level(D: Any, low: int, high: int, first: int, last: int, inverted: bool) -> int:
+    """Recompute the nodes low..high of one level; the number of combines."""
+    combines = 0
+    for x in range(low, high + 1):
+        combines += refresh(D, x, first, last, inverted)
+    return combines
+
+
 def refresh_path(D: Any, leaf: int) -> None:
     """Recompute the ancestors of one leaf: at most log2(capacity) combines."""
     S = D[0]
-    first = S[MASK] + 1 + (S[FRONT] & S[MASK])
-    last = S[MASK] + 1 + ((S[END] - 1) & S[MASK])
+    first, last = end_leaves(D)
     inverted = first > last
     x = leaf >> 1
     while x > 0:
-        if not inverted or first != last:
-            S[COMBINES] += refresh(D, x, first, last)
-        elif x != first >> 1:
-            S[COMBINES] += refresh(D, x, (x << 1), (x << 1) + 1)
+        S[COMBINES] += refresh(D, x, first, last, inverted)
         first >>= 1
         last >>= 1
         x >>= 1
 
 
-def refresh_nodes(D: Any, low: int, high: int, first: int, last: int, whole: bool) -> int:
-    """Recompute the nodes low..high of one level.
-
-    ``whole``: an inverted ring whose ends have met below; all but that one node are live throughout.
-    """
-    combines = 0
-    for x in range(low, high + 1):
-        if not whole:
-            combines += refresh(D, x, first, last)
-        elif x != first >> 1:
-            combines += refresh(D, x, x << 1, (x << 1) + 1)
-    return combines
+def end_leaves(D: Any) -> tuple[int, int]:
+    """The leaves of the oldest and the newest entry."""
+    S = D[0]
+    capacity = S[MASK] + 1
+    return capacity + (S[FRONT] & S[MASK]), capacity + ((S[END] - 1) & S[MASK])
 
 
 def propagate(D: Any) -> None:
@@ -211,33 +213,31 @@ def propagate(D: Any) -> None:
         S[DONE] = end
     if S[DONE] == end and (S[EDGES] == 0 or S[FRONT] == end):
         return
-    # New entries lie in slots low..high, around the corner if low > high. When only an edge moved,
-    # the path of the last entry is refreshed: it meets every node that was over both ends before.
+    # New entries are in slots low..high, wrapped if low > high. When only an edge moved, the path of the
+    # last entry is refreshed: it contains every node that was over both ends before.
     low = mask + 1 + ((S[DONE] if S[DONE] < end else end - 1) & mask)
-    high = last = mask + 1 + ((end - 1) & mask)
-    wrapped = low > high
-    first = mask + 1 + (S[FRONT] & mask)
-    inverted = first > last
+    first, last = end_leaves(D)
+    high = last
+    wrapped, inverted = low > high, first > last
     moved = S[EDGES] == 1
     aligned = True  # no node of this level has dead slots left of the front
     top = mask + 1  # first node of the level below
     combines = 0
     while top > 1:
-        whole = inverted and first == last
         low >>= 1
         high >>= 1
         aligned = aligned and first & 1 == 0
         x = first >> 1
         if wrapped:
-            combines += refresh_nodes(D, top >> 1, high, first, last, whole)
+            combines += refresh_level(D, top >> 1, high, first, last, inverted)
             start = low if low > high else high + 1
-            combines += refresh_nodes(D, start, top - 1, first, last, whole)
+            combines += refresh_level(D, start, top - 1, first, last, inverted)
             fresh = x <= high or x >= start
         else:
-            combines += refresh_nodes(D, low, high, first, last, whole)
+            combines += refresh_level(D, low, high, first, last, inverted)
             fresh = low <= x and x <= high
-        if moved and not aligned and not fresh and not whole:
-            combines += refresh(D, x, first, last)
+        if moved and not aligned and not fresh:
+            combines += refresh(D, x, first, last, inverted)
         first, last, top = x, last >> 1, top >> 1
     S[COMBINES] += combines
     S[DONE] = end
@@ -248,8 +248,7 @@ def query(D: Any) -> Any:
     """O(1) in order, else suffix(front) and prefix(back); at most 2 log2 n + 1 with the last changes."""
     S, _, V, _ = D
     propagate(D)
-    x = S[MASK] + 1 + (S[FRONT] & S[MASK])
-    y = S[MASK] + 1 + ((S[END] - 1) & S[MASK])
+    x, y = end_leaves(D)
     if S[FRONT] == S[END]:
         return ONE
     if x <= y:
@@ -271,7 +270,7 @@ def query(D: Any) -> Any:
 
 
 def query_slots(D: Any, i: int, j: int) -> Any:
-    """Product of the slots i..j-1, from nodes that lie wholly inside: at most 2 log2 n combines."""
+    """Product of the slots i..j-1, from the largest nodes inside: at most 2 log2 n combines."""
     S, _, V, _ = D
     low, high = S[MASK] + 1 + i, S[MASK] + 1 + j
     left, right = ONE, ONE
@@ -327,20 +326,18 @@ def update_many(D: Any, ts: Any, vs: Any, nodes: Any) -> int:
         nodes[j] = mask + 1 + (at & mask)
     for j in range(len(ts)):
         put(V, nodes[j], lift(vs[j]))
-    first = mask + 1 + (S[FRONT] & mask)
-    last = mask + 1 + ((S[END] - 1) & mask)
+    first, last = end_leaves(D)
     inverted = first > last
     count = len(ts)
     while count > 0 and first > 1:
-        whole = inverted and first == last
-        kept = 0
+        parents = 0
         for j in range(count):
             x = nodes[j] >> 1
-            if kept == 0 or nodes[kept - 1] != x:
-                nodes[kept] = x
-                kept += 1
-                S[COMBINES] += refresh_nodes(D, x, x, first, last, whole)
-        count = kept
+            if parents == 0 or nodes[parents - 1] != x:
+                nodes[parents] = x
+                parents += 1
+                S[COMBINES] += refresh(D, x, first, last, inverted)
+        count = parents
         first >>= 1
         last >>= 1
     return -1

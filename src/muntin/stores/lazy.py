@@ -1,7 +1,7 @@
 """The lazy list.
 
 ============  ==========================================================================
-Ordering      any: entries move aside for one that comes late
+Ordering      any: newer entries move up for a late one
 Requires      associativity
 Time          insert in order 0 combines, at distance d O(d) moves; query n - 1 combines
 Space         n partials
@@ -10,12 +10,12 @@ Space         n partials
 
 from __future__ import annotations
 
-from muntin.stores import lazy_kernels, queue_kernels
+from muntin.stores import lazy_kernels
 from muntin.stores.queue import QueueStore
 
 
 class Lazy(QueueStore):
-    """Keeps the entries in order and combines them when asked: best for a few entries.
+    """Keeps the entries in order and combines them in each query: best for a few entries.
 
     >>> window = Lazy("min", compiled=False)
     >>> window.insert(2, 5.0)
@@ -27,8 +27,7 @@ class Lazy(QueueStore):
     [(2, 5.0)]
     """
 
-    kernels = (queue_kernels, lazy_kernels)
-    states = lazy_kernels.STATES
+    kernels = (*QueueStore.kernels, lazy_kernels)
 
     def _evict_at(self, t: int) -> int:
         return int(self._k.evict_at(self._data, t))

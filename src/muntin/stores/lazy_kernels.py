@@ -1,25 +1,23 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
-"""The lazy list: entries in time order, combined when asked."""
+# (columns are lists or arrays, so their items are Any)
+"""The lazy list: entries in time order, combined by each query."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.placeholders import ONE, combine, get, lift, put
+from muntin.stores.placeholders import combine, get, lift, put
 from muntin.stores.queue_kernels import (
     COMBINES,
-    EMPTY,
     END,
     FRONT,
     FULL,
     MASK,
     MISSING,
     OK,
+    evict,
     lower_bound,
 )
-
-STATES = 4
 
 
 def insert(D: Any, t: int, v: Any) -> int:
@@ -45,16 +43,6 @@ def insert(D: Any, t: int, v: Any) -> int:
     return OK
 
 
-def evict(D: Any) -> int:
-    """No combine."""
-    S, _, V = D
-    if S[FRONT] == S[END]:
-        return EMPTY
-    put(V, S[FRONT] & S[MASK], ONE)
-    S[FRONT] += 1
-    return OK
-
-
 def evict_at(D: Any, t: int) -> int:
     """Remove the entry of time ``t``: no combine, the older entries move up by one."""
     S, T, V = D
@@ -66,32 +54,3 @@ def evict_at(D: Any, t: int) -> int:
         T[i & mask] = T[(i - 1) & mask]
         put(V, i & mask, get(V, (i - 1) & mask))
     return evict(D)
-
-
-def evict_before(D: Any, t: int) -> int:
-    """No combine."""
-    S, _, V = D
-    cut = lower_bound(D, t)
-    count = cut - S[FRONT]
-    for i in range(S[FRONT], cut):
-        put(V, i & S[MASK], ONE)
-    S[FRONT] = cut
-    return count
-
-
-def query_positions(D: Any, i: int, j: int) -> Any:
-    """Product of the entries i..j-1: one combine less than entries."""
-    S, _, V = D
-    mask = S[MASK]
-    if i >= j:
-        return ONE
-    total = get(V, i & mask)
-    for k in range(i + 1, j):
-        total = combine(total, get(V, k & mask))
-    S[COMBINES] += j - i - 1
-    return total
-
-
-def query(D: Any) -> Any:
-    """One combine less than entries."""
-    return query_positions(D, D[0][FRONT], D[0][END])

@@ -1,32 +1,12 @@
-"""The monoid's parts as kernels name them; `compilation.specialise` puts the real ones in their place."""
+"""The names by which kernels call the operator; `compilation.specialise` binds them to one monoid."""
 
 from __future__ import annotations
 
 from typing import Any
 
 ONE: Any = None  # the identity
-
-
-def lift(v: Any) -> Any:
-    """Bound by `specialise`."""
-    raise NotImplementedError
-
-
-def combine(p: Any, q: Any) -> Any:
-    """Bound by `specialise`."""
-    raise NotImplementedError
-
-
-def invert(p: Any, q: Any) -> Any:
-    """Bound by `specialise`."""
-    raise NotImplementedError
-
-
-def get(cells: Any, i: int) -> Any:
-    """Bound by `specialise`."""
-    raise NotImplementedError
-
-
-def put(cells: Any, i: int, p: Any) -> None:
-    """Bound by `specialise`."""
-    raise NotImplementedError
+lift: Any = None  # (value) -> partial
+combine: Any = None  # (partial, partial) -> partial
+invert: Any = None  # (partial, prefix of it) -> the rest
+get: Any = None  # (cells, i) -> partial i
+put: Any = None  # (cells, i, partial) -> None

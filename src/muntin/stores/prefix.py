@@ -14,30 +14,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from muntin.errors import QueryError
-from muntin.stores import prefix_kernels, queue_kernels
+from muntin.stores import prefix_kernels
 from muntin.stores.monoids import Monoid
-from muntin.stores.prefix_kernels import BASE, STATES
+from muntin.stores.prefix_kernels import BASE
 from muntin.stores.queue import QueueStore
-from muntin.stores.queue_kernels import END, FRONT, MASK
+from muntin.stores.queue_kernels import END, FRONT
 
 
 class Prefix(QueueStore):
-    """Every range in one step, for operators that can be undone exactly.
+    """Any range in one step, for operators with an exact inverse.
 
     >>> window = Prefix("sum", dtype="int64", compiled=False)
     >>> window.insert_many([1, 2, 3, 4], [10, 20, 30, 40])
     >>> window.query(), window.query_range(2, 4)
     (100, 50)
 
-    Floats are refused: a subtraction could lose what an addition kept.
+    Floats are refused: subtracting a large value loses the digits of the small ones.
 
     >>> Prefix("sum")
     Traceback (most recent call last):
     muntin.errors.QueryError: Prefix needs an exact inverse, and "sum" of float64 values has none; ...
     """
 
-    kernels = (queue_kernels, prefix_kernels)
-    states = STATES
+    kernels = (*QueueStore.kernels, prefix_kernels)
 
     def _require(self, monoid: Monoid) -> None:
         if monoid.invert is None:
@@ -52,12 +51,10 @@ class Prefix(QueueStore):
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         for i in self._positions():
-            partial = self._k.query_positions(self._data, i, i + 1)
-            yield self._time(i), partial
+            yield self._time(i), self._k.query_positions(self._data, i, i + 1)
 
     def check_invariants(self) -> None:
         super().check_invariants()
-        state = self._data[0]
-        front, end, base = int(state[FRONT]), int(state[END]), int(state[BASE])
-        assert base <= front <= end, "sums start at or before the front"
-        assert end - base <= int(state[MASK]) + 1, "a block is no longer than the ring"
+        front, end, base = (int(self._data[0][i]) for i in (FRONT, END, BASE))
+        assert base <= front <= end, "products start at or before the front"
+        assert end - base <= self.capacity, "a block is no longer than the ring"

@@ -1,10 +1,10 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
-"""Prefix sums for operators that can be undone exactly: every range is one ``invert``.
+# (columns are lists or arrays, so their items are Any)
+"""Prefix products of an operator with an exact inverse: any range costs one ``invert``.
 
 Slot i of [F, E) holds the product of the entries BASE..i. One slot before F stays readable, so the
-ring takes one entry less than its capacity. Once in a ring's length the sums are restarted at F,
-which keeps the numbers as small as the window (a block is bounded by the capacity).
+ring takes one entry less than its capacity. Once per ring length the products restart at F, so no
+product covers more entries than the ring has slots.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from muntin.stores.queue_kernels import (
 )
 
 BASE = 4
-STATES = 5
 
 
 def rebase(D: Any) -> None:
-    """Restart the sums at the front: one invert for each entry, at most one per insert on average."""
+    """Restart the products at the front: one invert per entry, at most one per insert on average."""
     S, _, V = D
     front, end, mask = S[FRONT], S[END], S[MASK]
     if front > S[BASE]:
@@ -100,8 +99,3 @@ def query_positions(D: Any, i: int, j: int) -> Any:
         S[COMBINES] += 1
         total = invert(total, get(V, (i - 1) & mask))
     return total
-
-
-def query(D: Any) -> Any:
-    """At most one invert."""
-    return query_positions(D, D[0][FRONT], D[0][END])

@@ -5,78 +5,85 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from operator import index
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from muntin.errors import DataError
+from muntin.stores import lite_kernels, queue_kernels
 from muntin.stores.base import Store
-from muntin.stores.queue_kernels import END, FRONT, MASK, MISSING
+from muntin.stores.columns import copy_rows
+from muntin.stores.queue_kernels import END, FRONT, MASK, MISSING, OK
 
+_STATES = 8  # integers of state: DABA Lite uses all of them
 _SMALLEST = 16
 
 
 class QueueStore(Store):
     """A store whose state is (integers, ring of times, ring of partials and a few more behind it)."""
 
-    states: ClassVar[int]  # integers of state
-    extras: ClassVar[int] = 0  # partials kept behind the ring
+    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels,)
+    extras: ClassVar[int] = 0  # partials behind the ring
 
     def _allocate(self) -> None:
-        self._data = (
-            self._integers(self.states),
-            self._integers(_SMALLEST),
-            self._partials(_SMALLEST + self.extras),
-        )
-        self._data[0][MASK] = _SMALLEST - 1
+        self._data = self._empty(_SMALLEST)
+
+    def _empty(self, capacity: int) -> tuple[Any, ...]:
+        """The state of an empty ring."""
+        state = self._integers(_STATES)
+        state[MASK] = capacity - 1
+        return state, self._integers(capacity), self._partials(capacity + self.extras)
 
     def __len__(self) -> int:
         state = self._data[0]
         return int(state[END] - state[FRONT])
 
+    @property
+    def capacity(self) -> int:
+        """Number of slots, a power of two."""
+        return int(self._data[0][MASK]) + 1
+
     def _resolve(self, status: int) -> None:
-        self._resize(2 * (int(self._data[0][MASK]) + 1))
+        self._resize(2 * self.capacity)
 
     def _resize(self, capacity: int) -> None:
-        """Move every entry to the slot that its position has in a ring of another capacity."""
+        """Move every entry to the slot of its position in a ring of another capacity."""
         state, times, partials = self._data
-        mask, front, end = int(state[MASK]), int(state[FRONT]), int(state[END])
-        new_times, new_partials = self._integers(capacity), self._partials(capacity + self.extras)
-        positions = np.arange(front, end)
-        _move(times, new_times, positions & mask, positions & (capacity - 1))
-        extra = np.arange(self.extras)
-        sources = np.concatenate((positions & mask, mask + 1 + extra))
-        targets = np.concatenate((positions & (capacity - 1), capacity + extra))
-        for old, new in zip(_parts(partials), _parts(new_partials), strict=True):
-            _move(old, new, sources, targets)
+        _, new_times, new_partials = self._empty(capacity)
+        positions, extras = np.array(self._positions(), np.int64), np.arange(self.extras)
+        sources, targets = positions & (self.capacity - 1), positions & (capacity - 1)
+        copy_rows(times, new_times, sources, targets)
+        copy_rows(partials, new_partials, sources, targets)
+        copy_rows(partials, new_partials, self.capacity + extras, capacity + extras)
         state[MASK] = capacity - 1
         self._data = (state, new_times, new_partials)
 
     def evict_before(self, t: int) -> int:
         count = super().evict_before(t)
-        capacity = int(self._data[0][MASK]) + 1
-        if capacity > _SMALLEST and len(self) < capacity // 8:
+        if self.capacity > _SMALLEST and len(self) < self.capacity // 8:
             self._resize(max(_SMALLEST, 1 << (2 * len(self)).bit_length()))
         return count
 
     def _evict_at(self, t: int) -> int:
         """In-order stores remove from the front only, so ``t`` must be the oldest time."""
-        if not len(self) or self._time(int(self._data[0][FRONT])) != t:
-            if len(self) and t in self.times():
-                raise DataError(
-                    f"{type(self).__name__} evicts the oldest time only: got {t}, the oldest is "
-                    f"{self._time(int(self._data[0][FRONT]))}; use FiBA or FlatFAT to evict anywhere"
-                )
+        oldest = self._time(int(self._data[0][FRONT]))
+        if len(self) and t == oldest:
+            self._k.evict_before(self._data, t + 1)
+            return OK
+        if t not in self.times():
             return MISSING
-        self._k.evict_before(self._data, t + 1)
-        return 0
+        raise DataError(
+            f"{type(self).__name__} evicts the oldest time only: got {t}, the oldest is {oldest}; "
+            "use FiBA or FlatFAT to evict anywhere"
+        )
+
+    def _positions(self) -> range:
+        state = self._data[0]
+        return range(int(state[FRONT]), int(state[END]))
 
     def _time(self, position: int) -> int:
         return int(self._data[1][position & int(self._data[0][MASK])])
-
-    def _positions(self) -> range:
-        return range(int(self._data[0][FRONT]), int(self._data[0][END]))
 
     def times(self) -> list[int]:
         return [self._time(i) for i in self._positions()]
@@ -85,24 +92,27 @@ class QueueStore(Store):
         return int(self._k.lower_bound(self._data, index(t)))
 
     def query_range(self, a: int, b: int) -> Any:
-        i, j = self._lower_bound(a), self._lower_bound(b)
+        return self._query_positions(self._lower_bound(a), self._lower_bound(b))
+
+    def _query_positions(self, i: int, j: int) -> Any:
         if i >= j:
             return self.monoid.empty
         return self.monoid.lower(self._k.query_positions(self._data, i, j))
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        mask = int(self._data[0][MASK])
+        mask = self.capacity - 1
         for i in self._positions():
             yield self._time(i), self._partial(self._data[2], i & mask)
 
     def check_invariants(self) -> None:
-        times = self.times()
-        assert all(x <= y for x, y in pairwise(times)), "times in order"
-        assert len(self) <= int(self._data[0][MASK]) + 1, "no more entries than slots"
+        assert all(x <= y for x, y in pairwise(self.times())), "times in order"
+        assert len(self) <= self.capacity, "no more entries than slots"
 
 
 class LiteStore(QueueStore):
-    """The two Lite queues: partials are summed up in place, so single entries cannot be read again."""
+    """The two Lite queues: slots hold products of several entries, so single entries cannot be read again."""
+
+    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, lite_kernels)
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         raise TypeError(
@@ -111,7 +121,7 @@ class LiteStore(QueueStore):
         )
 
     def query_range(self, a: int, b: int) -> Any:
-        """The aggregate of the entries from ``a`` on; ``b`` must lie beyond the newest entry."""
+        """The aggregate of the entries from ``a`` on; ``b`` must be after the newest entry."""
         i, end = self._lower_bound(a), int(self._data[0][END])
         if i >= self._lower_bound(b):
             return self.monoid.empty
@@ -122,14 +132,10 @@ class LiteStore(QueueStore):
             )
         return self.monoid.lower(self._k.query_from(self._data, i))
 
+    def _assert_product(self, positions: list[int], extra: int, rule: str) -> None:
+        """The partial ``extra`` places behind the ring is the product of the slots of these positions."""
+        expected = self._product([self._slot(i & (self.capacity - 1)) for i in positions])
+        self._assert_same(expected, self._slot(self.capacity + extra), rule)
 
-def _parts(cells: Any) -> tuple[Any, ...]:
-    return cells if isinstance(cells, tuple) else (cells,)
-
-
-def _move(old: Any, new: Any, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> None:
-    if isinstance(old, list):
-        for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
-            new[target] = old[source]
-    else:
-        new[targets] = old[sources]
+    def _slot(self, slot: int) -> Any:
+        return self._partial(self._data[2], slot)

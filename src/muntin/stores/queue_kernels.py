@@ -1,15 +1,18 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
-"""What the in-order stores share: a ring of times with absolute positions FRONT <= i < END.
+# (columns are lists or arrays, so their items are Any)
+"""The ring of the in-order stores: entries at absolute positions FRONT <= i < END.
 
-State ``D = (S, T, V)``: ``S`` integers, ``T`` times, ``V`` partials. A position ``i`` lives in slot
+State ``D = (S, T, V)``: ``S`` integers, ``T`` times, ``V`` partials. Position ``i`` is in slot
 ``i & S[MASK]``; the capacity is a power of two. Kernels return a status instead of raising, so that
-the caller can grow the arrays and try again; nothing has changed when the status is not ``OK``.
+the caller can grow the arrays and try again; a status other than ``OK`` means that nothing changed.
+A store's own kernels replace those of the same name here.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from muntin.stores.placeholders import ONE, combine, get, put
 
 OK, FULL, DISORDER, EMPTY, MISSING, SPARSE = 0, 1, 2, 3, 4, 5
 COMBINES, FRONT, END, MASK = 0, 1, 2, 3
@@ -30,7 +33,7 @@ def lower_bound(D: Any, t: int) -> int:
 
 
 def insert_many(D: Any, ts: Any, vs: Any, start: int) -> tuple[int, int]:
-    """Insert one after the other; (how far it came, the status that stopped it)."""
+    """Insert one after the other; (number of entries done, the status that stopped it)."""
     for j in range(start, len(ts)):
         status = insert(D, ts[j], vs[j])
         if status != OK:
@@ -39,5 +42,48 @@ def insert_many(D: Any, ts: Any, vs: Any, start: int) -> tuple[int, int]:
 
 
 def insert(D: Any, t: int, v: Any) -> int:
-    """Each store has its own, which takes the place of this one."""
-    raise NotImplementedError("each store has its own")
+    """Replaced by each store."""
+    raise NotImplementedError
+
+
+def evict(D: Any) -> int:
+    """The oldest entry: no combine."""
+    S = D[0]
+    if S[FRONT] == S[END]:
+        return EMPTY
+    put(D[2], S[FRONT] & S[MASK], ONE)
+    S[FRONT] += 1
+    return OK
+
+
+def drop_before(D: Any, t: int) -> int:
+    """Forget every entry before ``t``: no combine. Their number."""
+    S, _, V = D
+    front, cut = S[FRONT], lower_bound(D, t)
+    for i in range(front, cut):
+        put(V, i & S[MASK], ONE)
+    S[FRONT] = cut
+    return cut - front
+
+
+def evict_before(D: Any, t: int) -> int:
+    """No combine."""
+    return drop_before(D, t)
+
+
+def query_positions(D: Any, i: int, j: int) -> Any:
+    """Product of the entries i..j-1 that their slots hold: n - 1 combines for n entries."""
+    S, _, V = D
+    mask = S[MASK]
+    if i >= j:
+        return ONE
+    total = get(V, i & mask)
+    for k in range(i + 1, j):
+        total = combine(total, get(V, k & mask))
+    S[COMBINES] += j - i - 1
+    return total
+
+
+def query(D: Any) -> Any:
+    """Product of all entries."""
+    return query_positions(D, D[0][FRONT], D[0][END])

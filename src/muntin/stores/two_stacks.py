@@ -12,10 +12,10 @@ Paper         Tangwongsan, Hirzel, Schneider: In-Order Sliding-Window Aggregatio
 
 from __future__ import annotations
 
-from muntin.stores import queue_kernels, two_stacks_kernels
+from muntin.stores import two_stacks_kernels
+from muntin.stores.lite_kernels import BORDER
 from muntin.stores.queue import LiteStore
-from muntin.stores.queue_kernels import END, FRONT, MASK
-from muntin.stores.two_stacks_kernels import BORDER, STATES
+from muntin.stores.queue_kernels import END, FRONT
 
 
 class TwoStacksLite(LiteStore):
@@ -32,17 +32,11 @@ class TwoStacksLite(LiteStore):
     4.0
     """
 
-    kernels = (queue_kernels, two_stacks_kernels)
-    states = STATES
+    kernels = (*LiteStore.kernels, two_stacks_kernels)
     extras = 1
 
     def check_invariants(self) -> None:
         super().check_invariants()
-        state, _, partials = self._data
-        mask = int(state[MASK])
-        front, border, end = int(state[FRONT]), int(state[BORDER]), int(state[END])
+        front, border, end = (int(self._data[0][i]) for i in (FRONT, BORDER, END))
         assert front <= border <= end, "front, border and end in order"
-        back = self.monoid.identity if self.compiled else self.monoid.python.identity
-        for i in range(border, end):
-            back = self._combine(back, self._partial(partials, i & mask))
-        self._assert_same(back, self._partial(partials, mask + 1), "back is the product of the back part")
+        self._assert_product(list(range(border, end)), 0, "back is the product of the back part")

@@ -1,4 +1,4 @@
-"""One face for everything that answers queries, so that tests can drive them alike."""
+"""One interface to the oracle and to engines, for tests that drive both."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Record = Mapping[str, Any]
 
 
 class Engine(Protocol):
-    """What a transcript or a property test needs of an engine. Times are int, as in `Row`."""
+    """The operations of an engine that transcripts and property tests use. Times are int, as in `Row`."""
 
     def process(self, rows: Sequence[Record]) -> list[Row]:
         """Take rows that arrived; return early results."""
 
     def advance(self, watermark: int) -> list[Row]:
-        """Raise the watermark and return what is due."""
+        """Raise the watermark and return the results that are complete."""
 
     def finish(self) -> list[Row]:
-        """End the stream and return all that remains."""
+        """End the stream and return all remaining results."""
 
     def take_late(self) -> list[tuple[str, Record]]:
         """The (query, row) pairs that were late since the last call."""
@@ -36,7 +36,7 @@ class Engine(Protocol):
     def add_query(self, name: str, window: Any, since: int | None) -> int:
         """Start another window; returns the earliest start that its windows may have.
 
-        An engine decides that itself; `since` tells the oracle what it decided.
+        An engine decides that itself; the oracle takes the engine's decision as `since`.
         """
 
     def remove_query(self, name: str) -> None:
@@ -46,11 +46,11 @@ class Engine(Protocol):
         """The state as bytes."""
 
     def restored(self, data: bytes) -> Engine:
-        """An engine that goes on from a snapshot."""
+        """An engine that continues from a snapshot."""
 
 
 class OracleEngine:
-    """The oracle behind the common face."""
+    """The oracle behind the common interface."""
 
     def __init__(self, query: Any, schema: pa.Schema) -> None:
         self._oracle = Oracle(query)
@@ -76,7 +76,7 @@ class OracleEngine:
 
     def add_query(self, name: str, window: Any, since: int | None) -> int:
         if since is None:
-            raise ValueError("the oracle must be told since when the new query counts")
+            raise ValueError("the oracle needs `since`, the start of the new query")
         self._oracle.add_query(name, window, since)
         return since
 
@@ -87,11 +87,11 @@ class OracleEngine:
         return b""
 
     def restored(self, data: bytes) -> OracleEngine:
-        return self  # it keeps all that it ever saw
+        return self  # it has every tuple
 
 
 class EmbeddedEngine:
-    """The embedded operator behind the common face; rows go in as record batches of the schema.
+    """The embedded operator behind the common interface; rows go in as record batches of the schema.
 
     `options` are those of the operator, such as `store="fiba"`.
     """

@@ -1,4 +1,4 @@
-"""Result rows as plain Python values, and a readable comparison of two lots of them."""
+"""Result rows as plain Python values, and a readable comparison of two lists of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 def compare(actual: Iterable[Row], expected: Iterable[Row], tolerance: float = 1e-9) -> str:
-    """What differs between two lots of rows, in any order; empty when nothing does.
+    """The differences between two lists of rows, in any order; empty without one.
 
     Floats may differ by the relative `tolerance`. Rows of the same window that
     differ only in their values are shown as one difference.

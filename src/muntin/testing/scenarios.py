@@ -1,4 +1,4 @@
-"""Scenarios as plain values, and playing them on an engine and the oracle side by side."""
+"""Scenarios as plain values, and their comparison between an engine and the oracle."""
 
 from __future__ import annotations
 
@@ -44,16 +44,17 @@ class Scenario:
 
 
 def play(engine: Engine, action: Action) -> list[Row]:
-    """Do what an action says and return the rows that come out."""
-    if action.name == "process":
-        return engine.process(action.value)
-    if action.name == "advance":
-        return engine.advance(action.value)
-    if action.name == "finish":
-        return engine.finish()
-    if action.name == "remove":
-        engine.remove_query(action.value)
-        return []
+    """Perform an action and return the emitted rows."""
+    match action.name:
+        case "process":
+            return engine.process(action.value)
+        case "advance":
+            return engine.advance(action.value)
+        case "finish":
+            return engine.finish()
+        case "remove":
+            engine.remove_query(action.value)
+            return []
     raise ValueError(f"unknown action {action.name!r}")
 
 
@@ -62,9 +63,9 @@ def check(
 ) -> list[Row]:
     """Play a scenario on an engine and on the oracle and return all rows.
 
-    An AssertionError tells the first step at which they differ, and how. Rows are
-    compared step by step, in any order but for one: what is retracted comes before
-    what replaces it.
+    An AssertionError shows the first step at which they differ, and how. Rows are
+    compared step by step, in any order but for one: a retraction comes before
+    its replacement.
     """
     engine: Engine = engine_factory(scenario.query, scenario.schema)
     oracle = OracleEngine(scenario.query, scenario.schema)
@@ -91,18 +92,19 @@ def check(
 
 
 def _retracts_behind(rows: list[Row]) -> list[Row]:
-    seen = set()
+    """Retractions that follow another row of their window."""
+    replaced = set()
     misplaced = []
     for row in rows:
         if row.kind != "retract":
-            seen.add((row.query, row.keys))
-        elif (row.query, row.keys) in seen:
+            replaced.add((row.query, row.keys))
+        elif (row.query, row.keys) in replaced:
             misplaced.append(row)
     return misplaced
 
 
 def _out_of_order(actual: list[Row], expected: list[Row]) -> list[Row]:
-    """Rows of windows with the same edges that do not come in the order of their tuples."""
+    """Rows of windows with the same edges that are not in the order of their tuples."""
     places: dict[Any, list[int]] = {}
     for number, row in enumerate(expected):
         places.setdefault(_edges(row), []).append(number)

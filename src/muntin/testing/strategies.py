@@ -8,11 +8,11 @@
     def test_my_engine(scenario):
         check(scenario, MyEngine)
 
-A stream is drawn as a flat list of integers, each of which stands for one small
+A stream is drawn as a flat list of integers, each of which encodes one small
 item (a row, the end of a batch, an advance and so on) whose time is relative to
-what came before. 0 is nothing at all, so hypothesis shrinks a stream by turning
-items into nothing. A window is one integer as well. So a scenario costs a few
-milliseconds to draw, however much happens in it.
+the items before it. 0 encodes no item, so hypothesis shrinks a stream by removing
+items. A window is one integer as well. So a scenario of any length takes a few
+milliseconds to draw.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ROWS = [{name: values[number % len(values)] for name, values in _VALUES.items()
 _STEPS = (0, 0, 1, 1, 2, 3, 5, 9, -1, -1, -2, -3, -5, -9, -20)
 _AHEAD = (0, 1, 2, 5, 12, 40, -1, -2, -3, -4, -6, -8, -11, -15)
 _FURTHEST = 200
-"""How far a tuple comes behind the newest at most: with a greater lateness none is late."""
+"""The largest distance of a tuple behind the newest: with a greater lateness none is late."""
 # Hypothesis draws integers up to 24 bits evenly, and larger ones mostly small.
 _CODES = st.integers(0, 2**24 - 1)
 _WINDOWS = st.lists(_CODES, min_size=1, max_size=4)
@@ -69,13 +69,13 @@ _KINDS = ("nothing", *["row"] * 7, "row at the final time", "batch", "advance", 
 
 
 class _Breadth(NamedTuple):
-    """How far apart things may lie, and how many keys there are."""
+    """The ranges of times and lengths, and the keys."""
 
     lateness: Sequence[int] = _LATENESS
     stretches: Sequence[int] = (1,)  # of the lengths of a window
     steps: Sequence[int] = _STEPS
     ahead: Sequence[int] = _AHEAD
-    keys: Sequence[Any] = ()  # beside those that rows have anyway
+    keys: Sequence[Any] = ()  # in addition to those of the rows
     silences: Sequence[int] = ()  # after which a key is forgotten
 
 
@@ -200,7 +200,7 @@ class _Stream:
         self._arrived = 0
 
     def item(self, pick: Picks, kinds: Sequence[str]) -> None:
-        """Do what a drawn item says."""
+        """Perform a drawn item."""
         kind = pick(kinds)
         if kind == "row":
             time = self._newest + pick(self._breadth.steps)

@@ -6,18 +6,6 @@ from typing import Any
 
 from muntin.windows import ContextFree, ForwardContextAware, ForwardContextFree
 
-__all__ = [
-    "AroundB",
-    "EveryThird",
-    "Uneven",
-    "begin_at_b",
-    "keep_four",
-    "keep_since_b",
-    "last_is_b",
-    "three_or_more",
-    "turnover",
-]
-
 
 def begin_at_b(record: Any) -> tuple[int, int]:
     """A window begins where b is true, and the oldest one ends where b is false."""

@@ -7,24 +7,16 @@ from typing import Any
 
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.testing.strategy_code import (
-    AroundB,
-    EveryThird,
-    Uneven,
-    begin_at_b,
-    keep_four,
-    keep_since_b,
-    last_is_b,
-    three_or_more,
-    turnover,
-)
+from muntin.testing import strategy_code as code
 from muntin.testing.strategy_picks import Clock, Picks
 
 __all__ = ["FAMILIES", "window"]
 
 _SMALL = range(1, 8)
 _LENGTHS = range(1, 13)
+_STARTS = range(-10, 31)
 _OFFSETS = (0, 0, 0, 1, 3, -2, 20)
+_OFTEN = (False, True)
 _SELDOM = (False, False, False, False, False, True)
 _MEASURES = (("m", 1), ("m", 1), ("d", 1), ("d", 0.5))
 """Columns to lay windows on, and a unit for lengths there: `m` holds integers, `d` fractions."""
@@ -36,12 +28,8 @@ def _tumbling(pick: Picks, clock: Clock) -> Any:
 
 
 def _sliding(pick: Picks, clock: Clock) -> Any:
-    return w.sliding(
-        clock.span(pick(_LENGTHS)),
-        clock.span(pick(_LENGTHS)),
-        clock.span(pick(_OFFSETS)),
-        emit_empty=pick(_SELDOM),
-    )
+    length, slide, offset = (clock.span(pick(spans)) for spans in (_LENGTHS, _LENGTHS, _OFFSETS))
+    return w.sliding(length, slide, offset, emit_empty=pick(_SELDOM))
 
 
 def _cumulate(pick: Picks, clock: Clock) -> Any:
@@ -50,17 +38,12 @@ def _cumulate(pick: Picks, clock: Clock) -> Any:
     return w.cumulate(length, clock.span(step), offset, emit_empty=pick(_SELDOM))
 
 
-def _start(pick: Picks, clock: Clock) -> Any:
-    units = pick(range(-10, 31))
-    return units if clock.origin is None else clock.value(units)
-
-
 def _fixed_band(pick: Picks, clock: Clock) -> Any:
-    return w.fixed_band(_start(pick, clock), clock.span(pick(range(1, 21))), emit_empty=pick((False, True)))
+    return w.fixed_band(clock.value(pick(_STARTS)), clock.span(pick(range(1, 21))), emit_empty=pick(_OFTEN))
 
 
 def _landmark(pick: Picks, clock: Clock) -> Any:
-    return w.landmark(_start(pick, clock), clock.span(pick(range(3, 13))), emit_empty=pick((False, True)))
+    return w.landmark(clock.value(pick(_STARTS)), clock.span(pick(range(3, 13))), emit_empty=pick(_OFTEN))
 
 
 def _calendar(pick: Picks, clock: Clock) -> Any:
@@ -81,7 +64,7 @@ def _capped_session(pick: Picks, clock: Clock) -> Any:
 
 def _count(pick: Picks, clock: Clock) -> Any:
     every = pick((None, 1, 2, 3, 4, 5, 6))
-    return w.count(pick(range(1, 6)), every=every, emit_partial=pick((False, True)))
+    return w.count(pick(range(1, 6)), every=every, emit_partial=pick(_OFTEN))
 
 
 def _slide_by_tuple(pick: Picks, clock: Clock) -> Any:
@@ -139,21 +122,21 @@ def _measured_session(pick: Picks, clock: Clock) -> Any:
 
 
 def _discretize(pick: Picks, clock: Clock) -> Any:
-    function, column = pick([(begin_at_b, "b"), (turnover, "i")])
+    function, column = pick([(code.begin_at_b, "b"), (code.turnover, "i")])
     return w.discretize(function, columns=[column])
 
 
 def _trigger(pick: Picks, clock: Clock) -> Any:
-    fires = pick([three_or_more, last_is_b])
-    return w.trigger(fires, pick([keep_four, keep_since_b]), columns=["b"])
+    fires = pick([code.three_or_more, code.last_is_b])
+    return w.trigger(fires, pick([code.keep_four, code.keep_since_b]), columns=["b"])
 
 
 def _user_context_free(pick: Picks, clock: Clock) -> Any:
-    return Uneven(1 if clock.origin is None else 3_600_000_000, pick((False, False, True)))
+    return code.Uneven(1 if clock.origin is None else 3_600_000_000, pick((False, False, True)))
 
 
 def _user_forward(pick: Picks, clock: Clock) -> Any:
-    return pick([EveryThird(), AroundB()])
+    return pick([code.EveryThird(), code.AroundB()])
 
 
 FAMILIES: dict[str, Sequence[Callable[[Picks, Clock], Any]]] = {

@@ -1,4 +1,4 @@
-"""Reading transcripts from YAML files; `muntin.testing.transcripts` says what they look like."""
+"""Reading transcripts from YAML files; `muntin.testing.transcripts` describes the format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RESERVED = ("query", "window", "ordinal", "kind", "revision")
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what is done, and all that must come of it."""
+    """One step: an action and its complete outcome."""
 
     action: str
     value: Any
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Transcript:
-    """A query, the types of its input, and steps with what must come of them.
+    """A query, the types of its input, and steps with their outcomes.
 
     `error` is a pattern that the error of the query itself must match; such a
     transcript has no query.
@@ -161,11 +161,11 @@ class _Reader:
 
         stream = {"late": "route", **self.body["stream"]}
         document = {"stream": stream, "windows": windows, "aggregates": self.body["aggregates"]}
-        # Code cannot stand in a query file: put it in place of a stand-in.
-        stand_ins = {"windows": {"type": "count", "n": 1}, "aggregates": {"function": "count"}}
+        # A query file cannot contain code: load it with a substitute, and put the code in its place.
+        substitutes = {"windows": {"type": "count", "n": 1}, "aggregates": {"function": "count"}}
         plain = {
             table: {
-                name: item if isinstance(item, dict) or table == "stream" else stand_ins[table]
+                name: item if isinstance(item, dict) or table == "stream" else substitutes[table]
                 for name, item in items.items()
             }
             for table, items in document.items()
@@ -228,15 +228,15 @@ class _Reader:
         )
 
     def _schema(self) -> pa.Schema:
-        """The type of every column: as said, or as its values are."""
+        """The type of every column: declared under `types`, or inferred from its values."""
         import pyarrow as pa
 
-        said = self.body.get("types", {})
+        declared = self.body.get("types", {})
         rows = [row for step in self.body["steps"] for row in step.get("input") or []]
         fields = []
         for i, name in enumerate(self.columns):
             values = [row[name] if isinstance(row, dict) else row[i] for row in rows]
-            fields.append((name, _type(said[name]) if name in said else pa.array(values).type))
+            fields.append((name, _type(declared[name]) if name in declared else pa.array(values).type))
         return pa.schema([(name, pa.int64() if type_ == pa.null() else type_) for name, type_ in fields])
 
 
@@ -262,7 +262,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _typed(value: Any, type_: pa.DataType) -> Any:
-    """A value of the file as the Python value that a column of this type holds."""
+    """A value of the file as the Python value of a column of this type."""
     import pyarrow as pa
 
     if value is None:

@@ -1,4 +1,4 @@
-"""Transcripts: YAML files with input, watermarks and the rows that must come out.
+"""Transcripts: YAML files with input, watermarks and the expected rows.
 
     columns: [t, v]
     stream: {time: t}
@@ -11,16 +11,16 @@
           - watermark: 10
             expect: [{window: [0, 10], n: 2}]
 
-`stream`, `windows` and `aggregates` have the keys of a query file. What stands at
-the top of a file holds for all its transcripts; a transcript adds to `stream`,
+`stream`, `windows` and `aggregates` have the keys of a query file. The keys at the
+top of a file apply to all its transcripts; a transcript adds to `stream`,
 `aggregates` and `types` and replaces the rest.
 
 A step does one thing (`input`, `watermark`, `finish`, `add`, `remove`) and names
-*all* that comes of it: rows under `expect`, late tuples under `expect_late`, an
+its *complete* outcome: rows under `expect`, late tuples under `expect_late`, an
 error under `expect_error` (a pattern). `window` is [start, end], and for windows
 on ranks or another measure [start, end, low, high]; `kind` is final and
 `revision` 0 unless given. Times are integers, or ISO texts for timestamp columns.
-`add` says in `since` the latest start that an engine may choose for the windows
+`since` of an `add` is the latest start that an engine may choose for the windows
 of the new query.
 
 `must_fail: true` marks a transcript whose expectation is wrong: replaying it must
@@ -33,6 +33,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,11 @@ VARIANTS = (
     "reversed within the watermark",
     "through a snapshot",
 )
-"""The ways to replay a transcript."""
+"""The variants in which a transcript can be replayed."""
 
 
 class MismatchError(AssertionError):
-    """An engine said something else than the transcript."""
+    """The results of an engine differ from the transcript."""
 
 
 def variants_of(transcript: Transcript) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ def variants_of(transcript: Transcript) -> tuple[str, ...]:
 def replay(
     transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Engine], variant: str = "as given"
 ) -> None:
-    """Play a transcript on an engine; a `MismatchError` says where they differ.
+    """Play a transcript on an engine; a `MismatchError` shows where they differ.
 
     A transcript that must fail passes if the engine differs from it.
     """
@@ -85,7 +86,7 @@ def replay(
             raise
     else:
         if transcript.must_fail:
-            raise MismatchError(f"{transcript.name} ({variant}): must fail, but everything came as it says")
+            raise MismatchError(f"{transcript.name} ({variant}): must fail, but every result is as it says")
 
 
 def _play(transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Engine], variant: str) -> None:
@@ -104,7 +105,7 @@ def _play(transcript: Transcript, engine_factory: Callable[[Any, pa.Schema], Eng
 
 
 def _steps(transcript: Transcript, variant: str) -> Iterator[Step]:
-    """The steps of a transcript, its input batched and ordered as the variant says."""
+    """The steps of a transcript, with its input batched and ordered for the variant."""
     for action, group in groupby(transcript.steps, key=lambda step: step.action):
         steps = list(group)
         if action != "input" or variant not in VARIANTS[1:4]:
@@ -119,20 +120,15 @@ def _steps(transcript: Transcript, variant: str) -> Iterator[Step]:
             else:
                 rows.reverse()
             for step in steps:
-                yield _with(step, rows[: len(step.value)])
+                yield replace(step, value=rows[: len(step.value)])
                 rows = rows[len(step.value) :]
 
 
 def _one_by_one(step: Step) -> Iterator[Step]:
-    if not step.value:
-        yield step
-    for i, row in enumerate(step.value):
-        last = i == len(step.value) - 1
-        yield _with(step, [row]) if last else Step("input", [row])
-
-
-def _with(step: Step, rows: list[Record]) -> Step:
-    return Step("input", rows, step.expect, step.late, step.error, step.since)
+    """A step for each row; the last one has the outcome."""
+    for row in step.value[:-1]:
+        yield Step("input", [row])
+    yield replace(step, value=step.value[-1:])
 
 
 def _check_step(engine: Engine, step: Step, where: str) -> None:
@@ -145,7 +141,7 @@ def _check_step(engine: Engine, step: Step, where: str) -> None:
             raise MismatchError(f'{where}\nexpected an error like "{step.error}": {error}') from error
         return
     if step.error is not None:
-        raise MismatchError(f'{where}\nexpected an error like "{step.error}", but none came')
+        raise MismatchError(f'{where}\nexpected an error like "{step.error}", but there was none')
     difference = compare(rows, step.expect)
     if difference:
         raise MismatchError(f"{where}\n{difference}")
@@ -174,7 +170,7 @@ def _perform(engine: Engine, step: Step) -> list[Any]:
 
 
 def _compare_late(actual: list[tuple[str, Record]], expected: list[tuple[str, Record]]) -> str:
-    """What differs between two lots of late tuples, in any order."""
+    """The differences between two lists of late tuples, in any order; empty without one."""
     unexpected, missing = list(actual), []
     for query, row in expected:
         found = next((item for item in unexpected if item[0] == query and same_value(item[1], row)), None)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, QueryError, value_text
-from muntin.lazy_kernels import LazyKernels
 from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_span, instant
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from muntin.timeline import extent_kernels
 else:
-    extent_kernels = LazyKernels("muntin.timeline.extent_kernels")
+    extent_kernels = DeferredImport("muntin.timeline.extent_kernels")
 
 __all__ = ["TimeColumn", "TimeExtent"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints, Window
 from muntin.windows.context_checks import KeyPositions
@@ -19,7 +19,7 @@ from muntin.windows.validation import flag, whole_number
 if TYPE_CHECKING:
     from muntin.windows import count_kernels
 else:
-    count_kernels = LazyKernels("muntin.windows.count_kernels")
+    count_kernels = DeferredImport("muntin.windows.count_kernels")
 
 __all__ = ["Count", "count"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.expressions import as_expr
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.windows.base import Context
 from muntin.windows.columns import Numbers, measure_values
 from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
@@ -17,7 +17,7 @@ from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tup
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
 else:
-    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
+    frame_kernels = DeferredImport("muntin.windows.frame_kernels")
 
 __all__ = ["CLOSE", "COMPLETE", "FIELDS", "OPEN", "Actions", "Frame"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
-from muntin.lazy_kernels import LazyKernels
 from muntin.timeline import INF, LIMIT
 from muntin.windows.arguments import constructor
 from muntin.windows.columns import Flags, Numbers, condition, number_values, owned
@@ -26,7 +26,7 @@ from muntin.windows.validation import column_name, fail, number, positive_number
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
 else:
-    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
+    frame_kernels = DeferredImport("muntin.windows.frame_kernels")
 
 __all__ = ["Boundary", "Delta", "Threshold", "boundary", "delta", "threshold"]
 

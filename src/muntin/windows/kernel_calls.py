@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers, owned
 from muntin.windows.tuple_driven import Contexts, Cuts, Tuples
@@ -15,7 +15,7 @@ from muntin.windows.tuple_driven import Contexts, Cuts, Tuples
 if TYPE_CHECKING:
     from muntin.windows import cut_kernels
 else:
-    cut_kernels = LazyKernels("muntin.windows.cut_kernels")
+    cut_kernels = DeferredImport("muntin.windows.cut_kernels")
 
 __all__ = ["arrays", "cuts_of_rows", "matrix"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints
@@ -22,7 +22,7 @@ from muntin.windows.validation import positive_span, same_kind, text, time_offse
 if TYPE_CHECKING:
     from muntin.windows import lookback_kernels
 else:
-    lookback_kernels = LazyKernels("muntin.windows.lookback_kernels")
+    lookback_kernels = DeferredImport("muntin.windows.lookback_kernels")
 
 __all__ = ["Last", "SlideByTuple", "last", "slide_by_tuple"]
 

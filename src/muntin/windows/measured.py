@@ -14,7 +14,7 @@ import numpy as np
 
 from muntin.errors import DataError
 from muntin.expressions import as_expr
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import Numbers, measure_values
@@ -27,7 +27,7 @@ from muntin.windows.validation import fail
 if TYPE_CHECKING:
     from muntin.windows import measured_kernels
 else:
-    measured_kernels = LazyKernels("muntin.windows.measured_kernels")
+    measured_kernels = DeferredImport("muntin.windows.measured_kernels")
 
 __all__ = ["EvenlySpacedOnMeasure", "needs_whole_numbers", "whole_units"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from muntin.expressions import as_expr
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 from muntin.timeline import LIMIT, NEG_INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints, Window
@@ -30,7 +30,7 @@ from muntin.windows.validation import (
 if TYPE_CHECKING:
     from muntin.windows import session_kernels
 else:
-    session_kernels = LazyKernels("muntin.windows.session_kernels")
+    session_kernels = DeferredImport("muntin.windows.session_kernels")
 
 __all__ = ["CappedSession", "MeasuredSession", "Session", "session"]
 

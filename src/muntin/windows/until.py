@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.base import Aggregate
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, MuntinError, UserCodeError, cause_text, value_text
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Ints
 from muntin.windows.columns import Flags, condition, number_values, owned, python_values
@@ -28,7 +28,7 @@ from muntin.windows.validation import column_name, fail, number, shown
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
 else:
-    frame_kernels = LazyKernels("muntin.windows.frame_kernels")
+    frame_kernels = DeferredImport("muntin.windows.frame_kernels")
 
 __all__ = ["Until", "until"]
 

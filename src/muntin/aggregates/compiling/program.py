@@ -17,15 +17,15 @@ from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials import cells
 from muntin.aggregates.partials.cells import Cells, Numbers
 from muntin.aggregates.partials.functions import Functions
+from muntin.deferred_import import DeferredImport
 from muntin.errors import InterpretedWarning, QueryError, cause_text
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.compiling import fold_kernels
     from muntin.aggregates.compiling.fold_kernels import Kernels
 else:
-    fold_kernels = LazyKernels("muntin.aggregates.compiling.fold_kernels")
+    fold_kernels = DeferredImport("muntin.aggregates.compiling.fold_kernels")
 
 __all__ = ["WORTHWHILE", "Program", "kind_of"]
 

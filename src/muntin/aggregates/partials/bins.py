@@ -11,13 +11,13 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import bin_kernels
 else:
-    bin_kernels = LazyKernels("muntin.aggregates.partials.bin_kernels")
+    bin_kernels = DeferredImport("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["Bins"]
 

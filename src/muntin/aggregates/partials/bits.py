@@ -9,13 +9,13 @@ import numpy as np
 
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import bit_kernels
 else:
-    bit_kernels = LazyKernels("muntin.aggregates.partials.bit_kernels")
+    bit_kernels = DeferredImport("muntin.aggregates.partials.bit_kernels")
 
 __all__ = ["BitFold", "Operation"]
 

@@ -11,12 +11,12 @@ from pyarrow import types
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Ints
 from muntin.aggregates.partials.extrema import has_arrow_order
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import code_kernels
 else:
-    code_kernels = LazyKernels("muntin.aggregates.partials.code_kernels")
+    code_kernels = DeferredImport("muntin.aggregates.partials.code_kernels")
 
 __all__ = ["codes", "has_codes", "order_codes"]
 

@@ -13,14 +13,14 @@ from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples, stacked
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import distinct_kernels, order_kernels
 else:
-    distinct_kernels = LazyKernels("muntin.aggregates.partials.distinct_kernels")
-    order_kernels = LazyKernels("muntin.aggregates.partials.order_kernels")
+    distinct_kernels = DeferredImport("muntin.aggregates.partials.distinct_kernels")
+    order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["Distinct", "DistinctContents", "DistinctItems"]
 

@@ -13,14 +13,14 @@ from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, PlacedError
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import limb_kernels
 else:
-    limb_kernels = LazyKernels("muntin.aggregates.partials.limb_kernels")
+    limb_kernels = DeferredImport("muntin.aggregates.partials.limb_kernels")
 
 __all__ = ["ExactSum", "exact_sum"]
 

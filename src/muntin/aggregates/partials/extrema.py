@@ -13,13 +13,13 @@ from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.ranges import spread
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import extremum_kernels
 else:
-    extremum_kernels = LazyKernels("muntin.aggregates.partials.extremum_kernels")
+    extremum_kernels = DeferredImport("muntin.aggregates.partials.extremum_kernels")
 
 __all__ = ["ArrowExtremum", "KeyExtremum", "extreme_per_group", "has_arrow_order"]
 

@@ -14,12 +14,12 @@ from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum
 from muntin.aggregates.partials.ranges import spread
-from muntin.lazy_kernels import LazyKernels
+from muntin.deferred_import import DeferredImport
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import extremum_kernels
 else:
-    extremum_kernels = LazyKernels("muntin.aggregates.partials.extremum_kernels")
+    extremum_kernels = DeferredImport("muntin.aggregates.partials.extremum_kernels")
 
 __all__ = ["ExtremeCount"]
 

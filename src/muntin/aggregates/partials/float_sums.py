@@ -11,14 +11,14 @@ import numpy as np
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, State
 from muntin.aggregates.partials.columns import NumericPartial
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 from muntin.memory import fresh
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import sum_kernels
 else:
-    sum_kernels = LazyKernels("muntin.aggregates.partials.sum_kernels")
+    sum_kernels = DeferredImport("muntin.aggregates.partials.sum_kernels")
 
 __all__ = ["FloatSum", "LogSum", "ProductSum"]
 

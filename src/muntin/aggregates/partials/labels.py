@@ -12,14 +12,14 @@ from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import stacked
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import label_kernels, list_kernels
 else:
-    label_kernels = LazyKernels("muntin.aggregates.partials.label_kernels")
-    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
+    label_kernels = DeferredImport("muntin.aggregates.partials.label_kernels")
+    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Labelled", "PerLabel"]
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import list_kernels, order_kernels
 else:
-    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
-    order_kernels = LazyKernels("muntin.aggregates.partials.order_kernels")
+    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
+    order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples"]
 

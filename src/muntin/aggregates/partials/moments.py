@@ -16,13 +16,13 @@ from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.exact_sums import ExactSum, exact_sum
 from muntin.aggregates.partials.float_sums import FloatSum
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import moment_kernels
 else:
-    moment_kernels = LazyKernels("muntin.aggregates.partials.moment_kernels")
+    moment_kernels = DeferredImport("muntin.aggregates.partials.moment_kernels")
 
 __all__ = ["CentralMoment", "CoMoments", "Total", "deviating", "total_of"]
 

@@ -16,14 +16,14 @@ from muntin.aggregates.partials import cells
 from muntin.aggregates.partials.cells import Cells, Numbers, Objects
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.ranges import spread
+from muntin.deferred_import import DeferredImport
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import list_kernels
 else:
-    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
+    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows", "try_each"]
 

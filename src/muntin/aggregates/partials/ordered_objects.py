@@ -16,14 +16,14 @@ from muntin.aggregates.partials.cells import Cells
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
 from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows, try_each
+from muntin.deferred_import import DeferredImport
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import order_kernels
 else:
-    order_kernels = LazyKernels("muntin.aggregates.partials.order_kernels")
+    order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["OrderedFold", "OrderedFolds"]
 

@@ -13,16 +13,16 @@ from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.lists import stacked
 from muntin.aggregates.partials.ranges import spread
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import code_kernels, rank_kernels, run_kernels, tally_kernels
 else:
-    code_kernels = LazyKernels("muntin.aggregates.partials.code_kernels")
-    rank_kernels = LazyKernels("muntin.aggregates.partials.rank_kernels")
-    run_kernels = LazyKernels("muntin.aggregates.partials.run_kernels")
-    tally_kernels = LazyKernels("muntin.aggregates.partials.tally_kernels")
+    code_kernels = DeferredImport("muntin.aggregates.partials.code_kernels")
+    rank_kernels = DeferredImport("muntin.aggregates.partials.rank_kernels")
+    run_kernels = DeferredImport("muntin.aggregates.partials.run_kernels")
+    tally_kernels = DeferredImport("muntin.aggregates.partials.tally_kernels")
 
 __all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
 

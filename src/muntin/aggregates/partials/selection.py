@@ -13,13 +13,13 @@ from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.ranges import spread
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import selection_kernels
 else:
-    selection_kernels = LazyKernels("muntin.aggregates.partials.selection_kernels")
+    selection_kernels = DeferredImport("muntin.aggregates.partials.selection_kernels")
 
 __all__ = ["Choice", "Chosen"]
 

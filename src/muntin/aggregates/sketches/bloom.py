@@ -27,14 +27,14 @@ from muntin.aggregates.base import (
 )
 from muntin.aggregates.sketches.items import hash_integers, is_hashed
 from muntin.aggregates.texts import Bytes, texts
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, QueryError, value_text
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.sketches import bloom_kernels
 else:
-    bloom_kernels = LazyKernels("muntin.aggregates.sketches.bloom_kernels")
+    bloom_kernels = DeferredImport("muntin.aggregates.sketches.bloom_kernels")
 
 __all__ = ["Bloom", "might_contain"]
 

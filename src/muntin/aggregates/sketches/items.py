@@ -14,14 +14,14 @@ from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.codes import codes
+from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-from muntin.lazy_kernels import LazyKernels
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import distinct_kernels, list_kernels
 else:
-    distinct_kernels = LazyKernels("muntin.aggregates.partials.distinct_kernels")
-    list_kernels = LazyKernels("muntin.aggregates.partials.list_kernels")
+    distinct_kernels = DeferredImport("muntin.aggregates.partials.distinct_kernels")
+    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = [
     "Items",

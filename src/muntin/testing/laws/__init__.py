@@ -5,9 +5,9 @@
     def test_my_aggregate():
         laws.check(my_aggregate)
 
-Slices are combined in ways that depend on the windows, the batches and the store. That this does not
-show in the results rests on the laws of a monoid: `combine` is associative, `identity` is neutral,
-and what is declared to commute or to be invertible, is.
+The windows, the batches and the store decide in which order slices are combined. The results do not depend
+on it because of the laws of a monoid: `combine` is associative, `identity` is neutral, and an aggregate
+that is declared commutative or invertible is.
 """
 
 from __future__ import annotations

@@ -16,9 +16,12 @@ from muntin.testing.rows import same_value
 
 __all__ = ["Algebra", "Broken", "Outcome"]
 
+Side = tuple[str, Callable[[], Any]]
+"""One side of a law: its text, and the function that computes it."""
+
 
 class Broken(Exception):  # noqa: N818  not an error of the program: caught where it is reported
-    """A law that does not hold: its name, and what was found on its two sides."""
+    """A law that does not hold: its name, and the results of its two sides."""
 
     def __init__(self, law: str, *sides: str) -> None:
         super().__init__(law)
@@ -94,7 +97,7 @@ class Algebra:
             return Outcome(self._watched("lower", p))
         except Broken:
             raise
-        except Exception as error:  # noqa: BLE001  both sides of a law may fail alike
+        except Exception as error:  # noqa: BLE001  both sides of a law may fail in the same manner
             return Outcome(error=error)
 
     def _watched(self, step: str, *args: Any) -> Any:
@@ -130,60 +133,43 @@ class Algebra:
     # The laws. ----------------------------------------------------------------------------------------
 
     def check(self, case: Case) -> Iterator[str]:
-        """Check all laws on a case, and tell which; raises Broken at the first that does not hold."""
+        """Check all laws on a case and yield their names; raises Broken at the first that does not hold."""
         parts = [p for part in case for p in self.fold(part)]
+        for law, one, other in self._laws(parts):
+            self._compare(law, one, other)
+            yield law
+
+    def _laws(self, parts: list[Any]) -> Iterator[tuple[str, Side, Side]]:
+        combine, invert = self.combine, self.invert
         if len(parts) == 3:
             p, q, r = parts
-            yield self._equal(
-                "associativity",
-                ("combine(combine(p, q), r)", lambda: self.combine(self.combine(p, q), r)),
-                ("combine(p, combine(q, r))", lambda: self.combine(p, self.combine(q, r))),
-            )
-        if self.has_identity:
-            for p in parts:
-                yield from self._check_identity(p)
-        if len(parts) >= 2:
-            yield from self._check_pair(parts[0], parts[1])
-
-    def _check_identity(self, p: Any) -> Iterator[str]:
-        same = ("p", lambda: p)
-        yield self._equal(
-            "identity", ("combine(identity, p)", lambda: self.combine(self.identity(), p)), same
-        )
-        yield self._equal(
-            "identity", ("combine(p, identity)", lambda: self.combine(p, self.identity())), same
-        )
-
-    def _check_pair(self, p: Any, q: Any) -> Iterator[str]:
+            left = "combine(combine(p, q), r)", lambda: combine(combine(p, q), r)
+            yield "associativity", left, ("combine(p, combine(q, r))", lambda: combine(p, combine(q, r)))
+        for p in parts if self.has_identity else []:
+            yield from self._laws_of_identity(p)
+        if len(parts) < 2:
+            return
+        p, q = parts[:2]
+        both: Side = "combine(p, q)", lambda: combine(p, q)
         if self.commutes:
-            yield self._equal(
-                "commutativity",
-                ("combine(p, q)", lambda: self.combine(p, q)),
-                ("combine(q, p)", lambda: self.combine(q, p)),
-            )
+            yield "commutativity", both, ("combine(q, p)", lambda: combine(q, p))
         if self.invertible:
-            yield self._equal(
-                "invertibility",
-                ("invert(combine(p, q), q)", lambda: self.invert(self.combine(p, q), q)),
-                ("p", lambda: p),
-            )
-            yield self._equal(
-                "invertibility",
-                ("combine(invert(combine(p, q), q), q)",
-                 lambda: self.combine(self.invert(self.combine(p, q), q), q)),
-                ("combine(p, q)", lambda: self.combine(p, q)),
-            )  # fmt: skip
+            text = "invert(combine(p, q), q)"
+            yield "invertibility", (text, lambda: invert(combine(p, q), q)), ("p", lambda: p)
+            again = f"combine({text}, q)", lambda: combine(invert(combine(p, q), q), q)
+            yield "invertibility", again, both
 
-    def _equal(
-        self, law: str, one: tuple[str, Callable[[], Any]], other: tuple[str, Callable[[], Any]]
-    ) -> str:
+    def _laws_of_identity(self, p: Any) -> Iterator[tuple[str, Side, Side]]:
+        same: Side = "p", lambda: p
+        yield "identity", ("combine(identity, p)", lambda: self.combine(self.identity(), p)), same
+        yield "identity", ("combine(p, identity)", lambda: self.combine(p, self.identity())), same
+
+    def _compare(self, law: str, one: Side, other: Side) -> None:
         found = [self._result(law, *side) for side in (one, other)]
         if not found[0].same(found[1], self.tolerance):
             width = max(len(one[0]), len(other[0]))
-            raise Broken(
-                law, *(f"{side[0]:<{width}}  gives {f}" for side, f in zip((one, other), found, strict=True))
-            )
-        return law
+            sides = zip((one, other), found, strict=True)
+            raise Broken(law, *(f"{text:<{width}}  gives {outcome}" for (text, _), outcome in sides))
 
     def _result(self, law: str, text: str, side: Callable[[], Any]) -> Outcome:
         try:

@@ -1,4 +1,4 @@
-"""Small streams to try the laws on, and the smallest of those that break one."""
+"""Small streams to check the laws on, and the smallest one that breaks a law."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Case = tuple[tuple[Tuple, ...], tuple[Tuple, ...], tuple[Tuple, ...]]
 
 
 def cases(examples: int, count: int, in_order: bool) -> Iterator[Case]:
-    """About `count` cases over so many example values: all the smallest ones, then bigger ones by chance.
+    """About `count` cases over a number of example values: all small ones, then random larger ones.
 
-    With `in_order` all tuples of a slice come before those of the next one.
+    With `in_order` all tuples of a slice are before those of the next one.
     """
     few = max(2, round((count / 2) ** (1 / 3)))
     for values in itertools.product(range(min(few, examples)), repeat=3):
@@ -47,7 +47,7 @@ def cases(examples: int, count: int, in_order: bool) -> Iterator[Case]:
 
 
 def smallest(case: Case, breaks: Callable[[Case], bool]) -> Case:
-    """The case without what does not matter: fewer tuples, simpler values and times, as long as it breaks."""
+    """A smaller case that still breaks the law: fewer tuples, simpler values and times."""
     while True:
         for simpler in _simpler(case):
             if breaks(simpler):

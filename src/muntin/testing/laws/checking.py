@@ -28,7 +28,7 @@ class LawError(MuntinError, AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was checked, for an aggregate that obeys its laws; print it."""
+    """The checks of an aggregate that obeys its laws; print it."""
 
     aggregate: str
     types: tuple[tuple[pa.DataType, ...], ...]
@@ -57,8 +57,8 @@ def check(
         values: a list of example values (rows of values, for several columns), the simplest first,
             or a hypothesis strategy of them. Left out, a few values of every type that it takes.
         types: the Arrow types of the columns. Left out, those of the values.
-        examples: how many streams, about.
-        tolerance: up to which floats are equal.
+        examples: the approximate number of streams.
+        tolerance: the relative difference of floats that count as equal.
 
     >>> from muntin import aggregates as a
     >>> largest = a.aggregate("x", lift=lambda v: v, combine=max, identity=0, name="largest")
@@ -91,7 +91,7 @@ def check(
 
 
 class _Checking:
-    """Of one aggregate over columns of certain types."""
+    """The checks of one aggregate over columns of certain types."""
 
     def __init__(
         self,
@@ -115,33 +115,36 @@ class _Checking:
         """The values that the user's lift takes; the others are noted."""
         if not isinstance(self.aggregate, UserDefined):
             return rows
-        kept: list[Row] = []
+        accepted: list[Row] = []
         for row in rows:
             if self.aggregate.ignore_nulls and None in row:
-                kept.append(row)
+                accepted.append(row)
                 continue
             try:
                 self.aggregate.functions.lift(*row)
-            except Exception as error:  # noqa: BLE001  which values it takes is for its author to say
+            except Exception as error:  # noqa: BLE001  its author decides which values it takes
                 self.notes[f"lift({_shown(row)}) fails and is left out: {cause_text(error)}"] = None
             else:
-                kept.append(row)
-        if not any(None not in row for row in kept):
+                accepted.append(row)
+        if not any(None not in row for row in accepted):
             raise QueryError(
                 f"lift fails for every value: {next(iter(self.notes), '')}; give others in values="
             )
-        return kept
+        return accepted
 
     def run(self, examples: int) -> None:
-        """Check all laws on so many cases."""
+        """Check all laws on about `examples` cases."""
         found = list(cases(len(self.rows), examples, in_order=not self.algebra.commutes))
         for case in found:
-            self._attempt(case, self._check_functions)
+            try:
+                self._check_functions(case)
+            except Broken as broken:
+                self._report(case, broken, self._check_functions)
         try:
             self.columns.check(found, self.algebra)
         except Broken as broken:
             self._report(found[broken.case or 0], broken, self._check_columns)
-        for law, _ in self.columns.ways:
+        for law, _ in self.columns.forms:
             self.laws[law] += len(found)
         if not self.algebra.commutes and all(map(self.algebra.commutes_on, found)):
             self.notes[
@@ -154,12 +157,6 @@ class _Checking:
 
     def _check_columns(self, case: Case) -> None:
         self.columns.check([case], self.algebra)
-
-    def _attempt(self, case: Case, check_one: Callable[[Case], None]) -> None:
-        try:
-            check_one(case)
-        except Broken as broken:
-            self._report(case, broken, check_one)
 
     def _report(self, case: Case, broken: Broken, check_one: Callable[[Case], None]) -> None:
         """Raise the LawError, with the smallest case that breaks the same law."""
@@ -183,7 +180,7 @@ class _Checking:
         raise error from last.__cause__
 
     def _described(self, case: Case) -> list[str]:
-        """What p, q and r are."""
+        """The definitions of p, q and r."""
         names = iter("pqr")
         lines = []
         for part in case:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ Ints = npt.NDArray[np.int64]
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 Slices = list[list[Tuple]]
-Way = Callable[[Sequence[Case]], States]
-"""How to compute the whole of each case."""
+Form = Callable[[Sequence[Case]], States]
+"""One form of the computation of each case as a whole."""
 
 
 class Columns:
@@ -42,20 +43,20 @@ class Columns:
         self.partials = PartialSet.of((self.bound,), tuple(self.inputs.items()))
         self.rows = rows
         self.tolerance = tolerance
-        self.ways: list[tuple[str, Way]] = [
-            ("columns compute what the functions say", self._together),
-            ("the order of arrival does not matter", self._sorted),
+        self.forms: list[tuple[str, Form]] = [
+            ("columns compute what the functions say", partial(self._together, ordered=False)),
+            ("the order of arrival does not matter", partial(self._together, ordered=True)),
             ("lifting many tuples is folding single ones", self._one_by_one),
-            ("associativity of columns", self._left_first),
-            ("associativity of columns", self._right_first),
+            ("associativity of columns", partial(self._in_two_steps, cut=2)),
+            ("associativity of columns", partial(self._in_two_steps, cut=1)),
             ("serialisation", self._written_and_read),
         ]
 
     def check(self, cases: Sequence[Case], algebra: Algebra) -> None:
         """Check all laws; raises Broken, with the number of the first case that breaks one."""
         want = [self._as_in_columns(algebra.result(case)) for case in cases]
-        for law, way in self.ways:
-            self._compare(law, self._results(way, cases), want)
+        for law, form in self.forms:
+            self._compare(law, self._results(form, cases), want)
         if self.bound.invertible:
             want = [self._as_in_columns(algebra.result((case[0], (), ()))) for case in cases]
             self._compare("invertibility", self._results(self._without_others, cases), want)
@@ -67,13 +68,13 @@ class Columns:
                 broken.case = number
                 raise broken
 
-    def _results(self, way: Way, cases: Sequence[Case]) -> list[Outcome]:
+    def _results(self, form: Form, cases: Sequence[Case]) -> list[Outcome]:
         """The result of each case; one by one where one fails, since that fails the column."""
         try:
-            return [Outcome(value) for value in self.partials.lower(way(cases))[0].to_pylist()]
+            return [Outcome(value) for value in self.partials.lower(form(cases))[0].to_pylist()]
         except MuntinError as error:
             if len(cases) > 1:
-                return [outcome for case in cases for outcome in self._results(way, [case])]
+                return [outcome for case in cases for outcome in self._results(form, [case])]
             return [Outcome(error=error)]
 
     def _as_in_columns(self, outcome: Outcome) -> Outcome:
@@ -91,25 +92,16 @@ class Columns:
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             return Outcome(error=error)
 
-    # The ways to compute the whole of each case. ----------------------------------------------------
+    # The forms of the computation. ----------------------------------------------------
 
-    def _together(self, cases: Sequence[Case]) -> States:
-        return self._window(self._lifted(_slices(cases), ordered=False), len(cases))
-
-    def _sorted(self, cases: Sequence[Case]) -> States:
-        return self._window(self._lifted(_slices(cases), ordered=True), len(cases))
+    def _together(self, cases: Sequence[Case], ordered: bool) -> States:
+        return self._window(self._lifted(_slices(cases), ordered), len(cases))
 
     def _one_by_one(self, cases: Sequence[Case]) -> States:
         sizes = np.array([sum(map(len, case)) for case in cases], dtype=np.int64)
         single = [[one] for part in _slices(cases) for one in part]
         hi = np.cumsum(sizes)
         return self.partials.window(self._lifted(single, ordered=False), None, hi - sizes, hi)
-
-    def _left_first(self, cases: Sequence[Case]) -> States:
-        return self._in_two_steps(cases, 2)
-
-    def _right_first(self, cases: Sequence[Case]) -> States:
-        return self._in_two_steps(cases, 1)
 
     def _in_two_steps(self, cases: Sequence[Case], cut: int) -> States:
         states = self._lifted(_slices(cases), ordered=False)

@@ -1,7 +1,7 @@
-"""The aggregate of a list of tuples, for the oracle: one small function per aggregate.
+"""The aggregate of a list of tuples, for the oracle: one line or one small function per aggregate.
 
 Every function takes the values in (time, arrival) order. Nulls are skipped, as in
-SQL; without any value the result is null.
+SQL; without any value the result is null, unless the aggregate counts or collects.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from muntin.errors import DataError, QueryError
 from muntin.testing.oracle import statistics
 from muntin.testing.oracle.bloom import bloom_filter
 from muntin.testing.oracle.expressions import evaluate
+from muntin.testing.oracle.statistics import order
 
 __all__ = ["aggregate_value"]
 
@@ -36,36 +37,21 @@ def aggregate_value(aggregate: Any, content: Sequence[Any]) -> Any:
     if aggregate.filter is not None:
         content = [item for item in content if evaluate(aggregate.filter, item.row) is True]
     rows = [tuple(evaluate(column, item.row) for column in aggregate.inputs) for item in content]
-    if name == "count":
-        return len([row for row in rows if None not in row])
-    if name in ("arg_min", "arg_max"):
-        return _arg_extreme([(value, by) for value, by in rows if by is not None], largest=name == "arg_max")
-    if name == "count_distinct":
-        return len({tuple(map(_order, row)) for row in rows if None not in row})
-    if name == "top_k":
-        return _top_k([(row[0], row[-1]) for row in rows if row[-1] is not None], aggregate.k)
-    if name == "aggregate":
-        counted = [row for row in rows if None not in row or not aggregate.ignore_nulls]
-        return _user_defined(aggregate.functions, counted)
-    if name in _BY_ROWS:
-        return _BY_ROWS[name](aggregate, [row for row in rows if None not in row])
-    if name not in _BY_VALUES:
-        raise QueryError(f"the oracle does not know the aggregate {name}")
-    values = [value for (value,) in rows]
+    if name in _OF_PAIRS:
+        return _OF_PAIRS[name](aggregate, [(row[0], row[-1]) for row in rows if row[-1] is not None])
     if getattr(aggregate, "ignore_nulls", True):
-        values = [value for value in values if value is not None]
-    return _BY_VALUES[name](aggregate, values)
+        rows = [row for row in rows if None not in row]
+    if name in _OF_ROWS:
+        return _OF_ROWS[name](aggregate, rows)
+    values = [row[0] for row in rows]
+    if name in _OF_VALUES:
+        return _OF_VALUES[name](aggregate, values)
+    if name in _OF_SOME_VALUES:
+        return _OF_SOME_VALUES[name](aggregate, values) if values else None
+    raise QueryError(f"the oracle does not know the aggregate {name}")
 
 
-def _order(value: Any) -> tuple[bool, Any]:
-    """Sorts NaN after every number, as Spark does."""
-    nan = isinstance(value, float) and math.isnan(value)
-    return (nan, 0 if nan else value)
-
-
-def _sum(aggregate: Any, values: list[Any]) -> Any:
-    if not values:
-        return None
+def _sum(values: list[Any]) -> Any:
     if isinstance(values[0], float):
         return _float_sum(values)
     with localcontext(prec=_DIGITS):
@@ -82,9 +68,7 @@ def _float_sum(values: list[float]) -> float:
         return sum(values)
 
 
-def _mean(aggregate: Any, values: list[Any]) -> Any:
-    if not values:
-        return None
+def _mean(values: list[Any]) -> Any:
     if isinstance(values[0], float):
         return _float_sum(values) / len(values)
     if isinstance(values[0], Decimal):
@@ -102,77 +86,29 @@ def _decimal_mean(values: list[Decimal]) -> Decimal:
         return (sum(values, Decimal(0)) / len(values)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
-def _min(aggregate: Any, values: list[Any]) -> Any:
-    return min(values, key=_order, default=None)
+def _count_of(extreme: Callable[..., Any], values: list[Any]) -> int:
+    """How often the smallest or the largest value occurs."""
+    return sum(order(value) == order(extreme(values, key=order)) for value in values)
 
 
-def _max(aggregate: Any, values: list[Any]) -> Any:
-    return max(values, key=_order, default=None)
-
-
-def _min_count(aggregate: Any, values: list[Any]) -> int:
-    return sum(_order(value) == _order(_min(aggregate, values)) for value in values)
-
-
-def _max_count(aggregate: Any, values: list[Any]) -> int:
-    return sum(_order(value) == _order(_max(aggregate, values)) for value in values)
-
-
-def _count_if(aggregate: Any, values: list[Any]) -> int:
-    return values.count(True)
-
-
-def _every(aggregate: Any, values: list[Any]) -> bool | None:
-    return all(values) if values else None
-
-
-def _some(aggregate: Any, values: list[Any]) -> bool | None:
-    return any(values) if values else None
-
-
-def _first(aggregate: Any, values: list[Any]) -> Any:
-    return values[0] if values else None
-
-
-def _last(aggregate: Any, values: list[Any]) -> Any:
-    return values[-1] if values else None
-
-
-def _collect(aggregate: Any, values: list[Any]) -> list[Any]:
-    return values
-
-
-def _concat(aggregate: Any, values: list[Any]) -> str | None:
-    return aggregate.separator.join(values) if values else None
-
-
-def _collect_set(aggregate: Any, values: list[Any]) -> list[Any]:
-    found: list[Any] = []
+def _collect_set(values: list[Any]) -> list[Any]:
+    distinct: list[Any] = []
     for value in values:
-        if all(_order(value) != _order(other) for other in found):
-            found.append(value)
-    return found
+        if all(order(value) != order(other) for other in distinct):
+            distinct.append(value)
+    return distinct
 
 
-def _mode(aggregate: Any, values: list[Any]) -> Any:
+def _mode(values: list[Any]) -> Any:
     """The smallest of the values that occur most often."""
-    if not values:
-        return None
-    ordered = sorted(values, key=_order)
-    keys = [_order(value) for value in ordered]
+    ordered = sorted(values, key=order)
+    keys = [order(value) for value in ordered]
     most = max(keys.count(key) for key in keys)
     return next(value for value, key in zip(ordered, keys, strict=True) if keys.count(key) == most)
 
 
-def _nth(aggregate: Any, values: list[Any]) -> Any:
-    """The n-th from the end."""
-    return values[-aggregate.n] if len(values) >= aggregate.n else None
-
-
-def _m4(aggregate: Any, values: list[Any]) -> dict[str, Any] | None:
-    if not values:
-        return None
-    ordered = sorted(values, key=_order)
+def _m4(values: list[Any]) -> dict[str, Any]:
+    ordered = sorted(values, key=order)
     return {"min": ordered[0], "max": ordered[-1], "first": values[0], "last": values[-1]}
 
 
@@ -192,7 +128,7 @@ def _histogram(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
 
 
 def _equal_edges(low: float, high: float, bins: int) -> list[float]:
-    """As NumPy does, one value lies in the middle of a range of length 1."""
+    """As in NumPy, a single value is in the middle of a range of length 1."""
     if low == high:
         low, high = low - 0.5, high + 0.5
     return [low + k * (high / bins - low / bins) for k in range(bins)] + [high]
@@ -200,70 +136,46 @@ def _equal_edges(low: float, high: float, bins: int) -> list[float]:
 
 def _top_k(pairs: list[tuple[Any, Any]], k: int) -> list[Any]:
     """The values with the k largest `by`; Python's sort leaves equal ones in their order."""
-    pairs = sorted(pairs, key=lambda pair: _order(pair[1]), reverse=True)
+    pairs = sorted(pairs, key=lambda pair: order(pair[1]), reverse=True)
     return [value for value, _ in pairs[:k]]
 
 
-def _median(aggregate: Any, values: list[Any]) -> float | None:
-    return _interpolated(values, 0.5)
-
-
-def _quantile(aggregate: Any, values: list[Any]) -> float | None:
-    return _interpolated(values, aggregate.q)
-
-
-def _percentiles(aggregate: Any, values: list[Any]) -> list[float | None] | None:
-    return [_interpolated(values, q) for q in aggregate.q] if values else None
-
-
-def _approx_quantile(aggregate: Any, values: list[Any]) -> float | None:
-    """Exact: a sketch of so few values forgets none."""
-    numbers = sorted(float(value) for value in values if value == value)
-    return numbers[max(0, math.ceil(aggregate.q * len(numbers)) - 1)] if numbers else None
-
-
-def _hashed(aggregate: Any, values: list[Any]) -> list[Any]:
-    """The sketches that hash leave the empty string out."""
-    return [value for value in values if value != ""]
-
-
-def _few_distinct(aggregate: Any, values: list[Any]) -> int:
-    """Exact, as above."""
-    return len({_order(value) for value in _hashed(aggregate, values)})
-
-
-def _frequent_items(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
-    found = [(-values.count(value), value) for value in set(values)]
-    return [{"item": v, "count": -n, "lower": -n, "upper": -n} for n, v in sorted(found)]
-
-
-def _count_min(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
-    """Exact unless all hashes of two values collide, which those of few values do not."""
-    hashed = _hashed(aggregate, values)
-    return [{"item": item, "count": hashed.count(item)} for item in aggregate.items]
-
-
-def _bloom(aggregate: Any, values: list[Any]) -> bytes:
-    return bloom_filter(values, aggregate.size, aggregate.error)
-
-
-def _interpolated(values: list[Any], q: float) -> float | None:
-    """The value at place q * (n - 1) of the sorted values, on a straight line between neighbours."""
-    if not values:
+def _arg_extreme(extreme: Callable[..., Any], pairs: list[tuple[Any, Any]]) -> Any:
+    """The value of the tuple with the extreme `by`; the earliest of several."""
+    if not pairs:
         return None
-    ordered = sorted(values, key=_order)
+    best = extreme((by for _, by in pairs), key=order)
+    return next(value for value, by in pairs if order(by) == order(best))
+
+
+def _interpolated(values: list[Any], q: float) -> float:
+    """The value at place q * (n - 1) of the sorted values, on a straight line between neighbours."""
+    ordered = sorted(values, key=order)
     place = q * (len(ordered) - 1)
     below, above = float(ordered[math.floor(place)]), float(ordered[math.ceil(place)])
     part = place - math.floor(place)
     return below if below == above else (1 - part) * below + part * above
 
 
-def _arg_extreme(pairs: list[tuple[Any, Any]], largest: bool) -> Any:
-    """The value that comes with the extreme `by`; the earliest one when several do."""
-    if not pairs:
-        return None
-    extreme = (max if largest else min)((by for _, by in pairs), key=_order)
-    return next(value for value, by in pairs if _order(by) == _order(extreme))
+def _approx_quantile(values: list[Any], q: float) -> float | None:
+    """Exact, as the sketch of few values is."""
+    numbers = sorted(float(value) for value in values if value == value)
+    return numbers[max(0, math.ceil(q * len(numbers)) - 1)] if numbers else None
+
+
+def _approx_distinct(values: list[Any]) -> int:
+    """Exact, as above; the sketches that hash leave the empty string out."""
+    return len({order(value) for value in values if value != ""})
+
+
+def _frequent_items(values: list[Any]) -> list[dict[str, Any]]:
+    counts = [(-values.count(value), value) for value in set(values)]
+    return [{"item": v, "count": -n, "lower": -n, "upper": -n} for n, v in sorted(counts)]
+
+
+def _count_min(values: list[Any], items: Sequence[Any]) -> list[dict[str, Any]]:
+    """Exact unless all hashes of two values collide, which those of few values do not."""
+    return [{"item": item, "count": values.count(item) if item != "" else 0} for item in items]
 
 
 def _user_defined(functions: Any, rows: list[tuple[Any, ...]]) -> Any:
@@ -274,47 +186,62 @@ def _user_defined(functions: Any, rows: list[tuple[Any, ...]]) -> Any:
     return result if functions.lower is None else functions.lower(result)
 
 
-_BY_VALUES: dict[str, Callable[[Any, list[Any]], Any]] = {
-    "sum": _sum,
-    "mean": _mean,
+Function = Callable[[Any, list[Any]], Any]
+"""Of the aggregate as the user declared it, and of its input."""
+
+_OF_SOME_VALUES: dict[str, Function] = {  # null without any value
+    "sum": lambda _, values: _sum(values),
+    "mean": lambda _, values: _mean(values),
+    "geometric_mean": statistics.geometric_mean,
+    "bit_and": lambda _, values: functools.reduce(operator.and_, values),
+    "bit_or": lambda _, values: functools.reduce(operator.or_, values),
+    "bit_xor": lambda _, values: functools.reduce(operator.xor, values),
+    "every": lambda _, values: all(values),
+    "some": lambda _, values: any(values),
+    "min": lambda _, values: min(values, key=order),
+    "max": lambda _, values: max(values, key=order),
+    "first": lambda _, values: values[0],
+    "last": lambda _, values: values[-1],
+    "nth": lambda nth, values: values[-nth.n] if len(values) >= nth.n else None,
+    "m4": lambda _, values: _m4(values),
+    "concat": lambda concat, values: concat.separator.join(values),
+    "mode": lambda _, values: _mode(values),
+    "median": lambda _, values: _interpolated(values, 0.5),
+    "quantile": lambda quantile, values: _interpolated(values, quantile.q),
+    "percentiles": lambda percentiles, values: [_interpolated(values, q) for q in percentiles.q],
+    "approx_quantile": lambda quantile, values: _approx_quantile(values, quantile.q),
     "variance": statistics.variance,
     "stddev": statistics.stddev,
     "skewness": statistics.skewness,
     "kurtosis": statistics.kurtosis,
-    "geometric_mean": statistics.geometric_mean,
-    "bit_and": statistics.bit_and,
-    "bit_or": statistics.bit_or,
-    "bit_xor": statistics.bit_xor,
-    "count_if": _count_if,
-    "every": _every,
-    "some": _some,
-    "min": _min,
-    "max": _max,
-    "min_count": _min_count,
-    "max_count": _max_count,
-    "first": _first,
-    "last": _last,
-    "nth": _nth,
-    "m4": _m4,
-    "collect": _collect,
-    "collect_set": _collect_set,
-    "concat": _concat,
-    "mode": _mode,
-    "histogram": _histogram,
-    "median": _median,
-    "quantile": _quantile,
-    "percentiles": _percentiles,
-    "approx_quantile": _approx_quantile,
-    "approx_count_distinct": _few_distinct,
-    "theta": _few_distinct,
-    "frequent_items": _frequent_items,
-    "count_min": _count_min,
-    "bloom": _bloom,
 }
 
-_BY_ROWS: dict[str, Callable[[Any, list[Any]], Any]] = {
+_OF_VALUES: dict[str, Function] = {
+    "count_if": lambda _, values: values.count(True),
+    "min_count": lambda _, values: _count_of(min, values),
+    "max_count": lambda _, values: _count_of(max, values),
+    "collect": lambda _, values: values,
+    "collect_set": lambda _, values: _collect_set(values),
+    "histogram": _histogram,
+    "approx_count_distinct": lambda _, values: _approx_distinct(values),
+    "theta": lambda _, values: _approx_distinct(values),
+    "frequent_items": lambda _, values: _frequent_items(values),
+    "count_min": lambda count_min, values: _count_min(values, count_min.items),
+    "bloom": lambda bloom, values: bloom_filter(values, bloom.size, bloom.error),
+}
+
+_OF_ROWS: dict[str, Function] = {
+    "count": lambda _, rows: len(rows),
+    "count_distinct": lambda _, rows: len({tuple(map(order, row)) for row in rows}),
     "covariance": statistics.covariance,
     "correlation": statistics.correlation,
     "naive_bayes": statistics.naive_bayes,
     "weighted_mean": statistics.weighted_mean,
+    "aggregate": lambda aggregate, rows: _user_defined(aggregate.functions, rows),
+}
+
+_OF_PAIRS: dict[str, Function] = {  # of a value and a `by`, which must not be null
+    "arg_min": lambda _, pairs: _arg_extreme(min, pairs),
+    "arg_max": lambda _, pairs: _arg_extreme(max, pairs),
+    "top_k": lambda top, pairs: _top_k(pairs, top.k),
 }

@@ -59,7 +59,7 @@ def _counted(value: Any) -> int:
 
 
 def xxh64(data: bytes, seed: int) -> int:
-    """The hash XXH64, as its specification says.
+    """The hash XXH64, as specified.
 
     >>> hex(xxh64(b"", 0)), hex(xxh64(b"abc", 0))
     ('0xef46db3751d8e999', '0x44bc2cf5ad770999')
@@ -72,24 +72,24 @@ def xxh64(data: bytes, seed: int) -> int:
                 _mixed(lane, word) for lane, word in zip(lanes, struct.unpack("<4Q", rest[:32]), strict=True)
             ]
             rest = rest[32:]
-        found = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+        digest = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
         for lane in lanes:
-            found = (found ^ _mixed(0, lane)) * _P1 + _P4
+            digest = (digest ^ _mixed(0, lane)) * _P1 + _P4
     else:
-        found = seed + _P5
-    found += len(data)
+        digest = seed + _P5
+    digest += len(data)
     while len(rest) >= 8:
-        found = _rotated(found ^ _mixed(0, int.from_bytes(rest[:8], "little")), 27) * _P1 + _P4
+        digest = _rotated(digest ^ _mixed(0, int.from_bytes(rest[:8], "little")), 27) * _P1 + _P4
         rest = rest[8:]
     if len(rest) >= 4:
-        found = _rotated(found ^ int.from_bytes(rest[:4], "little") * _P1, 23) * _P2 + _P3
+        digest = _rotated(digest ^ int.from_bytes(rest[:4], "little") * _P1, 23) * _P2 + _P3
         rest = rest[4:]
     for byte in rest:
-        found = _rotated(found ^ byte * _P5, 11) * _P1
+        digest = _rotated(digest ^ byte * _P5, 11) * _P1
     for shift, prime in ((33, _P2), (29, _P3), (32, 1)):
-        found &= _ALL
-        found = (found ^ found >> shift) * prime
-    return found & _ALL
+        digest &= _ALL
+        digest = (digest ^ digest >> shift) * prime
+    return digest & _ALL
 
 
 def _mixed(lane: int, word: int) -> int:

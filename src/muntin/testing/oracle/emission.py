@@ -9,7 +9,7 @@ from typing import Any
 from muntin.testing.oracle.aggregates import aggregate_value
 from muntin.testing.oracle.settings import Settings
 from muntin.testing.oracle.time_windows import is_context_free, latest_end, spanned
-from muntin.testing.oracle.tuples import Arrival, Found, Tuples, View, runs
+from muntin.testing.oracle.tuples import Arrival, Instance, Tuples, View, runs
 from muntin.testing.oracle.windows import find_windows, is_plain_session
 from muntin.testing.rows import Row
 from muntin.timeline import INF, NEG_INF
@@ -22,9 +22,9 @@ Identity = tuple[Any, ...]
 
 @dataclass
 class Emitted:
-    """What was last said about a window."""
+    """The latest row of a window."""
 
-    window: Found
+    window: Instance
     ordinal: int
     aggregates: dict[str, Any]
     content: frozenset[int]
@@ -44,7 +44,7 @@ class NamedWindow:
     settings: Settings
     known_since: int = NEG_INF  # windows that ended by then were over before the query was there
     accepted: dict[Key, list[Arrival]] = field(default_factory=dict)
-    extent: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)  # where empty windows may lie
+    extent: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)  # times of empty windows
     emitted: dict[Key, dict[Identity, Emitted]] = field(default_factory=dict)
 
     # ---- which tuples count --------------------------------------------------
@@ -67,9 +67,9 @@ class NamedWindow:
         return late
 
     def _note_extent(self, key: Key, items: list[Arrival], taken: list[Arrival], watermark: int) -> None:
-        """From the first to the last tuple that came in time, also if it lies in no window.
+        """From the first to the last tuple that was in time, also if it is in no window.
 
-        A tuple says nothing about windows that had expired when it came. Where silent
+        A tuple does not count for windows that had expired at its arrival. Where silent
         keys are forgotten, each life has an extent. A tuple before the final time
         belongs to no life: its extent covers its own windows only.
         """
@@ -129,7 +129,7 @@ class NamedWindow:
 
     @property
     def emits_empty(self) -> bool:
-        """Whether windows without a tuple come out as well."""
+        """Whether windows without a tuple are emitted as well."""
         return is_context_free(self.window) and bool(self.window.emit_empty)
 
     def _sessions(self, tuples: Iterable[Arrival]) -> list[Tuples]:
@@ -151,10 +151,10 @@ class NamedWindow:
 
     # ---- what is emitted -----------------------------------------------------
 
-    def windows(self, key: Key, view: View) -> dict[Identity, Found]:
-        """The windows of a key as they stand now, by identity."""
-        found: dict[Identity, Found] = {}
-        for life, window in self._found(key, view):
+    def windows(self, key: Key, view: View) -> dict[Identity, Instance]:
+        """The current windows of a key, by identity."""
+        instances: dict[Identity, Instance] = {}
+        for life, window in self._instances(key, view):
             if is_context_free(self.window) and self._unserved(window):
                 continue
             # A window is known by its edges on its own measure: late tuples may shift those in time.
@@ -162,35 +162,33 @@ class NamedWindow:
             edges = (window.start, window.end) if window.low is None else (life, window.low, window.high)
             # Windows between tuples of one time may have equal edges: number them.
             number = 0
-            while (identity := (*edges, number)) in found:
+            while (identity := (*edges, number)) in instances:
                 number += 1
-            found[identity] = window
-        return found
+            instances[identity] = window
+        return instances
 
-    def _found(self, key: Key, view: View) -> list[tuple[int, Found]]:
+    def _instances(self, key: Key, view: View) -> list[tuple[int, Instance]]:
         """All windows, each with the time of the first tuple in the life of its key."""
         tuples = tuple(self.accepted.get(key, []))
         if self.emits_empty:
             extents = self.extent.get(key, [])
-            found = [one for pair in extents for one in spanned(self.window, tuples, view, *pair)]
-            return [(0, window) for window in {(one.start, one.end): one for one in found}.values()]
+            instances = [one for pair in extents for one in spanned(self.window, tuples, view, *pair)]
+            return [(0, window) for window in {(one.start, one.end): one for one in instances}.values()]
         if not self.ends_with_key:
             return [(0, window) for window in find_windows(self.window, tuples, view)]
         lives = runs(tuples, lambda run, item: bool(item.time - run[-1].time >= self.forget))
         return [(life[0].time, window) for life in lives for window in self._of_life(life, view)]
 
-    def _of_life(self, life: Tuples, view: View) -> list[Found]:
+    def _of_life(self, life: Tuples, view: View) -> list[Instance]:
         """At its end open windows close, as at the end of a stream."""
         end = life[-1].time + self.forget
         view = view._replace(until=end)
         if end > view.upto:
             return find_windows(self.window, life, view)
-        found = find_windows(self.window, life, view._replace(closing=True))
-        return [
-            window._replace(due=end if window.open else min(window.due, end), open=False) for window in found
-        ]
+        closed = find_windows(self.window, life, view._replace(closing=True))
+        return [one._replace(due=end if one.open else min(one.due, end), open=False) for one in closed]
 
-    def _unserved(self, window: Found) -> bool:
+    def _unserved(self, window: Instance) -> bool:
         """Context free windows from before the query was there."""
         return bool(window.start < self.since or window.end <= self.known_since)
 
@@ -200,11 +198,11 @@ class NamedWindow:
         for key in self.accepted:
             emitted = self.emitted.setdefault(key, {})
             windows = self.windows(key, view)
-            for identity, said in sorted(emitted.items(), key=lambda pair: pair[0]):
-                if said.live and identity not in windows and said.due + self.lateness > before:
-                    said.live = False
-                    said.revision += 1
-                    retracts.append(self._row(key, said, "retract"))
+            for identity, latest in sorted(emitted.items(), key=lambda pair: pair[0]):
+                if latest.live and identity not in windows and latest.due + self.lateness > before:
+                    latest.live = False
+                    latest.revision += 1
+                    retracts.append(self._row(key, latest, "retract"))
             for identity, window in windows.items():
                 known = emitted.get(identity)
                 if known is None and self._came_too_late(window, before):
@@ -215,7 +213,9 @@ class NamedWindow:
                     results.append(self._row(key, emitted[identity], kind))
         return retracts + results
 
-    def _kind(self, window: Found, known: Emitted | None, before: int, now: int, early: bool) -> str | None:
+    def _kind(
+        self, window: Instance, known: Emitted | None, before: int, now: int, early: bool
+    ) -> str | None:
         """The kind of row that this window gives now; None: it gives none."""
         due = INF if window.open else window.due
         if self._frozen(window, known, before):
@@ -230,10 +230,10 @@ class NamedWindow:
             return "update" if changed else None  # also one that was retracted and is back
         return "early" if early and changed and window.content else None
 
-    def _frozen(self, window: Found, known: Emitted | None, before: int) -> bool:
+    def _frozen(self, window: Instance, known: Emitted | None, before: int) -> bool:
         """Whether a window has expired, as it was emitted, and so stays as it is.
 
-        One that was never complete before is new, however early its end lies: a
+        One that was never complete before is new, however early its end is: a
         tuple at the watermark may close a frame at the watermark, and the next
         tuple after a silence makes its empty windows. Only a context free window
         that expired cannot be entered any more.
@@ -243,11 +243,11 @@ class NamedWindow:
         expired = not window.open and window.due + self.lateness <= before
         return expired and is_context_free(self.window) and bool(window.content)
 
-    def _came_too_late(self, window: Found, before: int) -> bool:
-        """Whether an empty window had expired when the tuples in it came: it comes out empty."""
+    def _came_too_late(self, window: Instance, before: int) -> bool:
+        """Whether a window had expired at the arrival of its tuples: it is emitted empty."""
         return self.emits_empty and window.due + self.lateness <= before
 
-    def _describe(self, window: Found, ordinal: int, known: Emitted | None, kind: str) -> Emitted:
+    def _describe(self, window: Instance, ordinal: int, known: Emitted | None, kind: str) -> Emitted:
         return Emitted(
             window=window,
             ordinal=ordinal,
@@ -262,11 +262,11 @@ class NamedWindow:
         )
 
     def _row(self, key: Key, emitted: Emitted, kind: str) -> Row:
-        said = emitted.window
-        edges = (said.start, said.end, emitted.aggregates, kind, emitted.revision, said.low, said.high)
-        return Row(key, self.name, *edges, emitted.ordinal)
+        window, values = emitted.window, (emitted.aggregates, kind, emitted.revision)
+        edges = (window.low, window.high, emitted.ordinal)
+        return Row(key, self.name, window.start, window.end, *values, *edges)
 
 
-def numbers(window: Found) -> frozenset[int]:
+def numbers(window: Instance) -> frozenset[int]:
     """The content of a window as a set that can be compared."""
     return frozenset(item.seq for item in window.content)

@@ -1,4 +1,4 @@
-"""Punctuations and frames, for the oracle: the values say where windows begin and end."""
+"""Punctuations and frames, for the oracle: values decide where windows begin and end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from muntin.testing.oracle.aggregates import aggregate_value
 from muntin.testing.oracle.expressions import evaluate
 from muntin.testing.oracle.tuple_windows import place_of
-from muntin.testing.oracle.tuples import Arrival, Found, Tuples, View, closed_by_next, runs, still_open
+from muntin.testing.oracle.tuples import Arrival, Instance, Tuples, View, closed_by_next, runs, still_open
 
 __all__ = ["boundary", "delta", "on_measure", "punctuation", "threshold", "until"]
 
 
-def punctuation(window: Any, tuples: Tuples, view: View) -> list[Found]:
+def punctuation(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """A tuple where the predicate is true starts a window; null is not true."""
     return closed_by_next(runs(tuples, lambda run, item: evaluate(window.predicate, item.row) is True), view)
 
 
-def threshold(window: Any, tuples: Tuples, view: View) -> list[Found]:
+def threshold(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """The runs in which the predicate holds, unless too short."""
 
     def holds(item: Arrival) -> bool:
@@ -30,7 +30,7 @@ def threshold(window: Any, tuples: Tuples, view: View) -> list[Found]:
     return [frame for frame in frames if len(frame.content) >= window.min_count]
 
 
-def delta(window: Any, tuples: Tuples, view: View) -> list[Found]:
+def delta(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """Until a value is more than `by` away from the first one of the frame."""
 
     def breaks(run: list[Arrival], item: Arrival) -> bool:
@@ -40,8 +40,8 @@ def delta(window: Any, tuples: Tuples, view: View) -> list[Found]:
     return closed_by_next(runs(tuples, breaks), view)
 
 
-def boundary(window: Any, tuples: Tuples, view: View) -> list[Found]:
-    """Until a value lies between other multiples of `step` than the first one of the frame."""
+def boundary(window: Any, tuples: Tuples, view: View) -> list[Instance]:
+    """Until a value is between other multiples of `step` than the first one of the frame."""
 
     def breaks(run: list[Arrival], item: Arrival) -> bool:
         reference, value = _first_number(window, run), _number(window, item)
@@ -58,7 +58,7 @@ def _multiple(value: Any, step: Any) -> int:
 
 
 def _number(window: Any, item: Arrival) -> Any:
-    """The value, or None for a null or NaN: those say nothing about where the stream stands."""
+    """The value, or None for a null or NaN, which neither starts nor ends a frame."""
     value = evaluate(window.column, item.row)
     return None if value is None or value != value else value
 
@@ -67,7 +67,7 @@ def _first_number(window: Any, run: list[Arrival]) -> Any:
     return next((_number(window, item) for item in run if _number(window, item) is not None), None)
 
 
-def until(window: Any, tuples: Tuples, view: View) -> list[Found]:
+def until(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """Until the aggregate of the frame reaches the limit; the tuple that does it is the last one."""
 
     def reached(piece: Tuples) -> bool:
@@ -75,22 +75,22 @@ def until(window: Any, tuples: Tuples, view: View) -> list[Found]:
         # NaN is greater than every number, and so than the limit.
         return value is not None and bool(value >= window.limit or value != value)
 
-    found = []
+    instances = []
     frame: Tuples = ()
     for item in tuples:
         frame = (*frame, item)
         if reached(frame):
-            found.append(Found(frame[0].time, item.time + 1, item.time + 1, frame))
+            instances.append(Instance(frame[0].time, item.time + 1, item.time + 1, frame))
             frame = ()
-    return found + (still_open([frame], view) if frame else [])
+    return instances + (still_open([frame], view) if frame else [])
 
 
-def on_measure(window: Any, tuples: Tuples, found: list[Found]) -> list[Found]:
+def on_measure(window: Any, tuples: Tuples, instances: list[Instance]) -> list[Instance]:
     """The same frames, with the measure at their first tuple and at the tuple that ended them."""
     at = place_of(window, tuples)
     numbers = [item.seq for item in tuples]
     result = []
-    for frame in found:
+    for frame in instances:
         ending = numbers.index(frame.content[-1].seq)
         if not frame.open and type(window).__name__ != "Until":
             ending += 1  # the tuple that starts the next one

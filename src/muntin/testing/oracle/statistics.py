@@ -5,27 +5,10 @@ Over infinities and NaN every statistic is NaN; without any value it is null.
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
-
-__all__ = [
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "correlation",
-    "covariance",
-    "geometric_mean",
-    "kurtosis",
-    "naive_bayes",
-    "skewness",
-    "stddev",
-    "variance",
-    "weighted_mean",
-]
 
 
 def variance(aggregate: Any, values: Sequence[Any]) -> float | None:
@@ -38,8 +21,8 @@ def variance(aggregate: Any, values: Sequence[Any]) -> float | None:
 
 def stddev(aggregate: Any, values: Sequence[Any]) -> float | None:
     """The square root of the variance."""
-    found = variance(aggregate, values)
-    return None if found is None else math.sqrt(found)
+    squared = variance(aggregate, values)
+    return None if squared is None else math.sqrt(squared)
 
 
 def skewness(aggregate: Any, values: Sequence[Any]) -> float | None:
@@ -49,8 +32,8 @@ def skewness(aggregate: Any, values: Sequence[Any]) -> float | None:
 
 def kurtosis(aggregate: Any, values: Sequence[Any]) -> float | None:
     """The same with the fourth power, less what a normal distribution has."""
-    found = _standardised(values, 4)
-    return None if found is None else found - 3.0
+    moment = _standardised(values, 4)
+    return None if moment is None else moment - 3.0
 
 
 def covariance(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | None:
@@ -76,7 +59,7 @@ def correlation(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | None
 
 def geometric_mean(aggregate: Any, values: Sequence[Any]) -> float | None:
     """The mean of the logarithms, as a number; null where a logarithm does not exist."""
-    if not values or any(value <= 0 for value in values):
+    if any(value <= 0 for value in values):
         return None
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if _finite(values) else math.fsum(values)
 
@@ -92,8 +75,8 @@ def weighted_mean(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | No
 def naive_bayes(aggregate: Any, rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
     """Per label, in their order: how many tuples, mean and variance of each column."""
     model = []
-    for label in sorted({_order(row[0]): row[0] for row in rows}.items()):
-        columns = list(zip(*(row[1:] for row in rows if _order(row[0]) == label[0]), strict=True))
+    for label in sorted({order(row[0]): row[0] for row in rows}.items()):
+        columns = list(zip(*(row[1:] for row in rows if order(row[0]) == label[0]), strict=True))
         means = [float(sum(map(Fraction, c)) / len(c)) if _finite(c) else sum(c) / len(c) for c in columns]
         spreads = [float(_moment(c, 2) / len(c)) if _finite(c) else math.nan for c in columns]
         count = len(columns[0])
@@ -101,25 +84,10 @@ def naive_bayes(aggregate: Any, rows: Sequence[tuple[Any, ...]]) -> list[dict[st
     return model
 
 
-def bit_and(aggregate: Any, values: Sequence[int]) -> int | None:
-    """The bits that all values have."""
-    return functools.reduce(operator.and_, values) if values else None
-
-
-def bit_or(aggregate: Any, values: Sequence[int]) -> int | None:
-    """The bits that any value has."""
-    return functools.reduce(operator.or_, values) if values else None
-
-
-def bit_xor(aggregate: Any, values: Sequence[int]) -> int | None:
-    """The bits that an odd number of values has."""
-    return functools.reduce(operator.xor, values) if values else None
-
-
 def _standardised(values: Sequence[Any], order: int) -> float | None:
     if not _finite(values):
         return math.nan
-    if not values or not (second := _moment(values, 2)):
+    if not (second := _moment(values, 2)):
         return None
     moment, n = _moment(values, order), len(values)
     # One root of one fraction: numerator and denominator alone may be beyond floats.
@@ -142,6 +110,6 @@ def _finite(values: Sequence[Any]) -> bool:
     return all(math.isfinite(value) for value in values)
 
 
-def _order(value: Any) -> tuple[bool, Any]:
-    """Sorts NaN after every number, and finds it equal to itself."""
+def order(value: Any) -> tuple[bool, Any]:
+    """A sort key: NaN is equal to itself and after every number, as in Spark."""
     return (True, 0) if value != value else (False, value)

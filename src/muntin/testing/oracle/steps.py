@@ -1,9 +1,9 @@
 """The oracle: what a query must answer, recomputed from the raw tuples.
 
-It keeps every tuple, and at each step computes every window anew. It shares no
+It stores every tuple, and at each step computes every window anew. It shares no
 code with the engine but the declarations that users write, so that a mistake in
 one cannot hide in the other. Slow on purpose, and meant to be read as the
-definition of what windows, lateness and revisions mean.
+definition of windows, lateness and revisions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Oracle:
             key = tuple(row[column] for column in self._settings.keys)
             arrived.append((key, Arrival(time, self._arrived, row)))
             self._arrived += 1
-        # Older tuples wait until the watermark moves: it depends on the others what they belong to.
+        # Older tuples wait until the watermark moves: tuples that arrive meanwhile may join their sessions.
         final = self._watermark - self._settings.lateness
         self._judge([(key, item) for key, item in arrived if item.time >= final])
         self._pending += [(key, item) for key, item in arrived if item.time < final]
@@ -71,7 +71,7 @@ class Oracle:
         return []
 
     def advance(self, watermark: object) -> list[Row]:
-        """Raise the watermark (a lower one is ignored) and return what is due."""
+        """Raise the watermark (a lower one is ignored) and return the results that are complete."""
         before = self._watermark
         now = max(before, int(instant(watermark)))
         period = self._settings.early_every
@@ -92,7 +92,7 @@ class Oracle:
         self._queries[name] = query
 
     def remove_query(self, name: str) -> None:
-        """Stop a named window; what it has not emitted yet never comes out."""
+        """Stop a named window; its pending results are never emitted."""
         if name not in self._queries:
             raise QueryError(f'no query "{name}" runs.{nearest(name, self._queries)}')
         query = self._queries.pop(name)

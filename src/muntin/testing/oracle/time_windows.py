@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muntin.testing.oracle.civil import calendar_window
-from muntin.testing.oracle.tuples import Found, Tuples, View
+from muntin.testing.oracle.tuples import Instance, Tuples, View
 from muntin.timeline import INF
 from muntin.windows import ContextFree
 
@@ -16,28 +16,28 @@ Interval = tuple[int, int]
 
 
 def is_context_free(window: Any) -> bool:
-    """Whether the edges lie on the time axis, whatever the tuples are."""
+    """Whether the edges depend on time only, not on the tuples."""
     return type(window).__name__ in _CONTAINING or isinstance(window, ContextFree)
 
 
-def context_free(window: Any, tuples: Tuples, view: View) -> list[Found]:
+def context_free(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """All windows with a tuple in them."""
-    return _found({pair for item in tuples for pair in _containing(window, item.time, view)}, tuples)
+    return _instances({pair for item in tuples for pair in _containing(window, item.time, view)}, tuples)
 
 
-def spanned(window: Any, tuples: Tuples, view: View, first: int, last: int) -> list[Found]:
+def spanned(window: Any, tuples: Tuples, view: View, first: int, last: int) -> list[Instance]:
     """All windows that overlap [first, last], empty or not: those around `first`, or that start later."""
     intervals = set()
     time: int | None = first
     while time is not None and time <= max(first, last):
         intervals |= {(start, end) for start, end in _containing(window, time, view) if start <= last}
         time = _next_start(window, time)
-    return _found(intervals, tuples)
+    return _instances(intervals, tuples)
 
 
-def _found(intervals: set[Interval], tuples: Tuples) -> list[Found]:
+def _instances(intervals: set[Interval], tuples: Tuples) -> list[Instance]:
     return [
-        Found(start, end, end, tuple(item for item in tuples if start <= item.time < end))
+        Instance(start, end, end, tuple(item for item in tuples if start <= item.time < end))
         for start, end in sorted(intervals)
     ]
 
@@ -63,11 +63,11 @@ def _periodic(window: Any, time: int, view: View) -> list[Interval]:
 def grid(length: Any, slide: Any, offset: Any, position: Any) -> list[tuple[Any, Any]]:
     """The windows [offset + k * slide, + length) that contain `position`, for any integer k."""
     start = offset + (position - offset) // slide * slide
-    found = []
+    intervals = []
     while start + length > position:
-        found.append((start, start + length))
+        intervals.append((start, start + length))
         start -= slide
-    return found
+    return intervals
 
 
 def _cumulate(window: Any, time: int, view: View) -> list[Interval]:
@@ -84,13 +84,13 @@ def _fixed_band(window: Any, time: int, view: View) -> list[Interval]:
 def _landmark(window: Any, time: int, view: View) -> list[Interval]:
     if time < window.start:
         return []
-    found = []
+    intervals = []
     end = window.start + window.every
     while end <= view.upto or (view.closing and end - window.every <= view.newest):
         if end > time:
-            found.append((window.start, end))
+            intervals.append((window.start, end))
         end += window.every
-    return found
+    return intervals
 
 
 def _calendar(window: Any, time: int, view: View) -> list[Interval]:

@@ -1,4 +1,4 @@
-"""What the oracle's window functions take and return."""
+"""The arguments and results of the oracle's window functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from muntin.timeline import INF
 
-__all__ = ["Arrival", "Found", "Tuples", "View", "closed_by_next", "runs", "still_open"]
+__all__ = ["Arrival", "Instance", "Tuples", "View", "closed_by_next", "runs", "still_open"]
 
 
 class Arrival(NamedTuple):
@@ -18,8 +18,8 @@ class Arrival(NamedTuple):
     row: Mapping[str, Any]
 
 
-class Found(NamedTuple):
-    """A window with its content; `due` is the watermark at which it is complete.
+class Instance(NamedTuple):
+    """A window instance with its content; `due` is the watermark at which it is complete.
 
     `open` marks a window that no tuple has ended yet and that is shown as if it
     ended after its last one. `low` and `high` are its edges as ranks or on another
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 class View(NamedTuple):
-    """From where the windows are looked at.
+    """The state of the stream in which windows are computed.
 
     `upto`: the last finite watermark, at which endless series of windows stop.
     `closing`: show open windows too, and endless series up to their first edge
@@ -56,27 +56,27 @@ Tuples: TypeAlias = tuple[Arrival, ...]
 
 def runs(tuples: Tuples, breaks: Callable[[list[Arrival], Arrival], bool]) -> list[Tuples]:
     """The tuples in runs: one that `breaks` the current run starts the next."""
-    found: list[list[Arrival]] = []
+    groups: list[list[Arrival]] = []
     for item in tuples:
-        if not found or breaks(found[-1], item):
-            found.append([])
-        found[-1].append(item)
-    return [tuple(run) for run in found]
+        if not groups or breaks(groups[-1], item):
+            groups.append([])
+        groups[-1].append(item)
+    return [tuple(run) for run in groups]
 
 
-def closed_by_next(pieces: list[Tuples], view: View) -> list[Found]:
+def closed_by_next(pieces: list[Tuples], view: View) -> list[Instance]:
     """Each piece ends at the first tuple of the next one; the last piece is still open."""
-    found = []
+    instances = []
     for piece, following in zip(pieces, pieces[1:], strict=False):  # noqa: RUF007  # plainer than pairwise
         end = following[0].time
-        found.append(Found(piece[0].time, end, end, piece))
-    return found + still_open(pieces[-1:], view)
+        instances.append(Instance(piece[0].time, end, end, piece))
+    return instances + still_open(pieces[-1:], view)
 
 
-def still_open(pieces: Iterable[Tuples], view: View) -> list[Found]:
-    """Windows that nothing has ended; only somebody who closes them sees them."""
+def still_open(pieces: Iterable[Tuples], view: View) -> list[Instance]:
+    """Windows without an end yet, which are shown only where open windows are closed."""
     if not view.closing:
         return []
     return [
-        Found(piece[0].time, piece[-1].time + 1, piece[-1].time + 1, piece, open=True) for piece in pieces
+        Instance(piece[0].time, piece[-1].time + 1, piece[-1].time + 1, piece, open=True) for piece in pieces
     ]

@@ -8,25 +8,25 @@ from typing import Any
 from muntin.errors import QueryError
 from muntin.testing.oracle import frames, tuple_windows, user_windows
 from muntin.testing.oracle.time_windows import context_free, is_context_free
-from muntin.testing.oracle.tuples import Found, Tuples, View
+from muntin.testing.oracle.tuples import Instance, Tuples, View
 from muntin.windows import ForwardContextAware, ForwardContextFree
 
 __all__ = ["find_windows", "is_plain_session"]
 
-Finder = Callable[[Any, Tuples, View], list[Found]]
+Finder = Callable[[Any, Tuples, View], list[Instance]]
 
 
-def find_windows(window: Any, tuples: Tuples, view: View) -> list[Found]:
+def find_windows(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """All windows that the tuples of a key make; nothing is remembered from call to call."""
     if not tuples:
         return []
     if is_context_free(window):
         return context_free(window, tuples, view)
     name = type(window).__name__
-    found = _finder(window)(window, tuples, view)
+    instances = _finder(window)(window, tuples, view)
     if name in _FRAMES and window.measure is not None:
-        return frames.on_measure(window, tuples, found)
-    return found
+        return frames.on_measure(window, tuples, instances)
+    return instances
 
 
 def is_plain_session(window: Any) -> bool:

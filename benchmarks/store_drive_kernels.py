@@ -1,42 +1,24 @@
 # mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so what they hold is Any)
-"""Whole workloads in one compiled loop, so that a measurement sees the store and not the interpreter.
+# (columns are lists or arrays, so their items are Any)
+"""Whole workloads of a store in one compiled loop, so that a measurement contains no interpreter time.
 
-Times are made from a counter that starts at ``t``; values come from ``vs``, over and over. Every
-driver stops when the store has no room left, and returns how far it came.
+Times count up from ``t``; values are those of ``vs``, repeated. Every driver stops when the store has no
+room left, and returns the number of entries or rounds done.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from muntin.stores.fiba_bulk_kernels import append_many, insert_sorted
+from muntin.stores.fiba_layout import NEWEST
 from muntin.stores.placeholders import put
 from muntin.stores.queue_kernels import FULL
 
-
-def insert(D: Any, t: int, v: Any) -> int:
-    """Bound to the store's own."""
-    raise NotImplementedError
-
-
-def evict(D: Any) -> int:
-    """Bound to the store's own."""
-    raise NotImplementedError
-
-
-def query(D: Any) -> Any:
-    """Bound to the store's own."""
-    raise NotImplementedError
-
-
-def evict_before(D: Any, t: int) -> int:
-    """Bound to the store's own."""
-    raise NotImplementedError
-
-
-def insert_bulk(D: Any, X: Any, ts: Any, vs: Any) -> int:
-    """Bound to FiBA's own."""
-    raise NotImplementedError
+insert: Any = None  # these four are replaced by the store's own
+evict: Any = None
+evict_before: Any = None
+query: Any = None
 
 
 def drive_fill(D: Any, n: int, t: int, vs: Any) -> int:
@@ -60,13 +42,16 @@ def drive_rounds(D: Any, n: int, t: int, vs: Any, out: Any) -> int:
 
 
 def drive_bulks(D: Any, X: Any, n: int, bulk: int, t: int, oldest: int, ts: Any, vs: Any, out: Any) -> int:
-    """Rounds of bulk evict + bulk insert + query, ``bulk`` entries each; entries done."""
+    """Rounds of FiBA's bulk evict + bulk insert + query, ``bulk`` entries each."""
     done = 0
     while done < n:
         for j in range(bulk):
             ts[j] = t + done + j
         evict_before(D, oldest + done + bulk)
-        if insert_bulk(D, X, ts, vs) == FULL:
+        late = min(max(D[0][NEWEST] + 1 - ts[0], 0), bulk)
+        if late > 0 and insert_sorted(D, X, ts, vs, late) == FULL:
+            return done
+        if append_many(D, ts, vs, late) < bulk:
             return done
         put(out, 0, query(D))
         done += bulk
