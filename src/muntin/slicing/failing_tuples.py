@@ -20,9 +20,11 @@ from muntin.errors import DataError, UserCodeError
 from muntin.expressions import Expr
 
 if TYPE_CHECKING:
+    from muntin.slicing.arrivals import Arrivals
+    from muntin.slicing.binding import Binding
     from muntin.slicing.operator import SlicingOperator, Times
 
-__all__ = ["accepted"]
+__all__ = ["accepted", "without_failing"]
 
 Values = dict[Expr, pa.Array]
 Reasons = dict[int, str]
@@ -32,9 +34,24 @@ Reasons = dict[int, str]
 def accepted(
     operator: SlicingOperator, data: pa.RecordBatch, times: Times
 ) -> tuple[pa.RecordBatch, Times, Values]:
-    """The tuples that do not fail, their times and inputs; failing ones are bad, and treated by policy."""
-    binding, arrivals = operator.binding, operator.arrivals
-    assert binding is not None
+    """`without_failing` for an operator, whose errors name the key of the tuple."""
+    assert operator.binding is not None
+    lifts_later = operator.slices.kept is not None
+    try:
+        return without_failing(operator.binding, operator.arrivals, data, times, lifts_later)
+    except UserCodeError as error:
+        keys = operator._encode(data.slice(error.seq or 0, 1))
+        error.key = 0 if keys is None else int(keys[0])
+        raise
+
+
+def without_failing(
+    binding: Binding, arrivals: Arrivals, data: pa.RecordBatch, times: Times, lifts_later: bool = False
+) -> tuple[pa.RecordBatch, Times, Values]:
+    """The tuples that do not fail, their times and inputs; failing ones are bad, and treated by policy.
+
+    `lifts_later`: the tuples are lifted at a watermark, not now.
+    """
     try:
         values = binding.evaluate(data)
     except DataError:
@@ -43,16 +60,13 @@ def accepted(
         data, times = arrivals.without(data, times, flaws)
         values = binding.evaluate(data)
     fails = arrivals.policy == "fail"
-    if not binding.fallible or (fails and operator.slices.kept is None):
+    if not binding.fallible or (fails and not lifts_later):
         return data, times, values
     refused = dict(_refused(binding.fallible, values, times[0], first=fails))
     if not refused:
         return data, times, values
     if fails:
-        ((row, error),) = refused.items()
-        keys = operator._encode(data.slice(row, 1))
-        error.key = 0 if keys is None else int(keys[0])
-        raise error
+        raise next(iter(refused.values()))
     data, times = arrivals.without(data, times, {row: str(error) for row, error in refused.items()})
     return data, times, binding.evaluate(data)
 

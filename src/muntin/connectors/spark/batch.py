@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from muntin.connectors.spark.packing import GROUP, NEVER, NEWEST, PACKED, PAYLOAD, Packing
+from muntin.connectors.spark.packed_rows import GROUP, NEVER, NEWEST, PACKED, PAYLOAD
+from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.tuples import prepare
@@ -27,10 +28,10 @@ __all__ = ["whole"]
 def whole(query: QuerySpec, frame: DataFrame, tie: str | Column | None = None) -> DataFrame:
     """The window results of a bounded DataFrame."""
     tuples = prepare(query, frame, tie)
-    packing = Packing(query, tuples.groups, tuples.schema)
+    packer = PartitionPacker(query, tuples.groups, tuples.schema)
     finish = _finisher(Job(query, tuples.schema, tuples.results))
     return (
-        tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
+        tuples.frame.mapInArrow(packer, from_arrow_schema(PACKED))
         .groupBy(GROUP)
         .applyInArrow(finish, tuples.output)
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.connectors.spark.packing import GROUP
+from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec

@@ -6,12 +6,14 @@ import json
 import tomllib
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from muntin.errors import MuntinError, QueryError, SnapshotError
 from muntin.query import FREE_POLICIES, QuerySpec
 from muntin.query.files import load_windows, windows_to_toml
 from muntin.query.forms import fingerprint_form
 from muntin.slicing.changing import change_queries
+from muntin.slicing.live import LiveSet
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshot import current_spec
 from muntin.timeline import NEG_INF
@@ -20,6 +22,9 @@ from muntin.windows.base import Window
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
 
 Form = dict[str, Any]
+
+_served: WeakKeyDictionary[LiveSet, list[list[Any]]] = WeakKeyDictionary()
+"""The forms of windows, which each step writes: they change only together with the queries."""
 
 
 def asked_for(query: QuerySpec) -> Form:
@@ -31,9 +36,12 @@ def asked_for(query: QuerySpec) -> Form:
 
 def served_by(operator: SlicingOperator) -> list[list[Any]]:
     """The windows that are served now: name, form, and the text that makes it again if it has one."""
-    spec = current_spec(operator)
-    forms = dict(fingerprint_form(spec)["windows"])
-    return [[name, forms[name], _text(name, window)] for name, window in spec.windows]
+    live = operator.live
+    if live not in _served:
+        spec = current_spec(operator)
+        forms = dict(fingerprint_form(spec)["windows"])
+        _served[live] = [[name, forms[name], _text(name, window)] for name, window in spec.windows]
+    return _served[live]
 
 
 def _text(name: str, window: Window) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.connectors.spark.packing import GROUP
+from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from muntin.connectors.spark.packing import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
-from muntin.connectors.spark.payload import pack_results
+from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD, pack_results
 from muntin.connectors.spark.progress import COUNTERS, counted
 from muntin.connectors.spark.state import Stored, read, token_of, write
 from muntin.connectors.spark.step import Given, Job, step

@@ -60,6 +60,11 @@ class Stored:
     """The names of all files with changes that were taken up."""
     newest_guarded: int | None = None
     """The newest tuple since a guard was added in front of Spark's watermark."""
+    asked: dict[str, Any] = field(init=False)
+    """The program's query as plain values."""
+
+    def __post_init__(self) -> None:
+        self.asked = asked_for(self.query)
 
     @property
     def nbytes(self) -> int:
@@ -102,7 +107,7 @@ def write(stored: Stored) -> Written:
         "parts": runs_of(parts),
         "header": header,
         "groups": stored.groups,
-        "asked": asked_for(stored.query),
+        "asked": stored.asked,
         "served": served_by(stored.operator),
         "heard": stored.heard,
         "refused": stored.refused,

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from muntin.connectors.spark.changes import apply_texts, names_of
 from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
-from muntin.connectors.spark.payload import take_in
+from muntin.connectors.spark.packed_rows import take_in
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.unusable_watermark import usable_watermark, warn_once, with_cure
+from muntin.connectors.spark.workers import OncePerWorker
 from muntin.errors import DataError
 from muntin.query import QuerySpec
 from muntin.slicing.due import latest_due
@@ -21,8 +22,8 @@ from muntin.timeline import INF
 __all__ = ["Given", "Job", "step"]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True)
+class Job(OncePerWorker):
     """What every step of every group needs to know: the query, the columns that go in and that come out."""
 
     query: QuerySpec

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from muntin.connectors.spark.guard import max_ahead_of
-from muntin.connectors.spark.packing import (
+from muntin.connectors.spark.packed_rows import (
     CHANGE,
     CLOCK,
     GROUP,
@@ -20,9 +20,9 @@ from muntin.connectors.spark.packing import (
     NEWEST,
     PACKED,
     PAYLOAD,
-    Packing,
+    unpack_results,
 )
-from muntin.connectors.spark.payload import unpack_results
+from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.processor import STEPPED, WindowProcessor
 from muntin.connectors.spark.progress import metrics, metrics_name
 from muntin.connectors.spark.settings import check_settings
@@ -47,8 +47,8 @@ def stream(
     ahead, delay = max_ahead_of(query, frame), delay_of(frame, query.time)
     # With bad="fail" the guard itself raises the error for tuples from the future.
     engine = replace(query, max_ahead=ahead if tuples.timed else None)
-    packing = Packing(engine, tuples.groups, tuples.schema, control, tuples.timed)
-    packed = tuples.frame.mapInArrow(packing, from_arrow_schema(PACKED))
+    packer = PartitionPacker(engine, tuples.groups, tuples.schema, control, tuples.timed)
+    packed = tuples.frame.mapInArrow(packer, from_arrow_schema(PACKED))
     if control is not None:
         packed = packed.unionByName(_changes(session, control, tuples))
     if query.idle_after is not None:

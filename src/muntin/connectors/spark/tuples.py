@@ -27,7 +27,8 @@ from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.times import inside
 from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import AT, GROUP, can_slice
+from muntin.connectors.spark.packed_rows import GROUP
+from muntin.connectors.spark.partition_packer import AT, can_slice
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding, require
@@ -82,7 +83,7 @@ def prepare(
     ordered = open_ended or _is_ordered(query, binding)
     timed = BEYOND in frame.columns and query.bad != "fail"
     prepared = frame.select(
-        # By number: pyspark takes names apart that have a dot. `Packing` gives them back.
+        # By number: pyspark takes names apart that have a dot. `PartitionPacker` gives them back.
         *(_whole(query, frame, name).alias(f"c{i}") for i, name in enumerate(columns)),
         *([f.unix_micros(f.current_timestamp()).alias(AT)] if timed else []),
         _group(query, frame, groups).alias(GROUP),

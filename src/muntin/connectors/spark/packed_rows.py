@@ -1,0 +1,191 @@
+"""The rows that cross the shuffle: slices, or tuples where windows depend on them, packed as Arrow bytes.
+
+A stateful operator in Python pays per row and per key, so that few large rows are faster than many small
+ones. Each partition sends each key group its payloads and, in a row without a payload, its newest time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.errors import DataError
+from muntin.slicing.archive import pack, reading, unpack
+from muntin.slicing.binding import ARRIVAL, Binding
+from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.partition_slicer import PartitionSlicer
+from muntin.slicing.snapshot import load_slices, save_slices
+from muntin.slicing.table import SliceTable
+from muntin.slicing.validation import Bounds, Role, can_continue_as, check_schema, check_value, refuse_unless
+from muntin.timeline import NEG_INF
+
+__all__ = [
+    "CHANGE",
+    "CLOCK",
+    "GROUP",
+    "NEVER",
+    "NEWEST",
+    "PACKED",
+    "PAYLOAD",
+    "pack_bad",
+    "pack_results",
+    "pack_rows",
+    "pack_slices",
+    "pack_tuples",
+    "take_in",
+    "unpack_results",
+]
+
+GROUP = "__group"
+"""The column with the number of a tuple's key group."""
+NEWEST, PAYLOAD, CHANGE, CLOCK = "newest", "payload", "change", "clock"
+PACKED = pa.schema(
+    {
+        GROUP: pa.int32(),
+        NEWEST: pa.int64(),
+        PAYLOAD: pa.binary(),
+        CHANGE: pa.string(),
+        CLOCK: pa.int64(),
+    }
+)
+"""A key group with a payload, the newest time of a partition, a change of the queries, or the time of day."""
+
+NEVER = NEG_INF
+"""No newest time, or no time of day. Not null: pandas would make floats of such a column."""
+
+Ints = npt.NDArray[np.int64]
+Payload = tuple[int, bytes | None]
+"""A key group, and its payload."""
+
+
+def pack_rows(newest: int | None, payloads: list[Payload]) -> pa.RecordBatch:
+    """Payloads with the newest time of their partition as rows of PACKED."""
+    rows = len(payloads)
+    times = pa.array([NEVER if newest is None else newest] * rows, pa.int64())
+    groups = pa.array([group for group, _ in payloads], pa.int32())
+    data = pa.array([payload for _, payload in payloads], pa.binary())
+    columns = [groups, times, data, pa.nulls(rows, pa.string()), pa.array([NEVER] * rows, pa.int64())]
+    return pa.record_batch(columns, schema=PACKED)
+
+
+def pack_slices(slicer: PartitionSlicer, keys: Ints, changes: tuple[str, ...] | None = None) -> bytes:
+    """The slices of these keys, which are numbered by their position among them.
+
+    `changes` are the files whose windows cut the slices too, where windows change while the stream runs.
+    """
+    partials = slicer.binding.partials
+    position = np.full(len(slicer.keys), -1, dtype=np.int64)
+    position[keys] = np.arange(len(keys))
+    rows = slicer.table.take(np.flatnonzero(position[slicer.table.key] >= 0), partials)
+    names = slicer.binding.spec.keys
+    tables = {
+        "keys": pa.table(slicer.keys.values(keys), names=list(names)),
+        "slices": save_slices(rows.renumbered(position), partials),
+    }
+    return pack({"holds": "slices", "changes": changes}, tables, checked=False)
+
+
+def pack_tuples(tuples: pa.Table) -> bytes:
+    """Tuples unchanged, with their ARRIVAL."""
+    return pack({"holds": "tuples"}, {"tuples": tuples}, checked=False)
+
+
+def pack_bad(slicer: PartitionSlicer) -> bytes:
+    """The number of bad tuples of a partition, and the tuples themselves where they are routed."""
+    header = {"holds": "bad", "count": slicer.arrivals.bad}
+    return pack(header, {"bad": slicer.bad_tuples}, checked=False)
+
+
+def pack_results(results: pa.Table) -> bytes:
+    """Result rows as one value."""
+    return pack({"holds": "results"}, {"results": results}, checked=False)
+
+
+def unpack_results(payload: bytes) -> list[pa.RecordBatch]:
+    """The rows that `pack_results` wrote."""
+    _, tables = unpack(payload, checked=False)
+    with reading():
+        batches: list[pa.RecordBatch] = tables["results"].to_batches()
+    return batches
+
+
+def take_in(
+    operator: SlicingOperator,
+    schema: pa.Schema,
+    payloads: Iterable[bytes],
+    newest: int | None,
+    changes: Iterable[str] = (),
+) -> pa.Table:
+    """Add the contents of payloads to the operator as one batch; returns early results, if there are any.
+
+    `schema` is that of the input. `newest` is the newest time of the whole stream, other key groups
+    included. `changes` are the files whose windows the operator serves.
+
+    The payloads are sorted: so a repeated micro-batch adds floats in the same order.
+    """
+    binding = operator.bind(schema)
+    arrived = sorted(payloads)
+    for payload in arrived:
+        header, tables = unpack(payload, checked=False)
+        with reading():
+            contents = _read(header, tables, operator, binding)
+        if isinstance(contents, SliceTable):
+            _check_cuts(header["changes"], changes)
+            operator.take_slices([column.combine_chunks() for column in tables["keys"].columns], contents)
+        elif header["holds"] == "bad":
+            operator.arrivals.bad += header["count"]
+            operator.arrivals.routed += [contents] if len(contents) else []
+        else:
+            for batch in contents.combine_chunks().to_batches():
+                operator.take_in(batch)
+    if newest is None or newest <= operator.slices.newest:
+        return operator.look() if arrived else operator.nothing()
+    if newest < operator.slices.final:  # early results have no tuples that wait for the watermark
+        early = operator.look() if arrived else operator.nothing()
+        operator.slices.newest = newest
+        return early
+    operator.slices.newest = newest
+    return operator.look()
+
+
+def _read(
+    header: dict[str, Any], tables: dict[str, pa.Table], operator: SlicingOperator, binding: Binding
+) -> SliceTable | pa.Table:
+    """The contents of a payload, checked like a snapshot: slices, bad tuples or tuples."""
+    holds = header["holds"]
+    if holds == "slices":
+        known = header["changes"]
+        refuse_unless(known is None or type(known) is list, f"changes must be a list: got {known!r:.80}")
+        names = tables["keys"].column_names
+        refuse_unless(
+            names == list(operator.spec.keys), f"slices must have the keys of the query: got {names}"
+        )
+        bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
+        return load_slices(tables["slices"], operator.slices.partials, bounds)
+    table = tables[holds]
+    if holds == "bad":
+        check_value("count", header["count"], Role.COUNT)
+        lacking = {*binding.schema.names, "reason"} - {*table.column_names, ARRIVAL}
+        refuse_unless(not len(table) or not lacking, f"bad tuples must have the columns {sorted(lacking)}")
+        return table
+    for name in sorted(binding.columns()):
+        now, was = table.schema.field(name).type, binding.schema.field(name).type
+        refuse_unless(can_continue_as(was, now), f'"{name}" must be {was}: got {now}')
+    if ARRIVAL in table.column_names:
+        check_schema(holds, table, pa.schema([(ARRIVAL, pa.int64())]))
+        refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have an order of arrival")
+    return table
+
+
+def _check_cuts(known: list[str] | None, wanted: Iterable[str]) -> None:
+    """Slices must be cut by all windows that are served, and partitions read these from files."""
+    gone = sorted(set(wanted) - set(known)) if known is not None else []
+    if gone:
+        raise DataError(
+            f"files of the control directory must stay where they are: {gone[0]} is gone, and the stream "
+            "serves what it asked for; put it back, and go on from the checkpoint"
+        )
