@@ -77,16 +77,21 @@ def test_no_tuple_is_lost_where_they_are_more_than_one_column_holds(monkeypatch:
     assert {group for batch in sent for group in batch.column(GROUP).to_pylist()} == {0, 1, 2}
 
 
+def unpickled(job: bytes) -> PartitionPacker:
+    found: PartitionPacker = pickle.loads(job)  # noqa: S301  # it was pickled here
+    return found
+
+
 def test_a_worker_binds_the_query_once_for_all_tasks_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_values", OrderedDict())
     asked = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v", filter="v > 0")).on("t")
     schema = pa.schema([("t", pa.int64()), ("v", pa.int64()), (ARRIVAL, pa.int64())])
     job = cloudpickle.dumps(PartitionPacker(asked, (0,), schema))
-    first = pickle.loads(job)
+    first = unpickled(job)
     batch = pa.RecordBatch.from_pylist([{"t": 1, "v": 2, GROUP: 0, ARRIVAL: 0}])
     sent = first.pack([batch])
     monkeypatch.setattr(Binding, "of", None)
-    assert pickle.loads(job) is first
+    assert unpickled(job) is first
     assert first.pack([batch]) == sent
     assert list(workers._values.values()) == [first]
 
@@ -96,8 +101,8 @@ def test_a_worker_forgets_the_jobs_that_it_has_not_run_for_long(monkeypatch: pyt
     monkeypatch.setattr(workers, "_MOST_VALUES", 2)
     asked = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
     jobs = [cloudpickle.dumps(PartitionPacker(asked, (group,), pa.schema([]))) for group in range(3)]
-    found = [pickle.loads(job) for job in jobs]
+    found = [unpickled(job) for job in jobs]
     assert [packer.groups for packer in workers._values.values()] == [(1,), (2,)]
-    assert pickle.loads(jobs[1]) is found[1]
-    assert pickle.loads(jobs[0]) == found[0]
+    assert unpickled(jobs[1]) is found[1]
+    assert unpickled(jobs[0]) == found[0]
     assert [packer.groups for packer in workers._values.values()] == [(1,), (0,)]
