@@ -46,7 +46,7 @@ def transform(
     """
     _require_frame(frame)
     from muntin.connectors.spark.guard import max_ahead_of, watermark_delay, with_watermark
-    from muntin.connectors.spark.jvm.plan import Case, choose
+    from muntin.connectors.spark.plan_choice import Case, choose
     from muntin.connectors.spark.tuples import tie_column
     from muntin.connectors.spark.watermark import check_watermark, refuse_results
     from muntin.connectors.spark.workers import check_workers
@@ -66,21 +66,21 @@ def transform(
     if not in_jvm:
         check_workers(frame.sparkSession)
     if frame.isStreaming:
-        from muntin.connectors.spark.jvm.builtin_window import handed_over
+        from muntin.connectors.spark.jvm.builtin_window import by_builtin_window
         from muntin.connectors.spark.streaming import stream
 
         check_watermark(query, frame, watermark_from)
         max_ahead_of(query, frame)
-        return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
+        return by_builtin_window(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
     if control is not None:
         raise QueryError(
             "only the queries of a stream can change, and this DataFrame is bounded; "
             "transform it with the query itself"
         )
     from muntin.connectors.spark.batch import whole
-    from muntin.connectors.spark.jvm.batch import whole_in_jvm
+    from muntin.connectors.spark.jvm.bounded import bounded_in_jvm
 
-    return whole_in_jvm(query, case.binding, frame) if in_jvm else whole(query, frame, tie)
+    return bounded_in_jvm(query, case.binding, frame) if in_jvm else whole(query, frame, tie)
 
 
 def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import TimestampType
 
 from muntin.connectors.spark.guard import with_watermark
-from muntin.connectors.spark.jvm.batch import is_one_slice
 from muntin.connectors.spark.jvm.blocks import block_size
-from muntin.connectors.spark.jvm.plan import Case, Choice, choose
+from muntin.connectors.spark.jvm.bounded import is_one_slice
 from muntin.connectors.spark.partition_packer import can_slice
+from muntin.connectors.spark.plan_choice import Case, Choice, choose
 from muntin.connectors.spark.settings import PROVIDER
 from muntin.connectors.spark.watermark import watermarks
 from muntin.planning import plan as planning

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from muntin.connectors.spark.columns import BEYOND, arrow_schema
 from muntin.connectors.spark.groups import group_numbers
 from muntin.connectors.spark.jvm.expressions import quoted
-from muntin.connectors.spark.jvm.times import inside
+from muntin.connectors.spark.jvm.query_columns import as_integer
 from muntin.connectors.spark.nullability import exact_schema
 from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packed_rows import GROUP
@@ -151,7 +151,7 @@ def tie_column(frame: DataFrame, tie: str | Column) -> Column:
             f'tie must be a column of integers or timestamps: "{kind.name}" is '
             f"{kind.dataType.simpleString()}; leave it out to order tuples of one time by their values"
         )
-    number = inside(given, kind.dataType)
+    number = as_integer(given, kind.dataType)
     integer = isinstance(kind.dataType, IntegralType)
     room = "2**62" if integer else "the year 2112"
     message = (

@@ -13,10 +13,9 @@ from pyspark.sql.types import TimestampType
 
 from muntin.connectors.spark.columns import arrow_schema
 from muntin.connectors.spark.jvm.aggregates import only_uncombined, unfit
-from muntin.connectors.spark.jvm.batch import is_one_slice
-from muntin.connectors.spark.jvm.calendar import in_zone
+from muntin.connectors.spark.jvm.bounded import is_one_slice
 from muntin.connectors.spark.jvm.expressions import UntranslatableError, computes, to_column
-from muntin.connectors.spark.jvm.windows import CONTEXT_FREE
+from muntin.connectors.spark.jvm.window_columns import CONTEXT_FREE, in_zone
 from muntin.connectors.spark.watermark import MARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
