@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from muntin import windows as w
-from muntin.connectors.spark.control import Controlled, read_changes
-from muntin.connectors.spark.outcome import outcome_schema
 from muntin.connectors.spark.packed_rows import GROUP, pack_results, unpack_results
 from muntin.connectors.spark.partition_packer import PartitionPacker
+from muntin.connectors.spark.query_changes import Controlled, read_changes
+from muntin.connectors.spark.result_rows import outcome_schema
 from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import EachBatch

@@ -335,7 +335,7 @@ def test_little_crosses_the_shuffle_whatever_the_number_of_tuples(
 
     from muntin.connectors.spark.packed_rows import PACKED
     from muntin.connectors.spark.partition_packer import PartitionPacker
-    from muntin.connectors.spark.tuples import prepare
+    from muntin.connectors.spark.prepared_input import prepare
     from muntin.slicing.archive import unpack
 
     windows = mt.windows(ten=w.tumbling("10 seconds"), smooth=w.sliding("1 minute", every="1 second"))

@@ -11,7 +11,7 @@ from muntin.connectors.spark.jvm.blocks import block_size
 from muntin.connectors.spark.jvm.bounded import is_one_slice
 from muntin.connectors.spark.partition_packer import can_slice
 from muntin.connectors.spark.plan_choice import Case, Choice, choose
-from muntin.connectors.spark.settings import PROVIDER
+from muntin.connectors.spark.spark_session import PROVIDER
 from muntin.connectors.spark.watermark import watermarks
 from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation

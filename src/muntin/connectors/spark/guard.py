@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.columns import BEYOND, arrow_schema
+from muntin.connectors.spark.input_columns import BEYOND, arrow_schema
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.watermark import require_none, require_timestamp
 from muntin.errors import QueryError

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from muntin.connectors.spark.changes import read_change
-from muntin.connectors.spark.control import read_changes
 from muntin.connectors.spark.packed_rows import GROUP, Payload, pack_bad, pack_rows, pack_slices, pack_tuples
+from muntin.connectors.spark.query_changes import read_change, read_changes
 from muntin.connectors.spark.workers import OncePerWorker, message_first
 from muntin.errors import MuntinError
 from muntin.query import QuerySpec

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import types as t
 from pyspark.sql.types import TimestampType
 
-from muntin.connectors.spark.columns import arrow_schema
+from muntin.connectors.spark.input_columns import arrow_schema
 from muntin.connectors.spark.jvm.aggregates import only_uncombined, unfit
 from muntin.connectors.spark.jvm.bounded import is_one_slice
 from muntin.connectors.spark.jvm.expressions import UntranslatableError, computes, to_column

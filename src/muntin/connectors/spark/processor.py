@@ -10,9 +10,9 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD, pack_results
-from muntin.connectors.spark.progress import COUNTERS, counted
 from muntin.connectors.spark.state import Stored, read, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
+from muntin.connectors.spark.stream_stats import COUNTERS, counted
 from muntin.connectors.spark.workers import message_first
 from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.connectors.spark.changes import apply_texts, names_of
-from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.packed_rows import take_in
+from muntin.connectors.spark.query_changes import apply_texts, names_of
+from muntin.connectors.spark.result_rows import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.state import Stored
-from muntin.connectors.spark.unusable_watermark import usable_watermark, warn_once, with_cure
+from muntin.connectors.spark.watermark_faults import usable_watermark, warn_once, with_cure
 from muntin.connectors.spark.workers import OncePerWorker
 from muntin.errors import DataError
 from muntin.query import QuerySpec

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, IntegralType, TimestampType
 
 from muntin.connectors.spark.jvm.expressions import quoted
-from muntin.connectors.spark.lineage import carries_through_python, uneven_union, watermarks_in
+from muntin.connectors.spark.plan_text import carries_through_python, uneven_union, watermarks_in
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 

@@ -1,7 +1,7 @@
 """The assignment of slices to the windows of many types, with code that does not grow with their number.
 
 The JVM compiles no method of more than 8,000 bytes. So the lengths of periodic windows are data: each slice
-is multiplied with a constant array of assignments, and one formula reads them. Other windows have a case each.
+is multiplied with a constant array of assignments, and one formula reads them. Others have a case each.
 """
 
 from __future__ import annotations

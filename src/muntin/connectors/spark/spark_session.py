@@ -13,7 +13,7 @@ from muntin.errors import QueryError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_settings", "session"]
+__all__ = ["check_state_store", "session"]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -60,7 +60,7 @@ def _require_java() -> None:
         )
 
 
-def check_settings(session: SparkSession) -> None:
+def check_state_store(session: SparkSession) -> None:
     """A QueryError that names the line to add, where a streaming query would fail later."""
     provider = session.conf.get(PROVIDER, "")
     if not str(provider).endswith("RocksDBStateStoreProvider"):
