@@ -1,4 +1,4 @@
-"""A checkpoint and a query that has changed since: windows may come and go, the rest must be the same."""
+"""A checkpoint and a query that has changed since: windows may differ, the rest must be the same."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def _text(name: str, window: Window) -> str | None:
 
 
 def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QuerySpec:
-    """The query with the windows that the checkpoint serves; an error where nothing else may differ."""
+    """The query with the windows that the checkpoint serves; an error where more than windows differs."""
     now = asked_for(query)
-    changes = [
-        change for part in ("time", "keys", "policies", "aggregates") for change in _changes(part, asked, now)
-    ]
+    changes = []
+    for part in ("time", "keys", "policies", "aggregates"):
+        changes += _changes(part, asked, now)
     before, after = asked.get("columns", {}), now.get("columns", {})
     changes += [
         f"column {name} was {before[name]} and is {after[name]}"
@@ -68,9 +68,8 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
             f"the checkpoint is of another query: {'; '.join(changes)}. Only windows may change; "
             "give this query a checkpoint of its own"
         )
-    known = dict(query.windows)
-    forms = dict(now["windows"])
-    windows = []
+    known, forms = dict(query.windows), dict(now["windows"])
+    windows: list[tuple[str, Window]] = []
     for name, form, text in served:
         if forms.get(name) == form:
             windows.append((name, known[name]))
@@ -80,17 +79,14 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
                 "is not in this query any more; leave it in, or give this query a checkpoint of its own"
             )
         else:
-            windows += _from_text(text)
+            windows += load_windows(tomllib.loads(text), "the checkpoint").items()
     return replace(query, windows=tuple(windows))
 
 
-def _from_text(text: str) -> list[tuple[str, Window]]:
-    return list(load_windows(tomllib.loads(text), "the checkpoint").items())
-
-
 def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
-    """Add and remove the windows by which the query differs from the one that was asked for before."""
-    before, now = dict(asked["windows"]), dict(asked_for(query)["windows"])
+    """Add and remove the windows by which the query differs from the one of the checkpoint."""
+    form = asked_for(query)
+    before, now = dict(asked["windows"]), dict(form["windows"])
     if before == now:
         return
     served = {q.name for q in operator.live.queries}
@@ -99,7 +95,7 @@ def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
     try:
         change_queries(operator, add, remove, NEG_INF if operator.binding is None else operator.slices.newest)
     except MuntinError as error:
-        changes = _changes("windows", asked, asked_for(query))
+        changes = _changes("windows", asked, form)
         raise SnapshotError(
             f"the checkpoint is of another query ({'; '.join(changes)}), and its slices do not allow the "
             f"change: {error} Give this query a checkpoint of its own"
@@ -107,7 +103,7 @@ def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
 
 
 def _changes(part: str, before: Form, now: Form) -> list[str]:
-    """How a part of the query differs, in words."""
+    """The differences in a part of the query, in words."""
     old, new = before[part], now[part]
     if old == new:
         return []
@@ -117,20 +113,14 @@ def _changes(part: str, before: Form, now: Form) -> list[str]:
     what = {"policies": "", "aggregates": "aggregate ", "windows": "window "}[part]
     changes = [f"{what}{name} ({_shown(olds[name])}) is gone" for name in olds if name not in news]
     changes += [f"{what}{name} ({_shown(news[name])}) is new" for name in news if name not in olds]
-    changes += [
-        f"{what}{name} was {_shown(olds[name])} and is {_shown(news[name])}"
-        for name in olds
-        if name in news and olds[name] != news[name]
-    ]
+    both = [name for name in olds if name in news and olds[name] != news[name]]
+    changes += [f"{what}{name} was {_shown(olds[name])} and is {_shown(news[name])}" for name in both]
     return changes or [f"the order of the {part} has changed"]
 
 
 def _shown(form: Any) -> str:
-    if isinstance(form, dict) and "constructor" in form:
-        arguments = ", ".join(
-            f"{name}={json.dumps(value)}"
-            for name, value in form.items()
-            if name != "constructor" and value is not None
-        )
-        return f"{form['constructor']}({arguments})"
-    return json.dumps(form)
+    if not isinstance(form, dict) or "constructor" not in form:
+        return json.dumps(form)
+    given = {name: value for name, value in form.items() if name != "constructor" and value is not None}
+    arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in given.items())
+    return f"{form['constructor']}({arguments})"

@@ -24,21 +24,9 @@ from muntin.slicing.validation import Bounds, Role, can_continue_as, check_schem
 from muntin.timeline import NEG_INF
 
 __all__ = [
-    "CHANGE",
-    "CLOCK",
-    "GROUP",
-    "NEVER",
-    "NEWEST",
-    "PACKED",
-    "PAYLOAD",
-    "pack_bad",
-    "pack_results",
-    "pack_rows",
-    "pack_slices",
-    "pack_tuples",
-    "take_in",
-    "unpack_results",
-]
+    "CHANGE", "CLOCK", "GROUP", "NEVER", "NEWEST", "PACKED", "PAYLOAD", "Payload", "pack_bad", "pack_results",
+    "pack_rows", "pack_slices", "pack_tuples", "take_in", "unpack_results",
+]  # fmt: skip
 
 GROUP = "__group"
 """The column with the number of a tuple's key group."""

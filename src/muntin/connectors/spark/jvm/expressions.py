@@ -1,4 +1,4 @@
-"""Computed inputs and conditions as Spark columns, with the types and the nulls that Arrow gives them."""
+"""Computed inputs and conditions as Spark columns, with the types and the nulls of Arrow's expressions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def to_column(expr: Expr, schema: pa.Schema) -> Column:
 
 
 class _Translation:
-    """Each step has the type that Arrow gives it: so numbers round and overflow where they do there."""
+    """Each step has its type in Arrow, so that numbers round and overflow at the same steps."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -88,7 +88,7 @@ class _Translation:
         kind = self.type(node)
         if not _is_number(kind) or not all(_is_number(self.type(arg)) for arg in node.args):
             raise UntranslatableError
-        if node.head == "/":  # whose dividend Arrow makes a float without looking at it
+        if node.head == "/":  # Arrow makes a float of the dividend, be it exact or not
             return self.column(node.args[0]).cast("double") / self._widened(node.args[1], kind)
         operands = [self._widened(arg, kind) for arg in node.args]
         match node.head:
@@ -110,14 +110,10 @@ class _Translation:
         raise UntranslatableError
 
     def _widened(self, node: Node, kind: pa.DataType) -> Column:
-        """The node as a number of this type. Arrow refuses integers that a float cannot hold: so do we."""
+        """The node as a number of this type; Arrow refuses integers that a float cannot represent."""
         own = self.type(node)
-        if (
-            t.is_integer(own)
-            and t.is_floating(kind)
-            and node.head != "lit"
-            and 2 * own.bit_width > kind.bit_width
-        ):
+        inexact = t.is_integer(own) and t.is_floating(kind) and 2 * own.bit_width > kind.bit_width
+        if inexact and node.head != "lit":
             raise UntranslatableError
         return self.column(node).cast(from_arrow_type(kind))
 
@@ -132,7 +128,7 @@ class _Translation:
         left, right = (self._widened(arg, both) for arg in node.args)
         if not t.is_floating(both):
             return compare(left, right)
-        # To Spark NaN is equal to itself and larger than all numbers, to Arrow it differs from all.
+        # In Spark NaN is equal to itself and larger than all numbers, in Arrow it differs from all.
         unknown = left.isNull() | right.isNull()
         unordered = f.isnan(left) | f.isnan(right)
         return (

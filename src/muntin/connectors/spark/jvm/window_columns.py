@@ -20,19 +20,9 @@ from muntin.windows.base import Window
 from muntin.windows.calendar import Calendar
 
 __all__ = [
-    "CONTEXT_FREE",
-    "FIRST",
-    "LAST",
-    "SLICE",
-    "Marks",
-    "at_most_one",
-    "edges_of",
-    "in_zone",
-    "last_multiple",
-    "marks_of",
-    "slice_start",
-    "with_sessions",
-]
+    "CONTEXT_FREE", "FIRST", "LAST", "SLICE", "Marks", "at_most_one", "edges_of", "in_zone", "last_multiple",
+    "marks_of", "slice_start", "with_sessions",
+]  # fmt: skip
 
 SLICE = "slice"
 """The column with the start of a slice."""
