@@ -97,8 +97,8 @@ def declared(schema: object) -> dict[str, pa.DataType]:
 def _declared_type(name: object, kind: object) -> pa.DataType:
     if not isinstance(name, str):
         raise QueryError(f"schema: names of columns must be texts: got {value_text(name)}")
-    found = named_type(kind, f'schema: the type of "{name}"')
-    return _VIEWS.get(found, plain_type(found))
+    type_ = named_type(kind, f'schema: the type of "{name}"')
+    return _VIEWS.get(type_, plain_type(type_))
 
 
 def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -89,7 +89,7 @@ def sure_values(wanted: pa.DataType) -> tuple[frozenset[type], int, int]:
     >>> [kind.__name__ for kind in classes], low <= 3 <= high, low <= 2**70 <= high
     (['NoneType'], True, False)
     """
-    classes = {kind for kind, held in _SURE.items() if wanted in held}
+    classes = {kind for kind, types in _SURE.items() if wanted in types}
     return frozenset({*classes, type(None)}), *_EXACT.get(wanted, (0, -1))
 
 

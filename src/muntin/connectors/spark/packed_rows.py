@@ -52,12 +52,9 @@ Payload = tuple[int, bytes | None]
 
 def pack_rows(newest: int | None, payloads: list[Payload]) -> pa.RecordBatch:
     """Payloads with the newest time of their partition as rows of PACKED."""
-    rows = len(payloads)
-    times = pa.array([NEVER if newest is None else newest] * rows, pa.int64())
-    groups = pa.array([group for group, _ in payloads], pa.int32())
-    data = pa.array([payload for _, payload in payloads], pa.binary())
-    columns = [groups, times, data, pa.nulls(rows, pa.string()), pa.array([NEVER] * rows, pa.int64())]
-    return pa.record_batch(columns, schema=PACKED)
+    same = {NEWEST: NEVER if newest is None else newest, CLOCK: NEVER}
+    rows = [{GROUP: group, PAYLOAD: payload, **same} for group, payload in payloads]
+    return pa.RecordBatch.from_pylist(rows, schema=PACKED)
 
 
 def pack_slices(slicer: PartitionSlicer, keys: Ints, changes: tuple[str, ...] | None = None) -> bytes:

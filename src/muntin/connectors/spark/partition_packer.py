@@ -92,7 +92,7 @@ class PartitionPacker(OncePerWorker):
         plan = self._plan()
         slicer = PartitionSlicer(plan.query, hidden=(GROUP, ARRIVAL))
         pack = self._slices if plan.slices else self._tuples
-        payloads = list(pack(plan, slicer, self._timed(slicer, _combined(self._named(batches)))))
+        payloads = list(pack(plan, slicer, self._input(slicer, _combined(batches))))
         if slicer.arrivals.bad:
             payloads.append((self.groups[0], pack_bad(slicer)))
         return (None if slicer.newest == NEG_INF else slicer.newest), payloads
@@ -106,14 +106,11 @@ class PartitionPacker(OncePerWorker):
             self._plans[changes] = _Plan(PartitionQuery.of(query, self.schema), can_slice(query), names)
         return self._plans[changes]
 
-    def _named(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with the names of the input, for which Spark has numbers."""
+    def _input(self, slicer: PartitionSlicer, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches with the names of the input, without AT, which sets the clock of the slicer."""
         names = [*self.schema.names[:-1], *([AT] if self.timed else []), GROUP, ARRIVAL]
-        return (batch.rename_columns(names[: batch.num_columns]) for batch in batches)
-
-    def _timed(self, slicer: PartitionSlicer, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches without the column AT, which sets the clock of the slicer."""
         for batch in batches:
+            batch = batch.rename_columns(names[: batch.num_columns])
             if self.timed:
                 now = batch.column(AT)[0].as_py() / 1_000_000
                 slicer.arrivals.clock = lambda now=now: now  # type: ignore[misc]  # mypy cannot infer it

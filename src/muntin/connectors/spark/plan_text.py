@@ -1,4 +1,4 @@
-"""The text of Spark's plan of a DataFrame: where a column comes from, and which columns have watermarks.
+"""The text of Spark's plan of a DataFrame: the origin of a column, and the columns with watermarks.
 
 Classic Spark and Spark Connect both give the plan as text, one line for each step, its input indented:
 
@@ -39,7 +39,7 @@ def watermarks_in(plan: str) -> list[str]:
 
 
 def keeps_watermark(plan: str, time: str) -> bool:
-    """Whether the only column of a plan, `time`, comes from a Python function that kept its watermark.
+    """Whether the only column of a plan, `time`, has its watermark still after a Python function.
 
     The function returns it under the name of a column with a watermark, and no later step computes it anew.
 

@@ -64,9 +64,9 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
     if not stated and not noted and keeps_watermark(plan_of(frame.select(quoted(time))), time):
         return
     if stated:
-        found = f"the watermark is on {_listed(others)}" if others else "there is no watermark"
+        actual = f"the watermark is on {_listed(others)}" if others else "there is no watermark"
         raise QueryError(
-            f'watermark_from must name the column that has the watermark: got "{stated}", and {found}; '
+            f'watermark_from must name the column that has the watermark: got "{stated}", and {actual}; '
             "name that column, or leave watermark_from= out"
         )
     if others:
@@ -85,9 +85,9 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
 
 def require_none(frame: DataFrame, cure: str) -> None:
     """A QueryError if the DataFrame already has a watermark: Spark allows one."""
-    if found := watermarks(frame):
+    if present := watermarks(frame):
         raise QueryError(
-            f"a stream must have only one watermark: there already is one on {_listed(found)}; {cure}"
+            f"a stream must have only one watermark: there already is one on {_listed(present)}; {cure}"
         )
 
 

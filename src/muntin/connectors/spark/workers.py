@@ -47,11 +47,11 @@ def check_workers(session: SparkSession) -> None:
 
 def _is_own(python: str) -> bool:
     """Whether this is an interpreter in the same folder as that of this program, under any name."""
-    found = shutil.which(python)
-    if found is None:
+    path = shutil.which(python)
+    if path is None:
         return False
-    # In its folder too: the interpreters of two virtual environments are links to the same one.
-    own, its = Path(sys.executable), Path(found).absolute()
+    # In the same folder, since the interpreters of two virtual environments are links to one file.
+    own, its = Path(sys.executable), Path(path).absolute()
     return its.parent == own.parent and its.resolve() == own.resolve()
 
 

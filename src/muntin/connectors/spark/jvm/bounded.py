@@ -53,13 +53,13 @@ def bounded_in_jvm(query: QuerySpec, binding: Binding, frame: DataFrame) -> Data
     windows = [window for _, window in query.windows]
     tuples = tuples.select(*columns.keys, time.alias(TIME), *columns.inputs)
     if not is_one_slice(query):
-        found = _windows(columns, _slices(columns, tuples, windows), windows)
-        return columns.rows(found, *_names_and_edges(query))
+        combined = _windows(columns, _slices(columns, tuples, windows), windows)
+        return columns.rows(combined, *_names_and_edges(query))
     ((name, window),) = query.windows
     marks = marks_of(window, f.col(TIME))
     tuples = tuples if marks.always else tuples.filter(marks.low <= marks.high)
-    found = tuples.groupBy(*columns.names, marks.high.alias(MARK)).agg(*columns.partials.lifts)
-    return columns.rows(found, f.lit(name), *edges_of(window, f.col(MARK)))
+    lifted = tuples.groupBy(*columns.names, marks.high.alias(MARK)).agg(*columns.partials.lifts)
+    return columns.rows(lifted, f.lit(name), *edges_of(window, f.col(MARK)))
 
 
 def _slices(columns: QueryColumns, tuples: DataFrame, windows: list[Window]) -> DataFrame:
@@ -92,7 +92,7 @@ def _windows(columns: QueryColumns, slices: DataFrame, windows: list[Window]) ->
 def _assigned(slices: DataFrame, columns: QueryColumns, windows: list[Window]) -> tuple[DataFrame, bool]:
     """A row for each slice, or block, and window type, with the marks of the windows that hold it.
 
-    The second value tells whether there always is one.
+    The second value is whether there always is one.
     """
     assignments = assignments_to(windows)
     if blocked := {one.number: one.window for one in assignments if one.of_blocks}:
@@ -103,8 +103,8 @@ def _assigned(slices: DataFrame, columns: QueryColumns, windows: list[Window]) -
     # The number of an only window type is a constant, and so no part of the group.
     number = f.col(NUMBER) if len(windows) > 1 else f.lit(0)
     carried = [name for name in slices.columns if name not in (SLICE, FIRST, LEVEL)]
-    found = rows.select(*carried, number.alias(NUMBER), low.alias("low"), high.alias("high"), "step")
-    return found, all(one.always for one in assignments)
+    rows = rows.select(*carried, number.alias(NUMBER), low.alias("low"), high.alias("high"), "step")
+    return rows, all(one.always for one in assignments)
 
 
 def _names_and_edges(query: QuerySpec) -> tuple[Column, Column, Column]:

@@ -51,13 +51,13 @@ def by_builtin_window(query: QuerySpec, binding: Binding, frame: DataFrame) -> D
         odd, value = time.isNull(), f.raise_error(bad_time_message(query)).cast(kind)
     # Not deterministic, so that Spark does not filter tuples without a time before it checks them.
     sealed = f.when(odd & never_shared(), value)
-    found = (
+    windows = (
         frame.select(*columns.keys, time.alias("time"), *columns.inputs, sealed.alias(text))
         .groupBy(*columns.names, f.window("time", length, None, offset).alias(MARK), quoted(text))
         .agg(*columns.partials.lifts)
     )
     start, end = (f.unix_micros(f.col(MARK)[side]) for side in ("start", "end"))
-    return _in_append_only(columns.rows(found, f.lit(name), start, end), frame)
+    return _in_append_only(columns.rows(windows, f.lit(name), start, end), frame)
 
 
 def _seal(query: QuerySpec) -> ArrayType:

@@ -55,8 +55,7 @@ class _Translation:
 
     def type(self, node: Node) -> pa.DataType:
         """The type that the node has as an Arrow expression."""
-        (found,) = types([Expr(render(node), node)], self.schema)
-        return found
+        return types([Expr(render(node), node)], self.schema)[0]
 
     def column(self, node: Node) -> Column:
         """The node as a Spark column."""
@@ -144,8 +143,8 @@ class _Translation:
             raise UntranslatableError
         column = self.column(node.args[0])
         some = [value for value in values if value is not None]
-        found = f.coalesce(column.isin(some), f.lit(False)) if some else f.lit(False)
-        return found | column.isNull() if None in values else found
+        among = f.coalesce(column.isin(some), f.lit(False)) if some else f.lit(False)
+        return among | column.isNull() if None in values else among
 
 
 def _whole_quotient(dividend: Column, divisor: Column, kind: pa.DataType) -> Column:
