@@ -64,7 +64,7 @@ class PartitionPacker(OncePerWorker):
     that a change ever added: operators can combine slices that are too fine, but not cut coarse ones.
 
     The query is bound once in each worker process. To unpickle a binding takes as long (49 µs and 53 µs
-    with one sum), and functions that Numba has compiled are not pickled.
+    with one sum), and functions that Numba has compiled need not be pickled.
     """
 
     query: QuerySpec
