@@ -16,15 +16,13 @@ from muntin.connectors.spark.input_columns import arrow_schema
 from muntin.connectors.spark.jvm.aggregates import only_uncombined, unfit
 from muntin.connectors.spark.jvm.bounded import is_one_slice
 from muntin.connectors.spark.jvm.expressions import UntranslatableError, computes, to_column
-from muntin.connectors.spark.jvm.window_columns import CONTEXT_FREE, in_zone
+from muntin.connectors.spark.jvm.window_columns import TRANSLATED, has_other_periods, is_tumbling
 from muntin.connectors.spark.watermark import MARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, require
-from muntin.windows import Periodic, Session
 from muntin.windows.base import Window
-from muntin.windows.calendar import Calendar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -121,12 +119,12 @@ ALWAYS = (
         "tuples for which an expression fails are skipped",
     ),
     Rule(
-        lambda c: c.windows(lambda w: not isinstance(w, (*CONTEXT_FREE, Session))),
+        lambda c: c.windows(lambda w: not isinstance(w, TRANSLATED)),
         "windows follow the tuples, a measure, or the newest tuple of all keys",
     ),
     Rule(lambda c: c.windows(lambda w: getattr(w, "emit_empty", False)), "empty windows are emitted"),
     Rule(
-        lambda c: c.windows(lambda w: isinstance(w, Calendar) and not in_zone(w, c.zone)),
+        lambda c: c.windows(lambda w: has_other_periods(w, c.zone)),
         "calendar windows have an offset, or are not in the zone of the session",
     ),
     Rule(lambda c: c.aggregates(unfit), "Spark has no such aggregate, or not over these types"),
@@ -150,11 +148,6 @@ BOUNDED = (
 """The same for a bounded DataFrame."""
 
 
-def _plain_tumbling(case: Case) -> bool:
-    (_, window), *others = case.query.windows
-    return not others and isinstance(window, Periodic) and window.slide == window.length
-
-
 def _has_watermark(case: Case) -> bool:
     field = case.frame.schema[case.query.time]
     return isinstance(field.dataType, TimestampType) and MARK in (field.metadata or {})
@@ -162,7 +155,10 @@ def _has_watermark(case: Case) -> bool:
 
 STREAMING = (
     Rule(lambda c: c.changing, "queries may come and go"),
-    Rule(lambda c: not _plain_tumbling(c), "Spark's own operator serves a single tumbling window only"),
+    Rule(
+        lambda c: len(c.query.windows) > 1 or not is_tumbling(c.query.windows[0][1]),
+        "Spark's own operator serves a single tumbling window only",
+    ),
     Rule(lambda c: bool(c.query.allowed_lateness), "late tuples are allowed to change results"),
     Rule(lambda c: c.query.idle_after is not None, "a silent stream closes its windows"),
     Rule(lambda c: not _has_watermark(c), "there is no watermark on a timestamp column that is the time"),

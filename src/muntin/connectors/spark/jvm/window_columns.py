@@ -20,8 +20,8 @@ from muntin.windows.base import Window
 from muntin.windows.calendar import Calendar
 
 __all__ = [
-    "CONTEXT_FREE", "FIRST", "LAST", "SLICE", "Marks", "at_most_one", "edges_of", "in_zone", "last_multiple",
-    "marks_of", "slice_start", "with_sessions",
+    "FIRST", "LAST", "SLICE", "TRANSLATED", "Marks", "at_most_one", "edges_of", "has_other_periods",
+    "is_tumbling", "last_multiple", "marks_of", "slice_start", "with_sessions",
 ]  # fmt: skip
 
 SLICE = "slice"
@@ -29,8 +29,8 @@ SLICE = "slice"
 FIRST, LAST = "first", "last"
 """The columns with the times of the first and the last tuple of a slice."""
 
-CONTEXT_FREE = (Periodic, Cumulate, FixedBand, Calendar)
-"""The context-free windows that Spark's columns can express."""
+TRANSLATED = (Periodic, Cumulate, FixedBand, Calendar, Session)
+"""The windows that Spark's columns can express."""
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAYS = {"day": 1, "week": 7}
@@ -114,9 +114,14 @@ def last_multiple(time: Column, offset: Column | int, period: Column | int) -> C
     return time - f.pmod(shifted, f.lit(period) if isinstance(period, int) else period)
 
 
-def in_zone(window: Calendar, zone: str) -> bool:
-    """Whether the window has the periods of Spark's dates: in the zone of the session, without an offset."""
-    return window.tz == zone and not window.offset
+def is_tumbling(window: Window) -> bool:
+    """Whether Spark's own `window()` has the same windows."""
+    return isinstance(window, Periodic) and window.slide == window.length
+
+
+def has_other_periods(window: Window, zone: str) -> bool:
+    """Whether civil periods differ from those of Spark's dates, which are in the zone of the session."""
+    return isinstance(window, Calendar) and (window.tz != zone or bool(window.offset))
 
 
 def _period_start(window: Calendar, time: Column) -> Column:
