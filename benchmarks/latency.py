@@ -75,7 +75,7 @@ def measure_latency(aggregate: str, store: str, slices: int, rounds: int = ROUND
     tuples = _tuples(slices + rounds + 2)
     operator.process(tuples.slice(0, slices))
     operator.advance(slices)
-    operator._engine.windows.store = combiner(make_plan(query, store=store))
+    operator._engine.state.store = combiner(make_plan(query, store=store))
     seconds = []
     for now in range(slices, slices + rounds + 2):
         operator.process(tuples.slice(now, 1))

@@ -70,7 +70,7 @@ def _filled(query: Query, store: str, slices: int) -> Operator:
     operator = Operator(query, store="flatfat")
     operator.process(_stream(0, slices))
     operator.advance(slices)
-    operator._engine.windows.store = combiner(make_plan(query, store=store))
+    operator._engine.state.store = combiner(make_plan(query, store=store))
     return operator
 
 
@@ -86,7 +86,7 @@ def _stream(start: int, end: int) -> pa.RecordBatch:
 def _advance(operator: Operator, now: int, many: int) -> tuple[float, int]:
     """One tuple per slice, then the watermark: (seconds for that, combines)."""
     operator.process(_stream(now, now + many))
-    metrics = operator._engine.metrics
+    metrics = operator._engine.state.metrics
     before, start = metrics.merge_combines, time.thread_time()
     found = operator.advance(now + many)
     seconds = time.thread_time() - start

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from muntin.connectors.embedded import Operator
-    from muntin.connectors.spark.control import Controlled
-    from muntin.connectors.spark.progress import StreamStats
+    from muntin.connectors.spark.query_changes import Controlled
+    from muntin.connectors.spark.stream_stats import StreamStats
     from muntin.planning.plan import Explanation
 
 __all__ = ["Query", "windows"]
@@ -167,13 +167,13 @@ class Query(QuerySpec):
 
         `path` is a directory that driver and workers can read. What it returns has `add` and `remove`.
         """
-        from muntin.connectors.spark.control import Controlled
+        from muntin.connectors.spark.query_changes import Controlled
 
         return Controlled(self.validated(), fspath(path))
 
     def stats(self, running: Any) -> StreamStats:
         """What this query has done so far in a running streaming query of Spark; print it."""
-        from muntin.connectors.spark.progress import stats
+        from muntin.connectors.spark.stream_stats import stats
 
         return stats(self, running)
 

@@ -111,7 +111,7 @@ def test_texts_that_do_not_fit_into_one_column(monkeypatch: pytest.MonkeyPatch) 
 
 def test_kept_texts_are_refused_when_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a watermark the error would come again and again."""
-    monkeypatch.setattr("muntin.slicing.tuples.MOST_BYTES", 1000)
+    monkeypatch.setattr("muntin.slicing.tuple_state.MOST_BYTES", 1000)
     shape = mt.windows(x=w.count(2, emit_partial=True)).aggregate(x=a.concat("v"))
     op = shape.on("t").operator()
     op.process({"t": [1, 2], "v": ["a" * 300, "b" * 300]})

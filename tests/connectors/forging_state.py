@@ -20,12 +20,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "core"))
 from forging import SCHEMA, SHAPES, change_table, change_value, outcome, serve, tuples, with_other_bytes
 from key_group import KeyGroup
 
-from muntin.connectors.spark.packing import GROUP, Packing
+from muntin.connectors.spark.packed_rows import GROUP
+from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.parts import DIGEST
 from muntin.connectors.spark.state import write
 from muntin.connectors.spark.step import Given, step
 from muntin.errors import SnapshotError
-from muntin.slicing import archive
+from muntin.slicing.snapshots import archive
 from muntin.slicing.binding import ARRIVAL
 from muntin.timeline import INF
 
@@ -60,8 +61,8 @@ def payloads(name: str) -> tuple[bytes, ...]:
     """What a partition sends."""
     table = tuples(195, 230).append_column(GROUP, pa.array([0] * 35, pa.int32()))
     table = table.append_column(ARRIVAL, pa.array(range(35), pa.int64()))
-    packing = Packing(SHAPES[name](), (0,), SCHEMA.append(pa.field(ARRIVAL, pa.int64())))
-    return tuple(payload for _, payload in packing.packed(table.to_batches())[1] if payload is not None)
+    packer = PartitionPacker(SHAPES[name](), (0,), SCHEMA.append(pa.field(ARRIVAL, pa.int64())))
+    return tuple(payload for _, payload in packer.pack(table.to_batches())[1] if payload is not None)
 
 
 def go_on(name: str, head: bytes, parts: dict[str, bytes], given: tuple[bytes, ...]) -> None:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.connectors.spark.changes import apply_texts
-from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import GROUP, Packing
+from muntin.connectors.spark.packed_rows import GROUP
+from muntin.connectors.spark.partition_packer import PartitionPacker
+from muntin.connectors.spark.query_changes import apply_texts
+from muntin.connectors.spark.result_rows import outcome_schema
 from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.snapshot import current_spec
+from muntin.slicing.snapshots.snapshot import current_spec
 from muntin.windows import count, slide_by_tuple
 
 
@@ -54,8 +55,8 @@ class KeyGroup:
         table = pa.table([pa.array(c, f.type) for c, f in zip(columns, plain, strict=True)], schema=plain)
         table = table.append_column(GROUP, pa.array(np.zeros(len(table)), pa.int32()))
         table = table.append_column(ARRIVAL, pa.array(arrival or range(len(table)), pa.int64()))
-        packing = Packing(self._served(given.get("changes", ())), (0,), self.schema)
-        newest, payloads = packing.packed(table.to_batches())
+        packer = PartitionPacker(self._served(given.get("changes", ())), (0,), self.schema)
+        newest, payloads = packer.pack(table.to_batches())
         found = tuple(payload for _, payload in payloads if payload is not None)
         stored = self.load()
         tables = step(stored, self.job, Given(found, newest, **given))

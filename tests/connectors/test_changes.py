@@ -9,7 +9,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.changes import Change, names_of, read_change
+from muntin.connectors.spark.query_changes import Change, names_of, read_change
 from muntin.errors import QueryError
 
 QUERY = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from muntin import windows as w
-from muntin.connectors.spark.control import Controlled, read_changes
-from muntin.connectors.spark.outcome import outcome_schema
-from muntin.connectors.spark.packing import GROUP, Packing
-from muntin.connectors.spark.payload import pack_results, unpack_results
+from muntin.connectors.spark.packed_rows import GROUP, pack_results, unpack_results
+from muntin.connectors.spark.partition_packer import PartitionPacker
+from muntin.connectors.spark.query_changes import Controlled, read_changes
+from muntin.connectors.spark.result_rows import outcome_schema
 from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import EachBatch
@@ -66,12 +66,12 @@ class PackedEngine:
         self.arrived += len(table)
         table = table.append_column(GROUP, pa.array([self._group(row) for row in rows], pa.int32()))
         table = table.append_column(ARRIVAL, pa.array(arrival, pa.int64()))
-        packing = Packing(
+        packer = PartitionPacker(
             self.query, tuple(range(GROUPS)), self.schema, None if self.control is None else self.control.path
         )
         for partition in range(PARTITIONS):
             mine = table.filter(pa.array(arrival % PARTITIONS == partition))
-            newest, payloads = packing.packed(mine.to_batches())
+            newest, payloads = packer.pack(mine.to_batches())
             if newest is not None:
                 self.newest = newest if self.newest is None else max(newest, self.newest)
             for group, payload in payloads:

@@ -17,11 +17,11 @@ from muntin import windows as w
 from muntin.connectors.spark import parts
 from muntin.connectors.spark.migration import asked_for
 from muntin.connectors.spark.parts import from_body
-from muntin.connectors.spark.progress import counted
 from muntin.connectors.spark.state import read, write
 from muntin.connectors.spark.step import Given, step
+from muntin.connectors.spark.stream_stats import counted
 from muntin.errors import SnapshotError
-from muntin.slicing.archive import VERSION
+from muntin.slicing.snapshots.archive import VERSION
 from muntin.timeline import INF
 
 sys.path.insert(0, str(Path(__file__).parent))

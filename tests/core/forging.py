@@ -22,7 +22,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import MuntinError
-from muntin.slicing import archive
+from muntin.slicing.snapshots import archive
 from muntin.windows import ForwardContextAware, ForwardContextFree
 
 ROOM = 3 << 30

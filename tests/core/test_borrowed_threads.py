@@ -17,9 +17,9 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError
 from muntin.slicing import parts as parts_module
-from muntin.slicing import threads as threads_module
+from muntin.slicing.parallel import threads as threads_module
 from muntin.slicing.parts import PartedOperator
-from muntin.slicing.threads import Threads
+from muntin.slicing.parallel.threads import Threads
 
 QUERY = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")
 

@@ -12,7 +12,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
-from muntin.slicing.compaction import FEW, compact, living
+from muntin.slicing.key_compaction import FEW, compact, living
 from muntin.testing.engines import EmbeddedEngine, Engine, Record
 from muntin.testing.rows import Row, compare
 from muntin.testing.scenarios import Scenario, play
@@ -116,7 +116,7 @@ def churn(window: Window, keys: int = 4 * FEW, **on: object) -> Operator:
 def test_keys_without_an_open_window_are_forgotten(window: Window) -> None:
     op = churn(window)
     # Never more than twice as many as were alive when it last looked; the last batch may be.
-    assert len(op._engine.keys) <= 2 * FEW
+    assert len(op._engine.state.keys) <= 2 * FEW
     assert op.stats().keys <= 2 * FEW
     assert int(living(op._engine).sum()) <= 8
 

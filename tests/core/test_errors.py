@@ -265,7 +265,7 @@ def test_adding_and_removing_queries_is_whole_or_nothing() -> None:
         op.add_query(y=w.tumbling(5), x=w.tumbling(7))
     with unchanged(op, DataError):
         op.add_query(y=w.tumbling(5), m=w.tumbling(7, measure="no such column"))
-    assert [q.name for q in op._engine.live.queries] == ["x", "c"]
+    assert [q.name for q in op._engine.served.all] == ["x", "c"]
     assert sum(r["x"] for r in op.finish().to_pylist() if r["query"] == "x") == 21
 
 
@@ -300,7 +300,7 @@ def test_late_tuples_are_judged_again_after_a_failed_watermark() -> None:
     with unchanged(op, DataError):
         op.advance(40)
     assert op.take_late().num_rows == 0
-    assert op._engine.live.queries[0].late == 0
+    assert op._engine.served.all[0].late == 0
     op.process(batch((28, -BIG)))
     assert op.advance(40)["x"].to_pylist() == [BIG + 1]
     assert op.take_late()["v"].to_pylist() == [7]
@@ -397,7 +397,7 @@ def test_a_failure_anywhere_changes_nothing(scenario: Scenario, call: int) -> No
 
 
 def _difference(before: bytes, after: bytes) -> str:
-    from muntin.slicing.archive import unpack
+    from muntin.slicing.snapshots.archive import unpack
 
     (old, old_tables), (new, new_tables) = unpack(before), unpack(after)
     changed = [name for name in old | new if old.get(name) != new.get(name)]

@@ -11,7 +11,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError
-from muntin.slicing import flood
+from muntin.slicing import window_limit
 from muntin.windows import user
 
 

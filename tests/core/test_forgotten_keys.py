@@ -12,7 +12,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
-from muntin.slicing.compaction import FEW
+from muntin.slicing.key_compaction import FEW
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios

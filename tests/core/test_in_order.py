@@ -53,7 +53,7 @@ def beside_the_oldest(operator: Operator) -> int:
     """How many tuples are in one slice with the oldest of each key."""
     if operator._engine.binding is None:  # no tuple came
         return 0
-    table = operator._engine.slices.table
+    table = operator._engine.state.slices
     _, oldest = np.unique(table.key, return_index=True)
     return int((table.n[oldest] - 1).sum())
 

@@ -369,7 +369,7 @@ def test_names_and_windows_that_make_no_sense(seen: bool) -> None:
         op.add_query(y=w.tumbling)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match=r"lengths must be all durations.*or all integers"):
         op.add_query(y=w.tumbling("1 minute"))
-    assert [q.name for q in op._engine.live.queries] == ["minute", "visit"]
+    assert [q.name for q in op._engine.served.all] == ["minute", "visit"]
     op.remove_query("visit")
     with pytest.raises(QueryError, match='"minute" is the only query left'):
         op.remove_query("minute")

@@ -12,7 +12,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
-from muntin.slicing import flood
+from muntin.slicing import window_limit
 
 YEAR = 31_536_000
 

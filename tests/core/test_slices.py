@@ -24,7 +24,7 @@ def feed(op: Operator, *times: int) -> None:
 def starts(op: Operator) -> list[int]:
     """Time of the first tuple of each slice, when no more can be folded."""
     op.stats()
-    return op._engine.slices.table.first.tolist()
+    return op._engine.state.slices.first.tolist()
 
 
 PERIODIC = [

@@ -17,7 +17,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import QueryError, SnapshotError
-from muntin.slicing import archive
+from muntin.slicing.snapshots import archive
 from muntin.windows.base import Window
 
 Change = Callable[[dict[str, Any], dict[str, Any]], object]

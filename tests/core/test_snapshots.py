@@ -16,7 +16,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import SnapshotError
-from muntin.slicing.archive import pack, unpack
+from muntin.slicing.snapshots.archive import pack, unpack
 from muntin.windows.base import Window
 
 WINDOWS = {
@@ -99,7 +99,7 @@ def test_all_windows_together_continue_exactly() -> None:
     data = op.snapshot()
     again = Operator.restore(data)
     assert replace(again.stats(), state_bytes=0) == replace(op.stats(), state_bytes=0)
-    assert again._engine.live.queries[0].window == WINDOWS["tumbling"]
+    assert again._engine.served.all[0].window == WINDOWS["tumbling"]
     assert drive(again, tuples[160:], 9) == drive(op, tuples[160:], 60)
     assert again.finish().equals(op.finish())
 
@@ -242,7 +242,7 @@ def test_queries_added_on_the_fly_are_in_it() -> None:
     op.remove_query("x")
     drive(op, tuples[120:180], 60)
     again = Operator.restore(op.snapshot())
-    assert {q.name: q.since for q in again._engine.live.queries} == since
+    assert {q.name: q.since for q in again._engine.served.all} == since
     assert drive(again, tuples[180:], 11) == drive(op, tuples[180:], 60)
     assert again.finish().equals(op.finish())
 

@@ -31,7 +31,7 @@ def ticks(start: int, end: int, keys: int = 1) -> pa.Table:
 
 
 def combines(op: Any) -> int:
-    return int(op._engine.metrics.merge_combines)
+    return int(op._engine.state.metrics.merge_combines)
 
 
 def at_once(store: str, slices: int) -> float:
@@ -187,7 +187,7 @@ def test_a_finger_tree_forgets_what_it_does_not_need() -> None:
     for t in range(0, 3_000, 2):
         op.process(ticks(t, t + 2))
         op.advance(t + 2)
-        sizes.append(op._engine.windows.store.nbytes)
+        sizes.append(op._engine.state.store.nbytes)
     assert max(sizes[750:]) <= 1.2 * max(sizes[:750])
 
 

@@ -16,7 +16,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
-from muntin.slicing import flood
+from muntin.slicing import window_limit
 from muntin.slicing import key_parts as key_parts_module
 from muntin.slicing import numbering as numbering_module
 from muntin.slicing import parts as parts_module
@@ -26,7 +26,7 @@ from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.manager import SliceManager
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.parts import PartedOperator
-from muntin.slicing.result_order import InTurn
+from muntin.slicing.emission.result_order import InTurn
 from muntin.slicing.time_parts import TimeParts
 
 sys.path.insert(0, str(Path(__file__).parent))

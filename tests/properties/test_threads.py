@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import muntin as mt
 from muntin.errors import MuntinError
 from muntin.slicing import numbering, operator, parts, pieces, portions, result_order, results, time_parts
-from muntin.slicing.parts import is_compiled
+from muntin.slicing.parallel.compiled_queries import is_compiled
 from muntin.testing.scenarios import Scenario
 from muntin.testing.strategies import scenarios
 from muntin.testing.strategy_aggregates import AGGREGATES

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.settings import LOCAL
+from muntin.connectors.spark.spark_session import LOCAL
 from muntin.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.packing import GROUP, PACKED, Packing
+from muntin.connectors.spark.packed_rows import GROUP, PACKED
+from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import DataError
@@ -35,7 +36,7 @@ def batch() -> pa.RecordBatch:
 
 
 def packed(query: mt.Query) -> list[pa.RecordBatch]:
-    return list(Packing(query, (0,), SCHEMA)(iter([batch()])))
+    return list(PartitionPacker(query, (0,), SCHEMA)(iter([batch()])))
 
 
 def stepped(query: mt.Query) -> Stored:

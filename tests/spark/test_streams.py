@@ -333,9 +333,10 @@ def test_little_crosses_the_shuffle_whatever_the_number_of_tuples(
 ) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from muntin.connectors.spark.packing import PACKED, Packing
-    from muntin.connectors.spark.tuples import prepare
-    from muntin.slicing.archive import unpack
+    from muntin.connectors.spark.packed_rows import PACKED
+    from muntin.connectors.spark.partition_packer import PartitionPacker
+    from muntin.connectors.spark.prepared_input import prepare
+    from muntin.slicing.snapshots.archive import unpack
 
     windows = mt.windows(ten=w.tumbling("10 seconds"), smooth=w.sliding("1 minute", every="1 second"))
     wanted = windows.aggregate(total=a.sum("id")).by(*keys).on("ts")
@@ -345,8 +346,8 @@ def test_little_crosses_the_shuffle_whatever_the_number_of_tuples(
         time = f.timestamp_millis((f.col("id") * (240_000_000 // tuples) / 1000).cast("long") % 60_000)
         events = spark.range(tuples, numPartitions=4).select(time.alias("ts"), "id", f.lit("a").alias("hot"))
         prepared = prepare(wanted, events)
-        packing = Packing(wanted, prepared.groups, prepared.schema)
-        packed = prepared.frame.mapInArrow(packing, from_arrow_schema(PACKED)).collect()
+        packer = PartitionPacker(wanted, prepared.groups, prepared.schema)
+        packed = prepared.frame.mapInArrow(packer, from_arrow_schema(PACKED)).collect()
         payloads = [bytes(row["payload"]) for row in packed if row["payload"] is not None]
         slices = [len(unpack(payload, checked=False)[1]["slices"]) for payload in payloads]
         # And a newest time from each partition for each key group.

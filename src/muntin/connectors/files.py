@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,21 +12,26 @@ FORMATS = (".csv", ".parquet", ".arrow")
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """The tuples in a file, by its ending."""
-    readers: dict[str, Callable[[Path], pa.Table]] = {
-        ".csv": _read_csv,
-        ".parquet": _read_parquet,
-        ".arrow": _read_arrow,
-    }
+    """The tuples in a file, in the format of its ending."""
     path = Path(path)
+    ending = _ending(path)
     try:
-        return readers[_ending(path)](path)
+        if ending == ".csv":
+            import pyarrow.csv
+
+            return pyarrow.csv.read_csv(path)
+        if ending == ".parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.read_table(path)
+        with pa.OSFile(str(path), "rb") as source:
+            return pa.ipc.open_file(source).read_all()
     except pa.ArrowException as error:
         raise DataError(f"cannot read {path}: {error}") from error
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
-    """Write results to a file, by its ending. CSV has no structs: `window` becomes one column per edge."""
+    """Write results in the format of the ending. CSV has no structs: `window` becomes one column per edge."""
     path = Path(path)
     ending = _ending(path)
     if ending == ".csv":
@@ -48,20 +52,3 @@ def _ending(path: Path) -> str:
     if ending not in FORMATS:
         raise DataError(f"files must end in {', '.join(FORMATS)}: got {path.name}")
     return ending
-
-
-def _read_csv(path: Path) -> pa.Table:
-    import pyarrow.csv
-
-    return pyarrow.csv.read_csv(path)
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    import pyarrow.parquet
-
-    return pyarrow.parquet.read_table(path)
-
-
-def _read_arrow(path: Path) -> pa.Table:
-    with pa.OSFile(str(path), "rb") as source:
-        return pa.ipc.open_file(source).read_all()

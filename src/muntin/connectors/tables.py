@@ -1,7 +1,7 @@
-"""Whatever holds tuples becomes one Arrow record batch.
+"""Tables, DataFrames, columns and records as one Arrow record batch.
 
-pandas and polars are never imported here: an object can only be one of theirs
-if the program has imported them already.
+pandas and polars are never imported here: an object can only be one of theirs if the program has imported
+them already.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _ACCEPTED = (
 _STAMPS = frozenset({"timestamp", "timestamp with a zone"})
 _INTEGERS = frozenset({"integer"})
 _TIMES = {"integer": (_INTEGERS, _STAMPS), "timestamp": (_STAMPS, _INTEGERS), "": (_STAMPS | _INTEGERS,)}
-"""What a time column may hold, by the kind that the query asks for. The other kind is told as such later."""
+"""The kinds of values in a time column, by the kind that the query needs; the engine refuses the others."""
 
 SCALARS = frozenset({int, dt.datetime, type(None)})
-"""Most times are one of these, which are no columns."""
+"""The usual classes of a single time: values of these classes are not columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is known of the columns of the next batch.
+    """The columns of the next batch, as far as they are known.
 
-    Columns that no query reads (`reads` None: all are read) are taken as they are. `types` are those
-    that are fixed already. `kind` is that of the time column, as far as the query tells it.
+    `reads` are the columns that a query reads (None: all of them); others are not converted. `types` are
+    the types that are fixed already. `kind` is the kind of the time column, empty if it is not known.
     """
 
     time: str = ""
@@ -61,13 +61,13 @@ ANYTHING = Expected()
 def as_record(data: object, time: str, *, forgiving: bool = False) -> Mapping[str, Any] | None:
     """`data` if it is one record, a dict with a single time; None if it is not.
 
-    A dict of values without any time is a record only where that is forgiven.
+    With `forgiving`, a dict of values without a time is a record, too.
 
     >>> as_record({"ts": 1, "tags": ["a", "b"]}, "ts")
     {'ts': 1, 'tags': ['a', 'b']}
     >>> as_record({"ts": [1, 2], "amount": [2.5, 3.5]}, "ts")
     """
-    if type(data) is not dict and not isinstance(data, Mapping):  # the first is far quicker
+    if type(data) is not dict and not isinstance(data, Mapping):  # the first is much faster
         return None
     if time not in data:
         if not forgiving or not data or any(_is_column(value) for value in data.values()):
@@ -84,8 +84,8 @@ def as_record(data: object, time: str, *, forgiving: bool = False) -> Mapping[st
 def to_batch(data: object, expected: Expected = ANYTHING) -> tuple[pa.RecordBatch, list[Misfit]]:
     """One record batch with the tuples of `data`, without a copy where possible.
 
-    Python values that do not fit their column are null in the batch, and told apart. A column of
-    Arrow, NumPy or a DataFrame has one type: if that does not fit, it is a DataError.
+    Python values that do not fit their column are null in the batch, and are returned as misfits. A column
+    of Arrow, NumPy or a DataFrame has one type: if that does not fit, it is a DataError.
 
     >>> batch, misfits = to_batch([{"ts": 1, "shop": "a"}, {"ts": 2.5}, {"ts": "soon"}])
     >>> batch.to_pydict()
@@ -141,7 +141,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 def _pandas_columns(frame: Any) -> dict[str, Any]:
     columns = {str(name): frame.iloc[:, i] for i, name in enumerate(frame.columns)}
     _check_unique([str(name) for name in frame.columns])
-    # An index with a name is a column that the user set aside; one without is a counter.
+    # An index with a name is a column of the user; one without is a counter.
     if all(name is not None for name in frame.index.names):
         levels = {str(name): frame.index.get_level_values(name) for name in frame.index.names}
         columns |= {name: level.to_series() for name, level in levels.items()}
@@ -184,12 +184,12 @@ def _check_name(name: object) -> None:
 
 
 def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
-    # Arrow's own from_pylist takes the names of the first record and drops the others'. A field that
-    # no record of this batch has is null, as it would be beside records that have it.
+    # Arrow's own from_pylist takes the names of the first record and drops those of the others. An expected
+    # field that no record has is null.
     if set(map(type, data)) - {dict}:
         _check_records(data)
-    if data and expected.types.keys() <= data[0].keys() and (alike := _of_one_shape(data)):
-        return _from_columns(alike, expected)
+    if data and expected.types.keys() <= data[0].keys() and (columns := _same_fields(data)):
+        return _from_columns(columns, expected)
     names = {name: None for shape in dict.fromkeys(map(tuple, data)) for name in shape}
     names.update(dict.fromkeys(expected.types if data else ()))
     if data and not names and expected.time:
@@ -197,8 +197,8 @@ def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBat
     return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
 
 
-def _of_one_shape(data: Sequence[Any]) -> dict[Any, list[Any]]:
-    """The columns of records that all have the same fields, as nearly always; none if they have not."""
+def _same_fields(data: Sequence[Any]) -> dict[Any, list[Any]]:
+    """The columns of records that all have the same fields, which is the usual case; else none."""
     if set(map(len, data)) != {len(data[0])}:
         return {}
     try:
@@ -223,7 +223,7 @@ def _python_values(values: Any) -> Sequence[Any] | None:
     if isinstance(values, np.ndarray):
         return values.tolist() if values.dtype.hasobject and values.ndim == 1 else None
     dtype = str(getattr(values, "dtype", None))
-    if dtype == "object":  # a pandas Series, where a NaN among objects stands for no value
+    if dtype == "object":  # a pandas Series, where a NaN among objects means null
         return values.where(values.notna(), None).tolist()  # type: ignore[no-any-return]
     return values.to_list() if dtype == "Object" else None  # polars
 
@@ -254,14 +254,14 @@ def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expec
     if pa.types.is_null(type_):  # not one value has a type
         rule = "must be of a type that Arrow has"
         if name == expected.time:
-            rule = f"must hold {f'{expected.kind}s' if expected.kind else 'timestamps or integers'}"
+            rule = f"must hold {expected.kind}s" if expected.kind else "must hold timestamps or integers"
     if name == expected.time and isinstance(value, str):
         return Misfit(row, name, value, rule, "turn texts into times with datetime.fromisoformat")
     return Misfit(row, name, value, rule, cure(name, type_, to_column([value])[0].type))
 
 
 def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
-    """A typed column in the type that is expected of it."""
+    """A typed column in its expected type."""
     given, wanted = column.type, expected.types.get(name)
     if pa.types.is_union(given):
         raise DataError(
@@ -271,14 +271,12 @@ def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
     try:
         return plain(column) if wanted is None or not expected.read(name) else lossless(column, wanted)
     except LossError as loss:
-        found = (
-            f"{given}"
-            if loss.row is None
-            else f"{value_text(column[loss.row].as_py())} ({given}) in row {loss.row}"
-        )
+        got = f"{given}"
+        if loss.row is not None:
+            got = f"{value_text(column[loss.row].as_py())} ({given}) in row {loss.row}"
         other = cure(name, wanted, given)
         raise DataError(
-            f'the column "{name}" must be of type {wanted} in every batch: got {found}; '
+            f'the column "{name}" must be of type {wanted} in every batch: got {got}; '
             f"cast it{f', or {other}' if other else ''}"
         ) from None
 
@@ -288,7 +286,5 @@ def _is_column(value: object) -> bool:
         return True
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    return any(
-        module is not None and isinstance(value, module.Series)
-        for module in (sys.modules.get("pandas"), sys.modules.get("polars"))
-    )
+    frames = (sys.modules.get("pandas"), sys.modules.get("polars"))
+    return any(module is not None and isinstance(value, module.Series) for module in frames)

@@ -1,4 +1,4 @@
-"""What column types mean, and how a column changes its type without losing anything."""
+"""Kinds of column types, and casts of columns without loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from muntin.slicing.key_columns import plain_array, plain_type
 __all__ = ["FAILURES", "LossError", "cure", "declared", "kind_of", "lossless", "plain", "type_name"]
 
 FAILURES = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
-"""What Arrow raises for values that it cannot take."""
+"""The errors of Arrow for values that it cannot convert."""
 
 _KINDS = [
     (t.is_null, "null"),
@@ -36,7 +36,7 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 
 
 class LossError(ValueError):
-    """Values that another type cannot hold. `row` is the first of them; None: it is the type itself."""
+    """Values that another type cannot represent: the first is in `row`; None if the types do not fit."""
 
     def __init__(self, row: int | None) -> None:
         super().__init__(row)
@@ -44,7 +44,7 @@ class LossError(ValueError):
 
 
 def kind_of(type_: pa.DataType) -> str:
-    """What the values of a type are, in one word; "other" for nested types and extensions.
+    """The kind of the values of a type, in one word; "other" for nested types and extensions.
 
     >>> kind_of(pa.int32()), kind_of(pa.large_string()), kind_of(pa.timestamp("s", "UTC"))
     ('integer', 'text', 'timestamp with a zone')
@@ -54,7 +54,7 @@ def kind_of(type_: pa.DataType) -> str:
 
 
 def type_name(type_: pa.DataType) -> str:
-    """A type as `schema={...}` takes it.
+    """A type as the user writes it in `schema={...}`.
 
     >>> type_name(pa.float64()), type_name(pa.timestamp("us", "UTC")), type_name(pa.decimal128(38, 2))
     ('"float64"', 'pa.timestamp("us", "UTC")', 'pa.decimal128(38, 2)')
@@ -66,7 +66,7 @@ def type_name(type_: pa.DataType) -> str:
 
 
 def cure(name: str, wanted: pa.DataType, given: pa.DataType) -> str:
-    """How to get a column whose type holds what was given as well; empty where no other type would help.
+    """How to get a column whose type fits the given values, too; empty where no other type would.
 
     >>> cure("v", pa.int64(), pa.float64())
     'pass schema={"v": "float64"}'
@@ -77,7 +77,7 @@ def cure(name: str, wanted: pa.DataType, given: pa.DataType) -> str:
 
 
 def declared(schema: object) -> dict[str, pa.DataType]:
-    """The types that the user gave: a pyarrow schema, or a dict of names and types.
+    """The types of the user: a pyarrow schema, or a dict of names and types.
 
     >>> declared({"v": "float64", "ts": pa.timestamp("ms")})
     {'v': DataType(double), 'ts': TimestampType(timestamp[ms])}
@@ -97,15 +97,15 @@ def declared(schema: object) -> dict[str, pa.DataType]:
 def _declared_type(name: object, kind: object) -> pa.DataType:
     if not isinstance(name, str):
         raise QueryError(f"schema: names of columns must be texts: got {value_text(name)}")
-    found = named_type(kind, f'schema: the type of "{name}"')
-    return _VIEWS.get(found, plain_type(found))
+    type_ = named_type(kind, f'schema: the type of "{name}"')
+    return _VIEWS.get(type_, plain_type(type_))
 
 
 def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The same values in another type, decoded where they came encoded.
+    """The same values in another type, without dictionaries or run ends.
 
-    Raises LossError where a value would change, or mean something else: Arrow would also turn
-    times into counts of their unit, and numbers into texts.
+    Raises LossError where a value, or its meaning, would change: Arrow would also cast times to counts of
+    their unit, and numbers to texts.
 
     >>> lossless(pa.array([1, 2], pa.int32()), pa.float64()).to_pylist()
     [1.0, 2.0]
@@ -121,12 +121,12 @@ def lossless(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     except FAILURES:
         raise LossError(_first_change(column, wanted)) from None
     if given in _NUMBERS and "integer" not in (given, asked) and (row := _changed(column, cast)) is not None:
-        raise LossError(row)  # Arrow rounds floats and decimals without a word
+        raise LossError(row)  # Arrow rounds floats and decimals without an error
     return cast
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The values themselves of a column that came encoded, or as views, from which Arrow takes no rows."""
+    """The values of a column without an encoding or views, from which Arrow takes no rows."""
     column = plain_array(column)
     return column.cast(_VIEWS[column.type]) if column.type in _VIEWS else column
 
@@ -139,7 +139,7 @@ def _first_change(column: pa.Array, wanted: pa.DataType) -> int | None:
 
 
 def _changed(column: pa.Array, cast: pa.Array) -> int | None:
-    """The first row that is another value after the way there and back."""
+    """The first row whose value changes in a cast to the type and back."""
     differs = pc.not_equal(column, cast.cast(column.type, safe=False))
     if t.is_floating(column.type):
         both = pc.and_(pc.is_nan(column), pc.is_nan(cast) if t.is_floating(cast.type) else False)

@@ -1,4 +1,4 @@
-"""Python values as a column of one type, and which of them do not fit it."""
+"""Python values as a column of one type, and the rows of those that do not fit it."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _FITTING = {
     "float": {"integer", "float"},
     "decimal": {"integer", "decimal"},
 }
-"""The kinds of values that a column of a kind may hold, where that is not its own kind only."""
+"""The kinds of values that fit a column of a kind, where these are more than its own."""
 _TOGETHER = ({"integer", "float"}, {"integer", "decimal"})
-"""Kinds that have a type in common."""
+"""Kinds with a common type."""
 _NUMBERS = ("integer", "float")
 _EXACT = {pa.int64(): (-(2**63), 2**63 - 1), pa.float64(): (-(2**53), 2**53)}
-"""The integers that a type holds exactly."""
+"""The range of integers that a type represents exactly."""
 _SURE = {float: (pa.float64(),), str: (pa.string(), pa.large_string()), bool: (pa.bool_(),)}
-"""Types that hold every value of a class."""
+"""Types that represent every value of a class."""
 
 
 def kind_of_value(value: object) -> str:
-    """What a value is, in the words of `kind_of`.
+    """The kind of a value, in the words of `kind_of`.
 
     >>> [kind_of_value(value) for value in (True, 3, "3", None, dt.datetime(2024, 1, 1), [3])]
     ['boolean', 'integer', 'text', 'null', 'timestamp', 'other']
@@ -62,8 +62,8 @@ def to_column(
 ) -> tuple[pa.Array, list[int]]:
     """The values as one column, and the rows of those that do not fit, which are null in it.
 
-    Without a wanted type the column gets the one that most of the values have. With `groups` of
-    kinds, values of other kinds do not fit, and the first group that has a value counts.
+    Without a wanted type the column gets the type of most values. With `groups` of kinds, values of other
+    kinds do not fit, and the first group that has a value counts.
 
     >>> column, misfits = to_column([1, "x", 2.5])
     >>> column.to_pylist(), misfits
@@ -83,25 +83,25 @@ def to_column(
 
 
 def sure_values(wanted: pa.DataType) -> tuple[frozenset[type], int, int]:
-    """Which values a column of the type holds surely: all of these classes, and integers in a range.
+    """The values that fit a type without a check: all of some classes, and integers in a range.
 
     >>> classes, low, high = sure_values(pa.int64())
     >>> [kind.__name__ for kind in classes], low <= 3 <= high, low <= 2**70 <= high
     (['NoneType'], True, False)
     """
-    classes = {kind for kind, held in _SURE.items() if wanted in held}
+    classes = {kind for kind, types in _SURE.items() if wanted in types}
     return frozenset({*classes, type(None)}), *_EXACT.get(wanted, (0, -1))
 
 
 def as_texts(values: Sequence[Any]) -> pa.Array:
-    """The values as texts: for a column that no query reads, whose values have no type in common."""
+    """The values as texts: for a column that no query reads, whose values have no common type."""
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
 def _convert(
     values: Sequence[Any], wanted: pa.DataType | None, groups: Sequence[frozenset[str]] = ()
 ) -> pa.Array:
-    """One column, or one of FAILURES: Arrow itself would cut fractions off, and read integers as times."""
+    """One column, or one of FAILURES: Arrow itself would truncate fractions, and read integers as times."""
     kinds = _kinds(values)
     if "null" in kinds:
         values = [None if kind_of_value(value) == "null" else value for value in values]
@@ -114,7 +114,7 @@ def _convert(
     if asked != "other" and not kinds <= _FITTING.get(asked, {asked}):
         raise LossError(None)
     if asked.startswith("timestamp"):
-        # What Arrow finds out itself takes it as long again.
+        # Without the type, Arrow takes twice as long: it infers the type first.
         plain = kinds == {"timestamp"} and set(map(type, values)) <= {dt.datetime, type(None)}
         return lossless(pa.array(values, pa.timestamp("us") if plain else None), wanted)
     if asked == "integer" and kinds - {"integer"}:
@@ -129,9 +129,9 @@ def _whole(value: Any) -> int:
 
 
 def _kinds(values: Sequence[Any]) -> set[str]:
-    """The kinds of all values; "null" only where some are nulls that Arrow does not know."""
+    """The kinds of all values; "null" only for nulls that Arrow does not know."""
     by_class = dict(zip(map(type, values), values, strict=True))
-    if by_class.keys() == {dt.datetime}:  # quicker than what serves all
+    if by_class.keys() == {dt.datetime}:  # a shortcut for times
         zones = set(map(type, map(attrgetter("tzinfo"), values)))
         return {"timestamp" if zone is type(None) else "timestamp with a zone" for zone in zones}
     by_class.pop(type(None), None)
@@ -151,7 +151,7 @@ def _one_type(kinds: set[str]) -> bool:
 
 
 def _usual_type(values: Sequence[Any], groups: Sequence[frozenset[str]]) -> pa.DataType | None:
-    """The type of most values, of the first ones where two are as frequent; None if there is none."""
+    """The type of most values, the first one of equally frequent types; None if there is none."""
     kinds = [kind_of_value(value) for value in values]
     counts = Counter("number" if kind in _NUMBERS else kind for kind in kinds if kind != "null")
     allowed = next((group for group in groups if not group.isdisjoint(kinds)), None)
@@ -170,12 +170,12 @@ def _usual_type(values: Sequence[Any], groups: Sequence[frozenset[str]]) -> pa.D
 
 
 def _long_decimals(column: pa.Array) -> pa.Array:
-    """Decimals with room for longer ones than these, which the next batch may hold."""
+    """Decimals with the most digits, since the next batch may have longer ones."""
     return column.cast(pa.decimal128(38, column.type.scale)) if t.is_decimal128(column.type) else column
 
 
 def _misfits(values: Sequence[Any], rows: range, wanted: pa.DataType) -> list[int]:
-    """Rows whose values the type cannot hold; a few among many cost few conversions."""
+    """Rows whose values do not fit the type, by bisection: k of n take O(k log n) conversions."""
     try:
         _convert(values[rows.start : rows.stop], wanted)
     except FAILURES:

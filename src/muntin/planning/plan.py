@@ -13,7 +13,7 @@ from muntin.aggregates.udaf import UserDefined
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit
-from muntin.planning.rules import TREES, Decision, decide
+from muntin.planning.rules import SHUFFLE, TREES, Decision, decide
 from muntin.planning.workload import Workload
 from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
@@ -39,6 +39,16 @@ class Plan:
     def splits_slices(self) -> bool:
         """Whether slices are cut again from their tuples."""
         return self.decisions[1].answer == "yes"
+
+    @property
+    def removes_tuples(self) -> str:
+        """How a tuple leaves a slice: "no" if none does, or "recompute"."""
+        return self.decisions[2].answer
+
+    @property
+    def sends_slices(self) -> bool:
+        """Whether slices cross a shuffle between partitions and key groups, and not tuples."""
+        return decide("what crosses a shuffle?", SHUFFLE, self.workload).answer == "slices"
 
     @property
     def store(self) -> str:

@@ -134,6 +134,33 @@ REMOVE_TUPLES = (
     ),
 )
 
+SHUFFLE = (
+    Rule(
+        lambda w: w.context_aware,
+        "tuples",
+        "edges depend on the order of tuples, which is known behind the shuffle",
+        "scotty §5.3",
+    ),
+    Rule(
+        lambda w: w.with_empty,
+        "tuples",
+        "empty windows lie between the first and the last tuple that is not late, as the watermark decides",
+        "scotty §5.3",
+    ),
+    Rule(
+        lambda w: w.routes_late,
+        "tuples",
+        "late tuples are routed as they arrived",
+        "scotty §5.3",
+    ),
+    Rule(
+        lambda w: True,
+        "slices",
+        "each partition combines its tuples into slices first",
+        "scotty §5.3",
+    ),
+)
+
 MANY_SLICES = 64
 """From here on a tree over the slices costs less than walking over those of each window."""
 

@@ -24,12 +24,14 @@ class Workload:
     """The aggregates over the types of the input, if those are known."""
     early: bool = False
     """Whether windows are emitted before they are complete."""
+    routes_late: bool = False
+    """Whether late tuples are routed to an output."""
 
     @classmethod
     def of(cls, query: QuerySpec, in_order: bool, bound: tuple[Bound, ...] | None = None) -> Workload:
         """The workload of a query over a stream that is in order, or not."""
         lateness, early = int(query.allowed_lateness), query.early is not None
-        return cls(in_order, query.windows, query.aggregates, lateness, bound, early)
+        return cls(in_order, query.windows, query.aggregates, lateness, bound, early, query.late == "route")
 
     @cached_property
     def non_commutative(self) -> tuple[str, ...]:
@@ -66,6 +68,11 @@ class Workload:
     def context_aware(self) -> tuple[str, ...]:
         """Windows that are neither context free nor plain sessions."""
         return tuple(n for n, w in self.windows if w.context is not Context.FREE and w.session_gap is None)
+
+    @cached_property
+    def with_empty(self) -> tuple[str, ...]:
+        """Windows that are also emitted without tuples."""
+        return tuple(n for n, w in self.windows if w.emits_empty)
 
     @cached_property
     def counting(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.state import Header, State
 from muntin.slicing.stats import Stats
 from muntin.slicing.step import early_table, step
-from muntin.slicing.window_changes import Added, change_windows, check_change
+from muntin.slicing.window_changes import Added, adapted, change_windows, check_change
 from muntin.timeline import INF, instant
 from muntin.windows.base import Window
 
@@ -108,6 +108,12 @@ class SlicingOperator:
         self.arrivals.set_max_ahead(self.spec, follows, plan.binding.time)
         return plan
 
+    def read_columns(self, schema: pa.Schema, records: tuple[str, ...]) -> None:
+        """Go on with other columns; those that are read have the same types."""
+        assert self.plan is not None
+        plan = BoundPlan.of(self.spec, self.settings, self.served, schema, records)
+        self.keep(plan, adapted(self.state.draft(), self.plan, plan))
+
     def _for_input(self, schema: pa.Schema) -> tuple[BoundPlan, State]:
         """The plan and the state for a batch of this schema."""
         if self.plan is None:
@@ -180,6 +186,17 @@ class SlicingOperator:
             return self.nothing()
         self._state, results = early_table(self.plan, self.state)
         return results
+
+    def note_newest(self, newest: int) -> None:
+        """Note the newest time of the stream, where other operators have seen it."""
+        self._state = self.state.draft()
+        self._state.newest = max(self._state.newest, newest)
+
+    def note_bad(self, count: int, tuples: pa.Table) -> None:
+        """Note bad tuples that were separated elsewhere; the tuples themselves where they are routed."""
+        header = self._changed_header()
+        header.metrics.bad += count
+        header.bad_output += (tuples,) if len(tuples) else ()
 
     def take_slices(self, keys: list[pa.Array], rows: SliceTable) -> None:
         """Add tuples that another operator of the same query sliced; `keys` are the values of its keys."""

@@ -31,7 +31,7 @@ class ServedWindow:
     @property
     def emits_empty(self) -> bool:
         """Whether windows without tuples are emitted, too."""
-        return isinstance(self.window, ContextFreeWindow) and self.window.emit_empty
+        return self.window.emits_empty
 
     @property
     def ends_with_key(self) -> bool:

@@ -62,10 +62,13 @@ def step(
     new = state.draft()
     results: list[pa.Table] = []
     try:
-        batch, raw = None, None
+        batch: Batch | None = None
+        raw: pa.RecordBatch | None = None
+        has_input = data is not None
         if data is not None:
-            batch, raw = take_in(plan, new, arrivals, data, times, misfits, parallel)
-        looks = looks and data is not None and isinstance(plan.spec.early, EachBatch)
+            batch, data = take_in(plan, new, arrivals, data, times, misfits, parallel)
+            raw = data if plan.spec.late == "route" else None
+        looks = looks and has_input and isinstance(plan.spec.early, EachBatch)
         if batch is not None and plan.in_order:
             watermark = int(batch.time[-1])
         if batch is not None and (parallel is None or watermark is None or looks):
@@ -105,8 +108,8 @@ def take_in(
     times: Times | None = None,
     misfits: Sequence[Misfit] = (),
     parallel: ParallelSteps | None = None,
-) -> tuple[Batch | None, pa.RecordBatch | None]:
-    """The usable tuples of a batch with numbered keys; the same as they arrived, where late ones are routed.
+) -> tuple[Batch | None, pa.RecordBatch]:
+    """The usable tuples of a batch with numbered keys, and the same tuples as they arrived.
 
     A column ARRIVAL orders tuples of one time; without it they are ordered as they arrive.
     """
@@ -118,7 +121,7 @@ def take_in(
         data, times, values = accepted(plan, state, arrivals, data, times)
     rows = data.num_rows
     if not rows:
-        return None, None
+        return None, data
     ids = None
     if spec.keys:
         columns = [data.column(k) for k in spec.keys]
@@ -131,7 +134,7 @@ def take_in(
         raise out_of_order(batch.time, state.newest)
     state.arrivals += rows
     state.metrics.tuples += rows
-    return batch, data if spec.late == "route" else None
+    return batch, data
 
 
 def add(

@@ -141,6 +141,11 @@ class Window(ABC):
         return self.measure is not None
 
     @property
+    def emits_empty(self) -> bool:
+        """Whether windows without a tuple are emitted as well."""
+        return False
+
+    @property
     def holds_keys(self) -> bool:
         """Whether the windows need state of every key for ever, unless silent keys are forgotten."""
         return False
@@ -213,6 +218,10 @@ class ContextFreeWindow(Window):
     context: ClassVar[Context] = Context.FREE
     emit_empty: bool = False
     """Whether windows without a tuple are emitted, between the first and the last tuple of a key."""
+
+    @property
+    def emits_empty(self) -> bool:
+        return self.emit_empty
 
     @property
     def holds_keys(self) -> bool:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.connectors.spark.columns import check_columns, with_columns
-from muntin.connectors.spark.outcome import bad, late, windows
-from muntin.connectors.spark.progress import StreamStats
-from muntin.connectors.spark.settings import session
+from muntin.connectors.spark.input_columns import check_columns, with_columns
+from muntin.connectors.spark.result_rows import bad, late, windows
+from muntin.connectors.spark.spark_session import session
+from muntin.connectors.spark.stream_stats import StreamStats
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from muntin.connectors.spark.control import Controlled
+    from muntin.connectors.spark.query_changes import Controlled
     from muntin.planning.plan import Explanation
 
 __all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "transform", "windows"]
@@ -36,18 +36,18 @@ def transform(
     watermark: object = None,
     watermark_from: str | None = None,
 ) -> DataFrame:
-    """The window results of a DataFrame: of a streaming one as windows close, else of the whole of it.
+    """The window results of a DataFrame: of a streaming one as windows complete, else of the whole of it.
 
     `plan` forces the packed plan or that of the JVM, where the query can run there. `tie` is a column
-    that orders tuples of one time. `control` is the directory with changes to the queries of a stream.
+    that orders tuples of one time. `control` is the directory with changes of the windows of a stream.
     `watermark` is the delay of the watermark behind the newest tuple; tuples from the future do not move the
     watermark. `watermark_from` is the column that had the watermark before a Python function computed the
     time column from it.
     """
     _require_frame(frame)
     from muntin.connectors.spark.guard import max_ahead_of, watermark_delay, with_watermark
-    from muntin.connectors.spark.jvm.plan import Case, choose
-    from muntin.connectors.spark.tuples import tie_column
+    from muntin.connectors.spark.hashing import tie_column
+    from muntin.connectors.spark.plan_choice import Case, choose
     from muntin.connectors.spark.watermark import check_watermark, refuse_results
     from muntin.connectors.spark.workers import check_workers
 
@@ -66,25 +66,27 @@ def transform(
     if not in_jvm:
         check_workers(frame.sparkSession)
     if frame.isStreaming:
-        from muntin.connectors.spark.jvm.builtin_window import handed_over
-        from muntin.connectors.spark.streaming import stream
+        from muntin.connectors.spark.jvm.builtin_window import by_builtin_window
+        from muntin.connectors.spark.packed_plan import stream_packed
 
         check_watermark(query, frame, watermark_from)
         max_ahead_of(query, frame)
-        return handed_over(query, case.binding, frame) if in_jvm else stream(query, frame, tie, control)
+        if in_jvm:
+            return by_builtin_window(query, case.binding, frame)
+        return stream_packed(query, frame, tie, control)
     if control is not None:
         raise QueryError(
             "only the queries of a stream can change, and this DataFrame is bounded; "
             "transform it with the query itself"
         )
-    from muntin.connectors.spark.batch import whole
-    from muntin.connectors.spark.jvm.batch import whole_in_jvm
+    from muntin.connectors.spark.jvm.bounded import bounded_in_jvm
+    from muntin.connectors.spark.packed_plan import bounded_packed
 
-    return whole_in_jvm(query, case.binding, frame) if in_jvm else whole(query, frame, tie)
+    return bounded_in_jvm(query, case.binding, frame) if in_jvm else bounded_packed(query, frame, tie)
 
 
 def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
-    """What would run on this DataFrame, where, and why."""
+    """The plan of the query on this DataFrame, with its steps and the reasons for it."""
     _require_frame(frame)
     from muntin.connectors.spark import explaining
 
@@ -109,7 +111,7 @@ def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:
     _require_frame(events)
     from muntin.connectors.spark.guard import guarded as guard
 
-    wanted = getattr(query, "query", query)  # of one whose windows come and go
+    wanted = getattr(query, "query", query)  # that of a Controlled
     if not isinstance(wanted, QuerySpec):
         raise QueryError(
             f"guarded needs a query: got a {type(wanted).__name__}; write mt.spark.guarded(events, query)"

@@ -1,4 +1,4 @@
-"""`query.explain(df)`: which plan runs on a DataFrame, why, and what each of its steps does where."""
+"""`query.explain(df)`: the plan that runs on a DataFrame, its reason, and its steps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import TimestampType
 
 from muntin.connectors.spark.guard import with_watermark
-from muntin.connectors.spark.jvm.batch import is_one_slice
 from muntin.connectors.spark.jvm.blocks import block_size
-from muntin.connectors.spark.jvm.plan import Case, Choice, choose
-from muntin.connectors.spark.packing import can_slice
-from muntin.connectors.spark.settings import PROVIDER
+from muntin.connectors.spark.jvm.bounded import is_one_slice
+from muntin.connectors.spark.plan_choice import Case, Choice, choose
+from muntin.connectors.spark.spark_session import PROVIDER
 from muntin.connectors.spark.watermark import watermarks
 from muntin.planning import plan as planning
 from muntin.planning.plan import Explanation
@@ -27,9 +26,9 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
-    """The physical shape of the query on this DataFrame; for packed groups the engine's plan as well."""
+    """The steps of the query on this DataFrame; for packed groups the engine's plan as well."""
     if frame.isStreaming and not watermarks(frame) and _is_timestamp(query, frame):
-        frame = with_watermark(query, frame, "0 seconds")  # which `transform` sets too
+        frame = with_watermark(query, frame, "0 seconds")  # `transform` sets one, too
     case = Case(query, frame)
     choice = choose(case, plan)
     types = {field.name: field.type for field in case.binding.schema}
@@ -38,14 +37,12 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     lines += [f"  plan: {line}" for line in _named(case, choice)]
     if frame.isStreaming:
         lines.append(f"  watermark: {_watermark(query)}")
-    lines.append("steps")
-    lines += [f"  {i}. {step}" for i, step in enumerate(_steps(case, choice), 1)]
-    lines.append("settings")
-    lines += [f"  {name}: {value}" for name, value in _settings(case)]
+    lines += ["steps", *(f"  {i}. {step}" for i, step in enumerate(_steps(case, choice), 1))]
+    lines += ["settings", *(f"  {name}: {value}" for name, value in _settings(case))]
     if choice.plan == "packed":
-        return Explanation(engine.plan, "\n".join([*lines, engine.text]))
-    lines.append("query")
-    lines += [f"  {name}: {value}" for name, value in planning.settings(query)]
+        lines.append(engine.text)
+    else:
+        lines += ["query", *(f"  {name}: {value}" for name, value in planning.settings(query))]
     return Explanation(engine.plan, "\n".join(lines))
 
 
@@ -105,23 +102,18 @@ def _steps(case: Case, choice: Choice) -> list[str]:
 
 def _packed_steps(case: Case) -> list[str]:
     groups = case.frame.sparkSession.conf.get(PARTITIONS) if case.query.keys else "1"
-    if can_slice(case.query):
+    if planning.make_plan(case.query).sends_slices:
         before = "Python, mapInArrow: each partition slices its tuples and combines them"
         crossing = "slices, packed; one row per partition and key group, and no tuples"
     else:
         before = "Python, mapInArrow: each partition packs its tuples"
         crossing = "tuples, packed, since windows depend on them, on empty windows, or late tuples are routed"
     by = f"of {', '.join(case.query.keys)}" if case.query.keys else "of the only stream"
+    after, last = "Python, applyInArrow: slices of a key group become windows", []
     if case.frame.isStreaming:
-        behind = "Python, transformWithStateInPandas: one stateful call per key group and micro-batch"
-        return [
-            before,
-            f"shuffle: {crossing}",
-            f"{behind}; {groups} key groups {by}",
-            "Python: results are unpacked",
-        ]
-    behind = "Python, applyInArrow: slices of a key group become windows"
-    return [before, f"shuffle: {crossing}", f"{behind}; {groups} key groups {by}"]
+        after = "Python, transformWithStateInPandas: one stateful call per key group and micro-batch"
+        last = ["Python: results are unpacked"]
+    return [before, f"shuffle: {crossing}", f"{after}; {groups} key groups {by}", *last]
 
 
 def _settings(case: Case) -> list[tuple[str, str]]:

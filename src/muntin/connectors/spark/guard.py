@@ -1,8 +1,8 @@
 """A guard in front of Spark's watermark: a time too far ahead of the clock does not move it.
 
-One tuple of the year 2100 would move the watermark there for good, since Spark keeps it in the checkpoint.
-So the time column is null for such a tuple, and its time moves to the column BEYOND. The engine joins both
-again, and treats the tuple as bad. The clock is that of the micro-batch, so a repeated one decides alike.
+One tuple of the year 2100 would move the watermark there for good, since it is part of the checkpoint. So the
+time column is null for such a tuple, and its time moves to the column BEYOND. The engine joins both again,
+and treats the tuple as bad. The clock is that of the micro-batch: a repeated one decides the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.columns import BEYOND, arrow_schema
+from muntin.connectors.spark.input_columns import BEYOND, arrow_schema
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.watermark import require_none, require_timestamp
 from muntin.errors import QueryError
@@ -51,7 +51,7 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
 
 
 def _terms(query: QuerySpec) -> str:
-    """What a guard does, as the query says it."""
+    """The time column, the limit and the policy of a guard, as the query writes them."""
     bad = 'bad="fail"' if query.bad == "fail" else 'bad="skip" or bad="route"'
     return f'on("{query.time}"), max_ahead="{format_span(query.max_ahead or MAX_AHEAD)}" and {bad}'
 
@@ -59,7 +59,7 @@ def _terms(query: QuerySpec) -> str:
 def _check_guard(query: QuerySpec, frame: DataFrame) -> None:
     """A QueryError where a guard was made for a query that treats other tuples as bad.
 
-    Functions in Python drop the metadata: behind them the guard is taken for the right one.
+    Functions in Python drop the metadata: after them, the guard is assumed to be the right one.
     """
     noted = (frame.schema[BEYOND].metadata or {}).get(_NOTE)
     if noted not in (None, _terms(query)):

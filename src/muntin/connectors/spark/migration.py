@@ -1,4 +1,4 @@
-"""A checkpoint and a query that has changed since: windows may come and go, the rest must be the same."""
+"""A checkpoint and a query that has changed since: windows may differ, the rest must be the same."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import json
 import tomllib
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from muntin.errors import MuntinError, QueryError, SnapshotError
 from muntin.query import FREE_POLICIES, QuerySpec
 from muntin.query.files import load_windows, windows_to_toml
 from muntin.query.forms import fingerprint_form
-from muntin.slicing.changing import change_queries
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.snapshot import current_spec
+from muntin.slicing.served import ServedWindows
+from muntin.slicing.snapshots.snapshot import current_spec
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Window
 
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
 
 Form = dict[str, Any]
+
+_served: WeakKeyDictionary[ServedWindows, list[list[Any]]] = WeakKeyDictionary()
+"""The forms of windows, which each step writes: they change only together with the queries."""
 
 
 def asked_for(query: QuerySpec) -> Form:
@@ -31,9 +35,12 @@ def asked_for(query: QuerySpec) -> Form:
 
 def served_by(operator: SlicingOperator) -> list[list[Any]]:
     """The windows that are served now: name, form, and the text that makes it again if it has one."""
-    spec = current_spec(operator)
-    forms = dict(fingerprint_form(spec)["windows"])
-    return [[name, forms[name], _text(name, window)] for name, window in spec.windows]
+    windows = operator.served
+    if windows not in _served:
+        spec = current_spec(operator)
+        forms = dict(fingerprint_form(spec)["windows"])
+        _served[windows] = [[name, forms[name], _text(name, window)] for name, window in spec.windows]
+    return _served[windows]
 
 
 def _text(name: str, window: Window) -> str | None:
@@ -44,11 +51,11 @@ def _text(name: str, window: Window) -> str | None:
 
 
 def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QuerySpec:
-    """The query with the windows that the checkpoint serves; an error where nothing else may differ."""
+    """The query with the windows that the checkpoint serves; an error where more than windows differs."""
     now = asked_for(query)
-    changes = [
-        change for part in ("time", "keys", "policies", "aggregates") for change in _changes(part, asked, now)
-    ]
+    changes = []
+    for part in ("time", "keys", "policies", "aggregates"):
+        changes += _changes(part, asked, now)
     before, after = asked.get("columns", {}), now.get("columns", {})
     changes += [
         f"column {name} was {before[name]} and is {after[name]}"
@@ -60,9 +67,8 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
             f"the checkpoint is of another query: {'; '.join(changes)}. Only windows may change; "
             "give this query a checkpoint of its own"
         )
-    known = dict(query.windows)
-    forms = dict(now["windows"])
-    windows = []
+    known, forms = dict(query.windows), dict(now["windows"])
+    windows: list[tuple[str, Window]] = []
     for name, form, text in served:
         if forms.get(name) == form:
             windows.append((name, known[name]))
@@ -72,26 +78,24 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
                 "is not in this query any more; leave it in, or give this query a checkpoint of its own"
             )
         else:
-            windows += _from_text(text)
+            windows += load_windows(tomllib.loads(text), "the checkpoint").items()
     return replace(query, windows=tuple(windows))
 
 
-def _from_text(text: str) -> list[tuple[str, Window]]:
-    return list(load_windows(tomllib.loads(text), "the checkpoint").items())
-
-
 def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
-    """Add and remove the windows by which the query differs from the one that was asked for before."""
-    before, now = dict(asked["windows"]), dict(asked_for(query)["windows"])
+    """Add and remove the windows by which the query differs from the one of the checkpoint."""
+    form = asked_for(query)
+    before, now = dict(asked["windows"]), dict(form["windows"])
     if before == now:
         return
-    served = {q.name for q in operator.live.queries}
+    served = {q.name for q in operator.served.all}
     remove = [name for name in before if name in served and now.get(name) != before[name]]
     add = {name: window for name, window in query.windows if before.get(name) != now[name]}
     try:
-        change_queries(operator, add, remove, NEG_INF if operator.binding is None else operator.slices.newest)
+        after = None if operator.plan is None else operator.state.newest
+        operator.change_windows(add, remove, after)
     except MuntinError as error:
-        changes = _changes("windows", asked, asked_for(query))
+        changes = _changes("windows", asked, form)
         raise SnapshotError(
             f"the checkpoint is of another query ({'; '.join(changes)}), and its slices do not allow the "
             f"change: {error} Give this query a checkpoint of its own"
@@ -99,7 +103,7 @@ def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
 
 
 def _changes(part: str, before: Form, now: Form) -> list[str]:
-    """How a part of the query differs, in words."""
+    """The differences in a part of the query, in words."""
     old, new = before[part], now[part]
     if old == new:
         return []
@@ -109,20 +113,14 @@ def _changes(part: str, before: Form, now: Form) -> list[str]:
     what = {"policies": "", "aggregates": "aggregate ", "windows": "window "}[part]
     changes = [f"{what}{name} ({_shown(olds[name])}) is gone" for name in olds if name not in news]
     changes += [f"{what}{name} ({_shown(news[name])}) is new" for name in news if name not in olds]
-    changes += [
-        f"{what}{name} was {_shown(olds[name])} and is {_shown(news[name])}"
-        for name in olds
-        if name in news and olds[name] != news[name]
-    ]
+    both = [name for name in olds if name in news and olds[name] != news[name]]
+    changes += [f"{what}{name} was {_shown(olds[name])} and is {_shown(news[name])}" for name in both]
     return changes or [f"the order of the {part} has changed"]
 
 
 def _shown(form: Any) -> str:
-    if isinstance(form, dict) and "constructor" in form:
-        arguments = ", ".join(
-            f"{name}={json.dumps(value)}"
-            for name, value in form.items()
-            if name != "constructor" and value is not None
-        )
-        return f"{form['constructor']}({arguments})"
-    return json.dumps(form)
+    if not isinstance(form, dict) or "constructor" not in form:
+        return json.dumps(form)
+    given = {name: value for name, value in form.items() if name != "constructor" and value is not None}
+    arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in given.items())
+    return f"{form['constructor']}({arguments})"

@@ -1,7 +1,7 @@
-"""Which columns of a result may be null: as of Spark's own functions.
+"""The nullability of the columns of a result, as that of Spark's own functions.
 
-A key may be where the input's column may. A window and its query are always there, and so is what an
-aggregate gives even over no value: a count, a list, a sketch. Rows of routed tuples have none of these.
+A key is nullable where the input's column is. Windows and names of queries are never null, nor are aggregates
+with a result over no value: counts, lists, sketches. Rows of routed tuples have none of these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LISTS = frozenset(
 
 
 def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> StructType:
-    """Columns of the types that `results` tells, for a query over the columns `given`."""
+    """The columns `results` with their nullability, for a query over the columns `given`."""
     routed = query.late == "route" or query.bad == "route"
     keys = {key: given.field(key).nullable for key in query.keys}
     aggregates = dict(query.aggregates)
@@ -38,22 +38,18 @@ def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> Stru
 
 
 def _may_be_null(aggregate: Aggregate) -> bool:
-    return not _is_built_in(aggregate) or aggregate.lower(aggregate.identity()) is None
-
-
-def _is_built_in(aggregate: Aggregate) -> bool:
-    """Functions of the user may give None whenever they like."""
-    return aggregate.constructor != "aggregate"
+    """Whether the result over no value is null; functions of the user may return None for any."""
+    return aggregate.constructor == "aggregate" or aggregate.lower(aggregate.identity()) is None
 
 
 def _skips_nulls(aggregate: Aggregate) -> bool:
-    """Whether it makes a list, of values only. Others give a list that a column holds, as it is there."""
+    """Whether the result is a list of values without nulls, and not a list from an input column."""
     if aggregate.constructor == "top_k":
         return getattr(aggregate, "by", None) is None
     return aggregate.constructor in LISTS
 
 
 def _without_null_items(kind: DataType) -> DataType:
-    if not isinstance(kind, ArrayType) or isinstance(kind.elementType, NullType):  # which has nulls only
+    if not isinstance(kind, ArrayType) or isinstance(kind.elementType, NullType):
         return kind
     return ArrayType(kind.elementType, containsNull=False)

@@ -1,4 +1,4 @@
-"""Behind the shuffle: one stateful call per key group and micro-batch."""
+"""The reduce side: one stateful call per key group and micro-batch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from muntin.connectors.spark.packing import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
-from muntin.connectors.spark.payload import pack_results
-from muntin.connectors.spark.progress import COUNTERS, counted
+from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD, pack_results
 from muntin.connectors.spark.state import Stored, read, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
+from muntin.connectors.spark.stream_stats import COUNTERS, counted
 from muntin.connectors.spark.workers import message_first
 from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
@@ -23,18 +22,19 @@ __all__ = ["STEPPED", "WindowProcessor"]
 HEAD, PARTS = "head", "parts"
 
 STEPPED = ", ".join([f"{PAYLOAD} binary", *(f"{name} long" for name in COUNTERS)])
-"""What a step gives: result rows in payloads, and its counters in one row of their own."""
+"""The rows of a step: results in payloads, and its counters in one row of their own."""
 
 _cached: OrderedDict[tuple[str, int], Stored] = OrderedDict()
-"""Operators of this worker process; one is only used if its token is that of the committed state."""
+"""Operators of this worker process; one is used only if its token is that of the committed state."""
 _MOST_CACHED = 64
+"""The most operators in memory: a worker serves a few key groups of each of its streams."""
 
 
 class WindowProcessor(StatefulProcessor):
-    """Takes the payloads of a key group in, moves its watermark on, and gives results as payloads.
+    """Takes in the payloads of a key group, advances its watermark, and returns results as payloads.
 
-    A group is called in every micro-batch in which there are tuples or the watermark has moved: a
-    timer one millisecond after the watermark sees to that, and so windows close without new input.
+    A group is called in every micro-batch with tuples or a new watermark: a timer one millisecond after
+    the watermark calls it without tuples. So windows complete without new input.
     """
 
     def __init__(self, job: Job, run: str) -> None:
@@ -67,10 +67,11 @@ class WindowProcessor(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """The watermark has moved; a group with input in this micro-batch knows it already."""
         if int(key[0]) not in self.done:
-            yield from self._step(int(key[0]), _idle(timerValues))
+            given = Given(watermark=_watermark(timerValues), now=_now(timerValues))
+            yield from self._step(int(key[0]), given)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """There is nothing to close."""
 
     def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
         with message_first():
@@ -81,26 +82,26 @@ class WindowProcessor(StatefulProcessor):
         while len(_cached) > _MOST_CACHED:
             _cached.popitem(last=False)
         self.handle.registerTimer((given.watermark or 0) // 1000 + 1)
-        found = pd.DataFrame({PAYLOAD: [*rows, None]}, dtype=object)
+        stepped = pd.DataFrame({PAYLOAD: [*rows, None]}, dtype=object)
         for name, value in counted(stored, written).items():
-            found[name] = pd.array([None] * len(rows) + [value], dtype="Int64")
-        yield found
+            stepped[name] = pd.array([None] * len(rows) + [value], dtype="Int64")
+        yield stepped
 
     def _load(self, group: int) -> Stored:
         head = self.head.get()
         if head is None:
             return Stored(SlicingOperator(self.job.query), self.job.query, self.job.groups)
-        # Taken out: if this step fails, what it did to the operator is not used again.
+        # Removed from the cache: if this step fails, its operator is not used again.
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
         return read(bytes(head[0]), self._part, self.job.query, self.job.groups, self.job.schema)
 
     def _part(self, path: str) -> bytes:
-        found = self.parts.getValue((path,))
-        if found is None:
+        part = self.parts.getValue((path,))
+        if part is None:
             raise SnapshotError(f"the state has lost {path}; start from an older checkpoint")
-        return bytes(found[0])
+        return bytes(part[0])
 
     def _save(self, stored: Stored) -> int:
         written = write(stored)
@@ -112,11 +113,6 @@ class WindowProcessor(StatefulProcessor):
         return written.nbytes
 
 
-def _idle(timer_values: Any) -> Given:
-    """What a micro-batch brings to a group without input."""
-    return Given(watermark=_watermark(timer_values), now=_now(timer_values))
-
-
 def _now(timer_values: Any) -> int | None:
     clock = timer_values.getCurrentProcessingTimeInMs()
     return int(clock) * 1000 if clock > 0 else None
@@ -124,4 +120,4 @@ def _now(timer_values: Any) -> int | None:
 
 def _watermark(timer_values: Any) -> int | None:
     watermark = timer_values.getCurrentWatermarkInMs()
-    return int(watermark) * 1000 if watermark > 0 else None  # 0 is Spark's way to say that there is none yet
+    return int(watermark) * 1000 if watermark > 0 else None  # Spark's 0 means that there is none yet

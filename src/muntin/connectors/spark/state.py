@@ -19,14 +19,14 @@ from uuid import uuid4
 import pyarrow as pa
 
 from muntin.connectors.spark.migration import asked_for, migrate, served_by, windows_of
-from muntin.connectors.spark.parts import from_body, joined, paths_of, runs_of, split, widths_for
+from muntin.connectors.spark.table_parts import from_body, joined, paths_of, runs_of, split, widths_for
 from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
-from muntin.slicing.archive import VERSION, reading
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.snapshot import assemble, dismantle
-from muntin.slicing.validation import Role, can_continue_as, check_value, refuse_unless
+from muntin.slicing.snapshots.archive import VERSION, reading
+from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value, refuse_unless
+from muntin.slicing.snapshots.snapshot import assemble, dismantle
 
 __all__ = ["Stored", "Written", "read", "token_of", "write"]
 
@@ -60,6 +60,11 @@ class Stored:
     """The names of all files with changes that were taken up."""
     newest_guarded: int | None = None
     """The newest tuple since a guard was added in front of Spark's watermark."""
+    asked: dict[str, Any] = field(init=False)
+    """The program's query as plain values."""
+
+    def __post_init__(self) -> None:
+        self.asked = asked_for(self.query)
 
     @property
     def nbytes(self) -> int:
@@ -102,7 +107,7 @@ def write(stored: Stored) -> Written:
         "parts": runs_of(parts),
         "header": header,
         "groups": stored.groups,
-        "asked": asked_for(stored.query),
+        "asked": stored.asked,
         "served": served_by(stored.operator),
         "heard": stored.heard,
         "refused": stored.refused,
@@ -215,5 +220,4 @@ def _look_at(operator: SlicingOperator, schema: pa.Schema) -> None:
     fields += [f for f in was if f.name in used and f.name not in schema.names]
     if pa.schema(fields) != was:
         names = tuple(f.name for f in fields if f.name != ARRIVAL)
-        operator.binding = replace(binding, schema=pa.schema(fields), records=names)
-        operator.serve(operator.live)
+        operator.read_columns(pa.schema(fields), names)

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.connectors.spark.changes import apply_texts, names_of
-from muntin.connectors.spark.outcome import bad_rows, late_rows, window_rows
-from muntin.connectors.spark.payload import take_in
+from muntin.connectors.spark.packed_rows import take_in
+from muntin.connectors.spark.query_changes import apply_texts, names_of
+from muntin.connectors.spark.result_rows import bad_rows, late_rows, window_rows
 from muntin.connectors.spark.state import Stored
-from muntin.connectors.spark.unusable_watermark import usable_watermark, warn_once, with_cure
+from muntin.connectors.spark.watermark_faults import usable_watermark, warn_once, with_cure
+from muntin.connectors.spark.workers import OncePerWorker
 from muntin.errors import DataError
 from muntin.query import QuerySpec
-from muntin.slicing.due import latest_due
 from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import INF
 
 __all__ = ["Given", "Job", "step"]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True)
+class Job(OncePerWorker):
     """What every step of every group needs to know: the query, the columns that go in and that come out."""
 
     query: QuerySpec
@@ -58,7 +58,7 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     if (now := given.now) is not None:
         operator.arrivals.clock = lambda: now / 1_000_000
     warn_once(stored, job, given)
-    stored.refused += apply_texts(operator, given.changes, operator.slices.newest, job.outcome)
+    stored.refused += apply_texts(operator, given.changes, operator.state.newest, job.outcome)
     stored.changes += tuple(sorted(names_of(given.changes)))
     results = [take_in(operator, job.schema, given.payloads, given.newest, stored.changes)]
     watermark = usable_watermark(stored, job, given)
@@ -67,7 +67,7 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     elif watermark is not None:
         results.append(_advanced(operator, watermark, job, given))
     if _is_idle(stored, given):
-        results.append(operator.advance(latest_due(operator)))
+        results.append(operator.close_idle())
     rows = [window_rows(table, job.outcome) for table in results if table.num_rows]
     return rows + list(_routed(operator, job))
 
@@ -85,7 +85,7 @@ def _safe(operator: SlicingOperator, watermark: int) -> int:
     Embedded, a tuple comes behind those of its time that came before it. Here it may come in front of
     a tuple at the watermark that has closed a window. So windows that tuples cut wait one unit longer.
     """
-    return watermark if operator.slices.kept is None else watermark - 1
+    return watermark if operator.state.tuples is None else watermark - 1
 
 
 def _is_idle(stored: Stored, given: Given) -> bool:
@@ -104,7 +104,7 @@ def _is_idle(stored: Stored, given: Given) -> bool:
 
 
 def _routed(operator: SlicingOperator, job: Job) -> Iterator[pa.Table]:
-    if job.query.late == "route" and operator.late:
+    if job.query.late == "route" and operator.state.late_output:
         yield late_rows(operator.take_late(), job.query.keys, job.outcome)
-    if job.query.bad == "route" and operator.arrivals.routed:
+    if job.query.bad == "route" and operator.state.bad_output:
         yield bad_rows(operator.take_bad(), job.query.keys, job.outcome)

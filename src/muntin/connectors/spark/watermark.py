@@ -1,4 +1,4 @@
-"""Which column of a streaming DataFrame carries Spark's watermark, and whether it is the query's time.
+"""The column of a streaming DataFrame that has Spark's watermark: it must be the query's time.
 
 Spark stores the watermark in the metadata of the column that `withWatermark` names. Python functions such as
 `mapInArrow` drop this metadata, while the watermark stays in force. After them, only the plan has its column.
@@ -6,13 +6,18 @@ Spark stores the watermark in the metadata of the column that `withWatermark` na
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, IntegralType, TimestampType
 
 from muntin.connectors.spark.jvm.expressions import quoted
-from muntin.connectors.spark.lineage import carries_through_python, uneven_union, watermarks_in
+from muntin.connectors.spark.plan_text import (
+    has_partial_watermark,
+    keeps_watermark,
+    plan_of,
+    watermarks_in,
+)
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 
@@ -20,34 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "MARK",
-    "RESULTS",
-    "check_watermark",
-    "delay_of",
-    "never_shared",
-    "refuse_results",
-    "require_none",
-    "require_timestamp",
-    "watermarks",
-]
+    "MARK", "RESULTS", "check_watermark", "delay_of", "never_shared", "refuse_results", "require_none",
+    "require_timestamp", "watermarks",
+]  # fmt: skip
 
 MARK = "spark.watermarkDelayMs"
 """Spark's key in the metadata of the column that `withWatermark` names."""
 RESULTS = "results of this muntin query"
 """The alias of Muntin's results in Spark's plans; no table or file has this name."""
-
-
-def plan_of(frame: Any) -> str:
-    """The analyzed plan as text, which classic Spark and Spark Connect both give."""
-    if hasattr(frame, "_jdf"):
-        return str(frame._jdf.queryExecution().analyzed().toString())
-    text = str(frame._explain_string(extended=True))
-    return text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
-
-
-def marked(frame: DataFrame) -> list[str]:
-    """The columns that have a watermark according to their metadata."""
-    return [field.name for field in frame.schema if MARK in (field.metadata or {})]
 
 
 def delay_of(frame: DataFrame, time: str) -> int | None:
@@ -61,8 +46,9 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
 
     `stated` is the column that had the watermark before a Python function computed the time from it.
     """
-    time, noted, plan = query.time, marked(frame), plan_of(frame)
-    if uneven_union(plan):
+    time, plan = query.time, plan_of(frame)
+    noted = [field.name for field in frame.schema if MARK in (field.metadata or {})]
+    if has_partial_watermark(plan):
         raise QueryError(
             "every stream of a union needs the watermark: one of them has none, and its tuples would be "
             "judged by the times of the others; leave withWatermark out and write "
@@ -75,20 +61,17 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
     if stated and stated in others:
         return
     # JVM operators drop the metadata only of a column that is computed anew.
-    if not stated and not noted and carries_through_python(plan_of(frame.select(quoted(time))), time):
+    if not stated and not noted and keeps_watermark(plan_of(frame.select(quoted(time))), time):
         return
     if stated:
-        found = f"the watermark is on {_listed(others)}" if others else "there is no watermark"
+        actual = f"the watermark is on {_listed(others)}" if others else "there is no watermark"
         raise QueryError(
-            f'watermark_from must name the column that has the watermark: got "{stated}", and {found}; '
+            f'watermark_from must name the column that has the watermark: got "{stated}", and {actual}; '
             "name that column, or leave watermark_from= out"
         )
     if others:
-        where = (
-            f"it is on {_listed(others)}"
-            if time not in others
-            else "it was set before the column was computed"
-        )
+        on_others = f"it is on {_listed(others)}"
+        where = "it was set before the column was computed" if time in others else on_others
         raise QueryError(
             f'a streaming query needs a watermark on its time column: "{time}" has none, {where}; leave '
             'withWatermark out and write events.transform(query, watermark="10 seconds"), or, if '
@@ -102,9 +85,9 @@ def check_watermark(query: QuerySpec, frame: DataFrame, stated: str | None = Non
 
 def require_none(frame: DataFrame, cure: str) -> None:
     """A QueryError if the DataFrame already has a watermark: Spark allows one."""
-    if found := watermarks(frame):
+    if present := watermarks(frame):
         raise QueryError(
-            f"a stream must have only one watermark: there already is one on {_listed(found)}; {cure}"
+            f"a stream must have only one watermark: there already is one on {_listed(present)}; {cure}"
         )
 
 

@@ -1,13 +1,17 @@
-"""Spark's Python workers: whether they can import Muntin, and how Spark shows their errors."""
+"""Spark's Python workers: whether they can import Muntin, the values they share, and how errors look."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +20,7 @@ from muntin.errors import MuntinError, QueryError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_workers", "message_first"]
+__all__ = ["OncePerWorker", "check_workers", "message_first"]
 
 _LOOK = "import importlib.util, sys; sys.exit(importlib.util.find_spec('muntin') is None)"
 
@@ -43,11 +47,11 @@ def check_workers(session: SparkSession) -> None:
 
 def _is_own(python: str) -> bool:
     """Whether this is an interpreter in the same folder as that of this program, under any name."""
-    found = shutil.which(python)
-    if found is None:
+    path = shutil.which(python)
+    if path is None:
         return False
-    # In its folder too: the interpreters of two virtual environments are links to the same one.
-    own, its = Path(sys.executable), Path(found).absolute()
+    # In the same folder, since the interpreters of two virtual environments are links to one file.
+    own, its = Path(sys.executable), Path(path).absolute()
     return its.parent == own.parent and its.resolve() == own.resolve()
 
 
@@ -80,6 +84,36 @@ def _ask_a_worker(context: Any, python: str) -> None:
 def _present(item: int) -> int:
     """The task: a worker can unpickle this function only if it can import Muntin."""
     return item
+
+
+class OncePerWorker:
+    """A frozen dataclass that travels with a job: a worker process unpickles it once, for all its tasks.
+
+    Spark pickles a job once, and unpickles it in each task of each micro-batch. Objects that were derived
+    from the fields stay in the worker, since the next task gets the same object.
+    """
+
+    def __reduce__(self) -> tuple[Callable[[bytes, bytes], Any], tuple[bytes, bytes]]:
+        from pyspark.cloudpickle import dumps  # functions of the user may be lambdas
+
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        pickled = dumps((type(self), given))  # type: ignore[no-untyped-call]
+        return _unpickled, (hashlib.blake2b(pickled, digest_size=16).digest(), pickled)
+
+
+_values: OrderedDict[bytes, Any] = OrderedDict()
+"""Values of this worker process, by digests of their pickled forms."""
+_MOST_VALUES = 64
+
+
+def _unpickled(digest: bytes, pickled: bytes) -> Any:
+    if digest not in _values:
+        kind, given = pickle.loads(pickled)  # noqa: S301  # Spark unpickles the job itself, too
+        _values[digest] = kind(**given)
+    _values.move_to_end(digest)
+    while len(_values) > _MOST_VALUES:
+        _values.popitem(last=False)
+    return _values[digest]
 
 
 @contextmanager

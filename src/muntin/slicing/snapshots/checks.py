@@ -45,10 +45,10 @@ KEY, TIME, MOMENT, EDGE, RANK, COUNT, POSITIVE, STAGE, ANY, VALUE, FLAG = Role
 
 TABLES: dict[str, Schema] = {
     "slices": SliceTable.SCHEMA,
-    "late": SliceTable.SCHEMA,
+    "late": replace(SliceTable.SCHEMA, time=None),
     "late_raw": RawTuples.SCHEMA,
     "tuples": replace(TupleRows.SCHEMA, order=("key", "time", "seq")),
-    "arrived": TupleRows.SCHEMA,
+    "arrived": replace(TupleRows.SCHEMA, time=None),
     "positions": Positions.SCHEMA,
     "progress": Progress.SCHEMA,
     "closed": ClosedWindows.SCHEMA,

@@ -1,7 +1,4 @@
-"""Aggregates as Spark's own: what a slice holds, how slices are combined, how the result is read off.
-
-The same three steps as everywhere: lift, combine, lower. Equal partials are computed once.
-"""
+"""Aggregates as Spark's own functions: lift, combine and lower. Equal partials are computed once."""
 
 from __future__ import annotations
 
@@ -23,16 +20,18 @@ __all__ = ["Partials", "lowered", "only_uncombined", "unfit"]
 
 Aggregation: TypeAlias = Callable[..., Any]
 """One of Spark's aggregate functions; it returns a Column."""
+Kinds: TypeAlias = tuple[pa.DataType, ...]
+"""The types of the inputs of an aggregate."""
 
 _HALF = 32
 _LOW = 2**_HALF - 1
 _MEAN_DIGITS = 13
-"""Decimals of so many digits have means that Spark's division rounds once and right."""
+"""The most digits of decimals whose means Spark's division rounds once, and correctly."""
 
 
 @dataclass
 class Partials:
-    """The columns of a slice, made as aggregates ask for them: p0, p1, ..."""
+    """The partial columns of a slice, p0, p1, ..., made when aggregates ask for them."""
 
     columns: Mapping[Expr, Column]
     lifts: list[Column] = field(default_factory=list)
@@ -40,7 +39,7 @@ class Partials:
     _known: dict[tuple[str, base.Aggregate], Column] = field(default_factory=dict)
 
     def part(self, of: base.Aggregate, name: str, lift: Column, combine: Aggregation) -> Column:
-        """The partial of this name; the aggregate tells its inputs and its filter."""
+        """The partial of this name over the inputs and the filter of the aggregate."""
         key = (name, of)
         if key not in self._known:
             number = len(self.lifts)
@@ -51,17 +50,15 @@ class Partials:
 
     def combined(self) -> list[Column]:
         """The partials of a window, from those of its slices."""
-        return [
-            combine(f.col(f"p{number}")).alias(f"p{number}") for number, combine in enumerate(self.combines)
-        ]
+        return [combine(f.col(f"p{i}")).alias(f"p{i}") for i, combine in enumerate(self.combines)]
 
     def inputs(self, of: base.Aggregate) -> list[Column]:
         """The inputs of an aggregate, null where its filter is not true."""
-        found = [self.columns[expr] for expr in of.inputs]
+        columns = [self.columns[expr] for expr in of.inputs]
         if of.filter is None:
-            return found
+            return columns
         condition = self.columns[cast(Expr, of.filter)]
-        return [f.when(condition, column) for column in found or [f.lit(1)]]
+        return [f.when(condition, column) for column in columns or [f.lit(1)]]
 
     def count(self, of: base.Aggregate) -> Column:
         """The number of tuples, or of values."""
@@ -79,48 +76,48 @@ class Partials:
         return upper + f.shiftright(lower, _HALF), lower.bitwiseAND(f.lit(_LOW))
 
 
-def _count(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+def _count(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     return partials.count(of)
 
 
-def _count_if(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+def _count_if(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     (condition,) = partials.inputs(of)
     return partials.part(of, "true", f.count_if(condition), f.sum)
 
 
-def _sum(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+def _sum(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     total = partials.total(of, kinds[0])
     if not isinstance(total, tuple):
         return total
     upper, lower = total
-    told = f'a sum over "{of.inputs[0]}" overflows: it does not fit into 64 bits; cast the column'
+    message = f'a sum over "{of.inputs[0]}" overflows: it does not fit into 64 bits; cast the column'
     whole = f.shiftleft(upper, _HALF).bitwiseOR(lower)
     beyond = (upper >= 2 ** (_HALF - 1)) | (upper < -(2 ** (_HALF - 1)))
-    return f.when(beyond, f.raise_error(told).cast("bigint")).otherwise(whole)
+    return f.when(beyond, f.raise_error(message).cast("bigint")).otherwise(whole)
 
 
-def _mean(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+def _mean(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     (kind,) = kinds
     count, total = partials.count(of), partials.total(of, kind)
     if isinstance(total, tuple):
         total = total[0].cast("double") * f.lit(2.0**_HALF) + total[1].cast("double")
-    if t.is_decimal(kind):  # eleven digits behind those of the result: no tie is made by rounding twice
+    if t.is_decimal(kind):  # with eleven digits more than the result: rounding twice makes no tie
         total = total.cast(f"decimal({kind.precision + 14}, {kind.scale + 4})")
         return f.when(count > 0, total / count.cast("decimal(10, 0)"))
     return f.when(count > 0, total.cast("double") / count.cast("double"))
 
 
-def _of_spark(name: str) -> Callable[[base.Aggregate, tuple[pa.DataType, ...], Partials], Column]:
+def _of_spark(name: str) -> Callable[[base.Aggregate, Kinds, Partials], Column]:
     """A function of Spark that also combines its own results."""
 
-    def lower(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+    def lower(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
         function: Aggregation = getattr(f, name)
         return partials.part(of, name, function(*partials.inputs(of)), function)
 
     return lower
 
 
-def _moment(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
+def _moment(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     """A function of Spark whose results cannot be combined."""
     name = _MOMENTS[of.constructor]
     if isinstance(of, spread.Variance | dependence.Covariance):
@@ -130,7 +127,7 @@ def _moment(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partia
 
 
 def _cannot_combine(column: Column) -> Column:
-    raise AssertionError("only_uncombined keeps these from windows of several slices")
+    raise AssertionError("only_uncombined excludes windows of several slices")
 
 
 _MOMENTS = {
@@ -142,7 +139,7 @@ _MOMENTS = {
     "correlation": "corr",
 }
 
-_LOWERED: dict[type, Callable[[Any, tuple[pa.DataType, ...], Partials], Column]] = {
+_LOWERED: dict[type, Callable[[Any, Kinds, Partials], Column]] = {
     counts.Count: _count,
     counts.CountIf: _count_if,
     sums.Sum: _sum,
@@ -163,24 +160,22 @@ _LOWERED: dict[type, Callable[[Any, tuple[pa.DataType, ...], Partials], Column]]
 }
 
 
-def lowered(of: base.Aggregate, kinds: tuple[pa.DataType, ...], partials: Partials) -> Column:
-    """The result as a column over the partials that it asks for; `kinds` are the types of its inputs."""
+def lowered(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
+    """The result as a column over partials."""
     return _LOWERED[type(of)](of, kinds, partials)
 
 
 def only_uncombined(of: base.Aggregate) -> bool:
-    """Whether Spark has it for a window that is one slice only.
+    """Whether Spark computes it only for windows of one slice.
 
-    The deviations of two slices from their common mean cannot be added up in SQL without a loss of digits.
+    SQL cannot combine the deviations of two slices from their common mean without a loss of digits.
     """
     return of.constructor in _MOMENTS
 
 
-def unfit(of: base.Aggregate, kinds: tuple[pa.DataType, ...]) -> bool:
+def unfit(of: base.Aggregate, kinds: Kinds) -> bool:
     """Whether Spark has no such function, or not over inputs of these types."""
-    if type(of) not in _LOWERED:
-        return True
-    if any(t.is_null(kind) for kind in kinds):
+    if type(of) not in _LOWERED or any(map(t.is_null, kinds)):
         return True
     if isinstance(of, sums.Sum | means.Mean):
         wide = isinstance(of, means.Mean) and t.is_decimal(kinds[0]) and kinds[0].precision > _MEAN_DIGITS

@@ -1,4 +1,4 @@
-"""Computed inputs and conditions as Spark columns, with the types and the nulls that Arrow gives them."""
+"""Computed inputs and conditions as Spark columns, with the types and the nulls of Arrow's expressions."""
 
 from __future__ import annotations
 
@@ -48,15 +48,14 @@ def to_column(expr: Expr, schema: pa.Schema) -> Column:
 
 
 class _Translation:
-    """Each step has the type that Arrow gives it: so numbers round and overflow where they do there."""
+    """Each step has its type in Arrow, so that numbers round and overflow at the same steps."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
 
     def type(self, node: Node) -> pa.DataType:
         """The type that the node has as an Arrow expression."""
-        (found,) = types([Expr(render(node), node)], self.schema)
-        return found
+        return types([Expr(render(node), node)], self.schema)[0]
 
     def column(self, node: Node) -> Column:
         """The node as a Spark column."""
@@ -88,7 +87,7 @@ class _Translation:
         kind = self.type(node)
         if not _is_number(kind) or not all(_is_number(self.type(arg)) for arg in node.args):
             raise UntranslatableError
-        if node.head == "/":  # whose dividend Arrow makes a float without looking at it
+        if node.head == "/":  # Arrow makes a float of the dividend, be it exact or not
             return self.column(node.args[0]).cast("double") / self._widened(node.args[1], kind)
         operands = [self._widened(arg, kind) for arg in node.args]
         match node.head:
@@ -110,14 +109,10 @@ class _Translation:
         raise UntranslatableError
 
     def _widened(self, node: Node, kind: pa.DataType) -> Column:
-        """The node as a number of this type. Arrow refuses integers that a float cannot hold: so do we."""
+        """The node as a number of this type; Arrow refuses integers that a float cannot represent."""
         own = self.type(node)
-        if (
-            t.is_integer(own)
-            and t.is_floating(kind)
-            and node.head != "lit"
-            and 2 * own.bit_width > kind.bit_width
-        ):
+        inexact = t.is_integer(own) and t.is_floating(kind) and 2 * own.bit_width > kind.bit_width
+        if inexact and node.head != "lit":
             raise UntranslatableError
         return self.column(node).cast(from_arrow_type(kind))
 
@@ -132,7 +127,7 @@ class _Translation:
         left, right = (self._widened(arg, both) for arg in node.args)
         if not t.is_floating(both):
             return compare(left, right)
-        # To Spark NaN is equal to itself and larger than all numbers, to Arrow it differs from all.
+        # In Spark NaN is equal to itself and larger than all numbers, in Arrow it differs from all.
         unknown = left.isNull() | right.isNull()
         unordered = f.isnan(left) | f.isnan(right)
         return (
@@ -148,8 +143,8 @@ class _Translation:
             raise UntranslatableError
         column = self.column(node.args[0])
         some = [value for value in values if value is not None]
-        found = f.coalesce(column.isin(some), f.lit(False)) if some else f.lit(False)
-        return found | column.isNull() if None in values else found
+        among = f.coalesce(column.isin(some), f.lit(False)) if some else f.lit(False)
+        return among | column.isNull() if None in values else among
 
 
 def _whole_quotient(dividend: Column, divisor: Column, kind: pa.DataType) -> Column:

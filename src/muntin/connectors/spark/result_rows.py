@@ -1,17 +1,17 @@
-"""What a query gives on Spark: rows of windows and, where tuples are routed, rows of tuples.
+"""The rows of a result on Spark: those of windows and, where tuples are routed, those of tuples.
 
-A streaming query has one output. So tuples that are late or bad come in the same DataFrame, in columns
-of their own: `late` and `bad` are structs of the input's columns, null in the rows of windows. Their
-`kind` is "late" or "bad".
+A streaming query has one output. So late and bad tuples are rows of the same DataFrame, in the columns `late`
+and `bad`: structs of the input's columns, null in the rows of windows. Their `kind` is "late" or "bad".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.connectors.spark.packing import GROUP
+from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL
@@ -25,7 +25,7 @@ LATE, BAD, REASON = "late", "bad", "reason"
 
 
 def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> pa.Schema:
-    """The columns of windows, and those of routed tuples; `tuples` is the schema of the input."""
+    """The columns of windows and of routed tuples; `tuples` is the schema of the input."""
     own = [field for field in tuples if field.name not in (GROUP, ARRIVAL)]
     for name, route in (("query", query.late), (REASON, query.bad)):
         if route == "route" and name in tuples.names:
@@ -48,7 +48,7 @@ def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> p
 
 
 def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Result rows with all columns of the outcome."""
+    """Window results with all columns of the outcome."""
     if table.schema.equals(schema):
         return table
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
@@ -58,45 +58,43 @@ def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def late_rows(late: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
-    """Tuples that came too late, as `take_late` gives them."""
-    return _tuples(late, LATE, keys, schema, {"query": late.column("query").combine_chunks()})
+    """Late tuples from `take_late`."""
+    return _tuples(late, LATE, (*keys, "query"), schema)
 
 
 def bad_rows(bad: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
-    """Bad tuples, as `take_bad` gives them."""
-    return _tuples(bad, BAD, keys, schema, {})
+    """Bad tuples from `take_bad`."""
+    return _tuples(bad, BAD, keys, schema)
 
 
-def _tuples(
-    table: pa.Table, kind: str, keys: tuple[str, ...], schema: pa.Schema, columns: dict[str, pa.Array]
-) -> pa.Table:
-    held = {name: table.column(name).combine_chunks() for name in table.column_names}
+def _tuples(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Schema) -> pa.Table:
+    """Tuples as a struct, with columns of the result for some of their values."""
+    values = {name: table.column(name).combine_chunks() for name in table.column_names}
     own = schema.field(kind).type
-    columns = columns | {key: held[key] for key in keys}
-    columns[kind] = pa.StructArray.from_arrays([held[f.name].cast(f.type) for f in own], fields=list(own))
+    columns = {name: values[name] for name in shown}
+    columns[kind] = pa.StructArray.from_arrays([values[f.name].cast(f.type) for f in own], fields=list(own))
     columns["kind"] = pa.repeat(pa.scalar(kind), len(table))
     return _filled(columns, schema, len(table))
 
 
 def _filled(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
-    """The columns in the order of the schema, with nulls for those that are not given."""
-    arrays = [
-        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays(_in_types(columns, schema, rows), schema=schema)
 
 
 def _as_struct(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
     """The edges of windows with all fields that any window of the query may have."""
     if array.type.equals(kind):
         return array
-    known = set(array.type.names)
-    children = [
-        array.field(field.name).cast(field.type) if field.name in known else pa.nulls(len(array), field.type)
-        for field in kind
+    children = {name: array.field(name) for name in array.type.names}
+    return pa.StructArray.from_arrays(_in_types(children, kind, len(array)), fields=list(kind))
+
+
+def _in_types(columns: dict[str, pa.Array], fields: Iterable[pa.Field], rows: int) -> list[pa.Array]:
+    """The columns of these fields, with nulls for those that are not given."""
+    return [
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
+        for field in fields
     ]
-    return pa.StructArray.from_arrays(children, fields=list(kind))
 
 
 def windows(results: DataFrame) -> DataFrame:
@@ -109,7 +107,7 @@ def windows(results: DataFrame) -> DataFrame:
 
 
 def late(results: DataFrame) -> DataFrame:
-    """Tuples that came too late, each with the query that it missed, for `.on(..., late="route")`.
+    """Late tuples, each with the query that it missed, for `.on(..., late="route")`.
 
     >>> import muntin as mt
     >>> mt.spark.late(results).writeStream.format("parquet")  # doctest: +SKIP
@@ -133,7 +131,7 @@ def _routed(results: DataFrame, kind: str, columns: list[str]) -> DataFrame:
 
 
 def _routes(results: DataFrame) -> list[str]:
-    """The columns of routed tuples: they stand behind all others."""
+    """The columns of routed tuples, which are after all others."""
     names = results.columns
-    behind = names[names.index("revision") + 1 :] if "revision" in names else names
-    return [name for name in behind if name in (LATE, BAD)]
+    last = names[names.index("revision") + 1 :] if "revision" in names else names
+    return [name for name in last if name in (LATE, BAD)]

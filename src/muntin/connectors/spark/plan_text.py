@@ -1,4 +1,4 @@
-"""What the text of a plan tells about a column: where it comes from, and which watermarks are below that.
+"""The text of Spark's plan of a DataFrame: the origin of a column, and the columns with watermarks.
 
 Classic Spark and Spark Connect both give the plan as text, one line for each step, its input indented:
 
@@ -10,14 +10,23 @@ Classic Spark and Spark Connect both give the plan as text, one line for each st
 from __future__ import annotations
 
 import re
+from typing import Any
 
-__all__ = ["carries_through_python", "uneven_union", "watermarks_in"]
+__all__ = ["has_partial_watermark", "keeps_watermark", "plan_of", "watermarks_in"]
 
 _WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f]{8}-[0-9a-f-]{27}, )?(.+)#\d+: ")
 _PYTHON = re.compile(r"\b(MapInArrow|MapInPandas|MapPartitions|MapElements|FlatMapGroups|TransformWithState)")
 _INDENT = re.compile(r"[ :+\-]*")
-_CUT_SHORT = "more fields"
-"""Spark leaves columns out of a line that has more than `spark.sql.debug.maxToStringFields`."""
+_TRUNCATED = "more fields"
+"""Spark omits columns from a line that has more than `spark.sql.debug.maxToStringFields`."""
+
+
+def plan_of(frame: Any) -> str:
+    """The analyzed plan of a DataFrame."""
+    if hasattr(frame, "_jdf"):
+        return str(frame._jdf.queryExecution().analyzed().toString())
+    text = str(frame._explain_string(extended=True))
+    return text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
 
 
 def watermarks_in(plan: str) -> list[str]:
@@ -29,16 +38,16 @@ def watermarks_in(plan: str) -> list[str]:
     return list(dict.fromkeys(_WATERMARK.findall(plan)))
 
 
-def carries_through_python(plan: str, time: str) -> bool:
-    """Whether the only column of a plan, `time`, is one of a function in Python that had the watermark there.
+def keeps_watermark(plan: str, time: str) -> bool:
+    """Whether the only column of a plan, `time`, has its watermark still after a Python function.
 
-    The function gives it under the name of a column with a watermark, and nothing behind computes it anew.
+    The function returns it under the name of a column with a watermark, and no later step computes it anew.
 
     >>> plan = '''
     ... ~Project [sent#8 AS ts#9]
     ... +- ~MapInArrow function(...)#4, [sent#8, v#7L], false
     ...    +- ~EventTimeWatermark sent#0: timestamp, 1 seconds'''
-    >>> carries_through_python(plan, "ts"), carries_through_python(plan.replace("sent#8", "seen#8"), "ts")
+    >>> keeps_watermark(plan, "ts"), keeps_watermark(plan.replace("sent#8", "seen#8"), "ts")
     (True, False)
     """
     lines = [line for line in plan.splitlines() if "#" in line]
@@ -48,17 +57,17 @@ def carries_through_python(plan: str, time: str) -> bool:
         if number is None:
             return False
         if _PYTHON.search(line) and (made := re.search(rf"(?:\[|, )([^,\[]+)#{number}\b", line)):
-            return made[1] in watermarks_in("\n".join(_below(lines, i)))
+            return made[1] in watermarks_in("\n".join(_inputs(lines, i)))
         if re.search(rf" AS [^#]*#{number}\b", line):
             plain = re.search(rf"(?:\[|, )[^\s,\[]+#(\d+)(?:-T\w+)? AS [^#]*#{number}\b", line)
             number = plain and plain[1]
-    return _CUT_SHORT in plan and bool(_PYTHON.search(plan)) and time in watermarks_in(plan)
+    return _TRUNCATED in plan and bool(_PYTHON.search(plan)) and time in watermarks_in(plan)
 
 
-def uneven_union(plan: str) -> bool:
-    """Whether some part of a union has a watermark, and another part has none.
+def has_partial_watermark(plan: str) -> bool:
+    """Whether one input of a union has a watermark, and another one has none.
 
-    >>> uneven_union('''
+    >>> has_partial_watermark('''
     ... ~Union false, false
     ... :- ~EventTimeWatermark ts#0: timestamp, 1 seconds
     ... :  +- StreamingRelation FileSource[a], [ts#0]
@@ -69,23 +78,20 @@ def uneven_union(plan: str) -> bool:
     for i, line in enumerate(lines):
         if not re.match(r"[ :+\-]*~?Union\b", line):
             continue
-        below = list(_below(lines, i))
-        depth = min((_depth(one) for one in below), default=0)
+        below = _inputs(lines, i)
+        depth = min(map(_depth, below), default=0)
         starts = [j for j, one in enumerate(below) if _depth(one) == depth]
-        parts = ["\n".join(below[j:end]) for j, end in zip(starts, [*starts[1:], None], strict=True)]
-        if len({bool(watermarks_in(part)) for part in parts}) > 1:
+        inputs = ["\n".join(below[j:end]) for j, end in zip(starts, [*starts[1:], None], strict=True)]
+        if len({bool(watermarks_in(text)) for text in inputs}) > 1:
             return True
     return False
 
 
-def _below(lines: list[str], place: int) -> list[str]:
+def _inputs(lines: list[str], place: int) -> list[str]:
     """The lines of the steps that feed the step of a line."""
-    found = []
-    for line in lines[place + 1 :]:
-        if _depth(line) <= _depth(lines[place]):
-            break
-        found.append(line)
-    return found
+    depth = _depth(lines[place])
+    end = (i for i, line in enumerate(lines) if i > place and _depth(line) <= depth)
+    return lines[place + 1 : next(end, None)]
 
 
 def _depth(line: str) -> int:

@@ -1,4 +1,4 @@
-"""Watermarks of Spark that are unusable: moved by a tuple from the future, or never moved at all."""
+"""Faulty watermarks of Spark: moved by a tuple from the future, or never moved at all."""
 
 from __future__ import annotations
 
@@ -64,11 +64,10 @@ def with_cure(error: DataError, job: Job, given: Given) -> DataError:
 
 def warn_once(stored: Stored, job: Job, given: Given) -> None:
     """Log once that Spark's watermark makes all tuples late, or lets no window close."""
+    text = STUCK
     if _is_in_future(job, given):
         text = f"{_too_far(given)}. Current tuples are late; transform(query, watermark=...) prevents it"
-    elif _is_stuck(stored, job, given):
-        text = STUCK
-    else:
+    elif not _is_stuck(stored, job, given):
         return
     name = job.query.fingerprint()
     if name not in _warned:
@@ -84,10 +83,9 @@ def _is_in_future(job: Job, given: Given) -> bool:
 
 
 def _too_far(given: Given) -> str:
-    at = format_instant(Micros(given.watermark or 0))
     return (
         f"Spark's watermark must not be more than {format_span(MAX_AHEAD)} ahead of the clock: it is at "
-        f"{at}, where a tuple with a wrong time has moved it"
+        f"{format_instant(Micros(given.watermark or 0))}, where a tuple with a wrong time has moved it"
     )
 
 
@@ -96,4 +94,4 @@ def _is_stuck(stored: Stored, job: Job, given: Given) -> bool:
     operator = stored.operator
     if given.watermark is not None or given.newest is None or operator.binding is None:
         return False
-    return operator.slices.newest - job.delay > 1000  # Spark counts from 1970 on, in milliseconds
+    return operator.state.newest - job.delay > 1000  # Spark counts milliseconds from 1970 on

@@ -15,7 +15,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark import unusable_watermark
+from muntin.connectors.spark import watermark_faults
 from muntin.errors import DataError, SnapshotError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -75,7 +75,7 @@ def test_a_watermark_within_reach_of_the_clock_is_spark_s() -> None:
 def test_watermarks_that_lose_tuples_are_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unusable_watermark, "_warned", set())
+    monkeypatch.setattr(watermark_faults, "_warned", set())
     with caplog.at_level(logging.WARNING, "muntin"):
         group = KeyGroup(query(**TEN), SCHEMA)
         group.step([("a", at(1), 1)], now=NOW)

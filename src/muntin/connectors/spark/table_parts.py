@@ -1,11 +1,11 @@
-"""The tables of an operator in parts, each with a digest that tells whether it changed.
+"""The tables of a state in parts, each with a digest that tells whether it changed.
 
-A part of a table whose rows say by themselves what they hold (a slice by its times, its number of
-tuples and its mark, a kept tuple by its place in the order) is digested by these few numbers: what did
-not change is neither serialised nor hashed in full.
+The declared numbers of a table that is split by time identify the contents of its rows (a slice has its
+times, its number of tuples and its mark, a tuple its position in the order). A part is digested by these
+numbers: an unchanged part is neither serialised nor hashed in full.
 
-The digest stands in front of the rows that it is of. So a list of all parts is short, however many
-there are: the numbers of those of a table mostly follow each other.
+Each part begins with its digest. So a list of all parts is short, however many there are: the numbers of
+the parts of a table mostly follow each other.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.archive import read_table
-from muntin.slicing.validation import TABLES
+from muntin.slicing.snapshots.archive import read_table
+from muntin.slicing.snapshots.checks import TABLES
 
 __all__ = ["Part", "from_body", "joined", "paths_of", "runs_of", "split", "widths_for"]
 
-TIMED = {"slices": "first", "tuples": "time", "registry": "due", "closed": "due"}
-"""Tables that are split by time, and the column that holds it."""
-TELLING = {kind: tuple(TABLES[kind].columns) for kind in TIMED}
-"""The columns that say what a row holds; some tables lack some of them."""
-PER_KEY = ("keys", "progress", "contexts", "lives", "firsts", "skipped", "extent")
+TIMED = {kind: schema.time for kind, schema in TABLES.items() if schema.time is not None}
+"""Tables that are split by time, and the column of that time."""
+PER_KEY = ("keys", *(kind for kind, schema in TABLES.items() if schema.per_key))
 """Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
+"""Keys of one part."""
 PART_BYTES = 1 << 16
-"""What parts should at least hold on average, since each is a round trip to the state store."""
+"""The least average size of parts: each is a round trip to the state store."""
 FEW_PARTS = 4
-"""A table may have so many parts however small they are."""
+"""A table may have this many parts however small they are."""
 MUCH = 4
-"""Parts that are so many times as long as they need be become shorter; then all of them are written."""
+"""Parts that are this many times longer than needed become shorter; then all of them are written."""
 DIGEST = 40
-"""Room for a digest: a multiple of 8, since Arrow wants the rows behind it aligned."""
+"""Bytes of a digest: a multiple of 8, since Arrow wants the rows behind it aligned."""
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -66,11 +65,9 @@ def widths_for(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> dic
     """
     found = {}
     for name, table in tables.items():
-        kind, _, rest = name.partition("/")
+        kind = name.partition("/")[0]
         if kind in TIMED:
-            beside = tables.get(f"registry_values/{rest}") if kind == "registry" else None
-            nbytes = table.nbytes + (0 if beside is None else beside.nbytes)
-            found[name] = _width(table.column(TIMED[kind]).to_numpy(), nbytes, widths.get(name, 1))
+            found[name] = _width(table.column(TIMED[kind]).to_numpy(), table.nbytes, widths.get(name, 1))
     return found
 
 
@@ -95,12 +92,9 @@ def _width(times: Ints, nbytes: int, width: int) -> int:
 def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator[Part]:
     """The parts of all tables; one with the number "" is always there."""
     for name, table in tables.items():
-        kind, _, rest = name.partition("/")
-        # What the windows held stands in a table of its own, row by row beside them.
-        source = f"registry/{rest}" if kind == "registry_values" else name
-        kind = "registry" if kind == "registry_values" else kind
+        kind = name.partition("/")[0]
         if kind in TIMED:
-            yield from _by_time(name, table, tables[source], kind, widths[source])
+            yield from _by_time(name, table, kind, widths[name])
         else:
             together = KEYS_TOGETHER if kind in PER_KEY else max(len(table), 1)
             yield _whole(f"{name}#", table.slice(0, together))
@@ -108,14 +102,13 @@ def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator
                 yield _whole(f"{name}#{begin // together}", table.slice(begin, together))
 
 
-def _by_time(name: str, table: pa.Table, source: pa.Table, kind: str, width: int) -> Iterator[Part]:
+def _by_time(name: str, table: pa.Table, kind: str, width: int) -> Iterator[Part]:
     yield _whole(f"{name}#", table.schema.empty_table())
     if not len(table):
         return
-    told = [column for column in TELLING[kind] if column in source.column_names]
-    columns = [source.column(column).to_numpy(zero_copy_only=False) for column in told]
-    hashes = _hashes(columns)
-    numbers = source.column(TIMED[kind]).to_numpy() // width
+    declared = [column for column in TABLES[kind].columns if column in table.column_names]
+    hashes = _hashes([table.column(column).to_numpy(zero_copy_only=False) for column in declared])
+    numbers = table.column(TIMED[kind]).to_numpy() // width
     order = np.argsort(numbers, kind="stable")
     begins = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[0]] - 1))
     sums = np.add.reduceat(hashes[order], begins)
@@ -154,8 +147,8 @@ def _in_order(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
 
 
 def _sorted(name: str, table: pa.Table) -> pa.Table:
-    order = {"slices": ("key", "first"), "tuples": ("key", "time", "seq")}.get(name)
-    return table if order is None else table.sort_by([(column, "ascending") for column in order])
+    order = TABLES[name].order if name in TIMED else ()
+    return table.sort_by([(column, "ascending") for column in order]) if order else table
 
 
 def _to_ipc(table: pa.Table) -> bytes:

@@ -1,4 +1,4 @@
-"""The columns of a DataFrame: those that a query names by what computes them, and their types in Arrow."""
+"""The columns of a DataFrame: checks, types in Arrow, and columns that a query computes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.connectors.spark.packing import GROUP
+from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
 from muntin.query import QuerySpec
@@ -23,7 +23,7 @@ BEYOND = "__beyond"
 
 
 def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
-    """The columns of a DataFrame with their types in Arrow; those of types that Arrow lacks are left out."""
+    """The columns of a DataFrame with their types in Arrow, without those whose types Arrow lacks."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
@@ -40,7 +40,7 @@ def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
 
 
 def check_columns(query: QuerySpec, frame: DataFrame) -> None:
-    """A QueryError where columns cannot be told apart, or the JVM would compare them in another way."""
+    """A QueryError where a name fits several columns, or the JVM would compare values differently."""
     from pyspark.sql.types import StringType
 
     exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"

@@ -1,4 +1,4 @@
-"""What Spark must be told before a streaming query can run, and a session that has it all."""
+"""A Spark session with the settings that streaming queries need."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from muntin.errors import QueryError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_settings", "session"]
+__all__ = ["check_state_store", "session"]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 LOCAL = {
     PROVIDER: ROCKSDB,
-    # A micro-batch writes what it changed; the whole store is copied now and then, in the background.
+    # A micro-batch writes its changes; the whole store is copied from time to time, in the background.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -50,7 +50,7 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
 
 def _require_java() -> None:
-    """Without this, Spark's own error says that a gateway exited, and not why."""
+    """A QueryError where Spark's own would say that a gateway exited, but not why."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         where = f"not in JAVA_HOME, {home}" if home else "not on the PATH"
@@ -60,8 +60,8 @@ def _require_java() -> None:
         )
 
 
-def check_settings(session: SparkSession) -> None:
-    """A QueryError that names the line to add, where a streaming query would fail later."""
+def check_state_store(session: SparkSession) -> None:
+    """A QueryError with the line to add, where a streaming query would fail later."""
     provider = session.conf.get(PROVIDER, "")
     if not str(provider).endswith("RocksDBStateStoreProvider"):
         raise QueryError(

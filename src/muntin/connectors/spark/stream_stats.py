@@ -1,7 +1,7 @@
-"""What a streaming query has done so far: counters that ride along with the results.
+"""The counters of a streaming query.
 
-Each step of a key group tells its counters in a row of its own. Spark adds them up as observed metrics,
-which stand in every `StreamingQueryProgress`.
+Each step of a key group adds a row with its counters to the results. Spark sums them up as observed metrics,
+which are part of every `StreamingQueryProgress`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats"]
-
-SUMMED = (
-    "tuples", "late", "bad", "errors", "windows", "updates", "retractions", "keys", "slices", "kept_tuples",
-    "state_bytes", "written_bytes",
-)  # fmt: skip
-GREATEST = ("newest", "watermark", "refused_changes")
-COUNTERS = (*SUMMED, *GREATEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +44,7 @@ class StreamStats:
 
     @property
     def watermark_lag(self) -> dt.timedelta | None:
-        """How far the watermark is behind the newest tuple."""
+        """The time from the watermark to the newest tuple."""
         if self.newest is None or self.watermark is None:
             return None
         return self.newest - self.watermark
@@ -62,6 +55,13 @@ class StreamStats:
         return "\n".join(f"{name.replace('_', ' '):>16}: {_shown(value)}" for name, value in lines)
 
 
+TIMES = ("newest", "watermark")
+GREATEST = (*TIMES, "refused_changes")
+"""Counters that are the same for all key groups, or of which the greatest counts."""
+SUMMED = tuple(f.name for f in fields(StreamStats) if f.name not in ("batch", *GREATEST))
+COUNTERS = (*SUMMED, *GREATEST)
+
+
 def _shown(value: object) -> str:
     if value is None:
         return "none yet"
@@ -69,49 +69,52 @@ def _shown(value: object) -> str:
 
 
 def counted(stored: Stored, written: int) -> dict[str, int | None]:
-    """The counters of a key group after a step that wrote so many bytes."""
+    """COUNTERS of a key group after a step that wrote this number of bytes."""
     operator = stored.operator
-    metrics, slices = operator.metrics, operator.slices
-    kept = slices.kept
+    state = operator.state
+    metrics = state.metrics
     return {
         "tuples": metrics.tuples,
         "late": metrics.late,
-        "bad": operator.arrivals.bad,
+        "bad": metrics.bad,
         "errors": metrics.errors,
         "windows": metrics.windows,
         "updates": metrics.updates,
         "retractions": metrics.retractions,
-        "keys": len(operator.keys),
-        "slices": len(slices.table),
-        "kept_tuples": 0 if kept is None else len(kept.tuples),
+        "keys": len(state.keys),
+        "slices": len(state.slices),
+        "kept_tuples": 0 if state.tuples is None else len(state.tuples),
         "state_bytes": stored.nbytes,
         "written_bytes": written,
-        "newest": slices.newest,
+        "newest": state.newest,
         "watermark": operator.watermark,
         "refused_changes": stored.refused,
     }
 
 
 def metrics_name(query: QuerySpec) -> str:
-    """What the names of a query's metrics begin with; several queries may be part of one stream."""
+    """The beginning of the name of a query's metrics; a stream may have several queries."""
     return f"muntin_{query.fingerprint()[:12]}"
 
 
 def metrics() -> list[Column]:
-    """How the counters of the key groups become those of the stream."""
+    """The counters of the stream from those of the key groups."""
     from pyspark.sql import functions as f
 
     return [f.sum(name).alias(name) for name in SUMMED] + [f.max(name).alias(name) for name in GREATEST]
 
 
 def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:
-    """The counters after the latest micro-batch that told them."""
+    """The counters after the latest micro-batch that has any."""
     begin = metrics_name(query)
     for progress in reversed(running.recentProgress):
-        rows = [_told(row) for name, row in progress.observedMetrics.items() if name.startswith(begin)]
-        told = [row for row in rows if row.get("tuples") is not None]
-        if told:
-            return _stats(progress.batchId, _together(told))
+        rows = [_by_name(row) for name, row in progress.observedMetrics.items() if name.startswith(begin)]
+        rows = [row for row in rows if row.get("tuples") is not None]
+        if rows:  # several, where the query runs more than once in a stream
+            summed = {name: int(sum(row[name] for row in rows)) for name in SUMMED}
+            greatest = {name: max(row[name] for row in rows) for name in GREATEST}
+            times = {name: _time(greatest[name]) for name in TIMES}
+            return StreamStats(batch=progress.batchId, **(summed | greatest | times))
     if running.lastProgress is None:
         raise QueryError("the stream has not finished a micro-batch yet; ask again later")
     raise QueryError(
@@ -120,26 +123,14 @@ def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:
     )
 
 
-def _told(row: Row | None) -> dict[str, Any]:
+def _by_name(row: Row | None) -> dict[str, Any]:
     """The counters by name; Spark Connect gives a row of values and a row of names."""
     if row is None:
         return {}
-    found = row.asDict()
-    if "schema" in found:
-        return dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
-    return found
-
-
-def _together(told: list[dict[str, Any]]) -> dict[str, Any]:
-    """The counters of a query that runs more than once in a stream."""
-    found = {name: sum(row[name] for row in told) for name in SUMMED}
-    return found | {name: max(row[name] for row in told) for name in GREATEST}
-
-
-def _stats(batch: int, told: dict[str, Any]) -> StreamStats:
-    counters = {name: int(value) for name, value in told.items() if name not in ("newest", "watermark")}
-    newest, watermark = _time(told["newest"]), _time(told["watermark"])
-    return StreamStats(batch=batch, newest=newest, watermark=watermark, **counters)
+    values = row.asDict()
+    if "schema" not in values:
+        return values
+    return dict(zip((field["name"] for field in values["schema"]["fields"]), values["values"], strict=True))
 
 
 def _time(micros: int | None) -> dt.datetime | None:

@@ -1,4 +1,4 @@
-"""Which plan runs a query: Spark's own operators in the JVM, or packed groups in Python workers."""
+"""The choice of the plan: Spark's own operators in the JVM, or packed groups in Python workers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import pyarrow as pa
 from pyarrow import types as t
 from pyspark.sql.types import TimestampType
 
-from muntin.connectors.spark.columns import arrow_schema
+from muntin.aggregates.base import Aggregate
+from muntin.connectors.spark.input_columns import arrow_schema
 from muntin.connectors.spark.jvm.aggregates import only_uncombined, unfit
-from muntin.connectors.spark.jvm.batch import is_one_slice
-from muntin.connectors.spark.jvm.calendar import in_zone
+from muntin.connectors.spark.jvm.bounded import is_one_slice
 from muntin.connectors.spark.jvm.expressions import UntranslatableError, computes, to_column
-from muntin.connectors.spark.jvm.windows import CONTEXT_FREE
+from muntin.connectors.spark.jvm.window_columns import TRANSLATED, has_other_periods, is_tumbling
 from muntin.connectors.spark.watermark import MARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, require
-from muntin.windows import Periodic, Session
 from muntin.windows.base import Window
-from muntin.windows.calendar import Calendar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Choice", "PlanName", "choose"]
 
 PlanName: TypeAlias = Literal["auto", "jvm", "packed"]
+Kinds: TypeAlias = tuple[pa.DataType, ...]
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,16 @@ class Case:
     query: QuerySpec
     frame: DataFrame
     changing: bool = False
-    """Whether queries come and go while the stream runs."""
+    """Whether windows may be added and removed while the stream runs."""
 
     @cached_property
     def zone(self) -> str:
-        """Of the session."""
+        """The zone of the session."""
         return str(self.frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
     @cached_property
     def checked(self) -> bool:
-        """Whether Spark's arithmetic fails on an overflow instead of going on with a wrong value."""
+        """Whether Spark's arithmetic fails on an overflow instead of giving a wrong value."""
         return self.frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
 
     @cached_property
@@ -61,17 +60,27 @@ class Case:
         return Binding.of(self.query, tuple(window for _, window in self.query.windows), schema)
 
     def windows(self, wanted: Callable[[Window], object]) -> tuple[str, ...]:
-        """The names of the windows for which this is so."""
+        """The names of the windows with this property."""
         return tuple(name for name, window in self.query.windows if wanted(window))
 
-    def kinds(self, aggregate: str) -> tuple[pa.DataType, ...]:
-        """The types of the inputs of an aggregate."""
-        return tuple(self.binding.types[expr] for expr in dict(self.query.aggregates)[aggregate].inputs)
+    def aggregates(self, wanted: Callable[[Aggregate, Kinds], object]) -> tuple[str, ...]:
+        """The names of the aggregates with this property, which may depend on the types of the inputs."""
+        types = self.binding.types
+        kinds = {name: tuple(types[expr] for expr in a.inputs) for name, a in self.query.aggregates}
+        return tuple(name for name, a in self.query.aggregates if wanted(a, kinds[name]))
+
+    def can_translate(self, expr: Expr) -> bool:
+        """Whether Spark has an expression with the same meaning."""
+        try:
+            to_column(expr, self.binding.schema)
+        except UntranslatableError:
+            return False
+        return True
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One row: where it applies (with the names that make it apply), this is why a plan cannot run."""
+    """A reason why a plan cannot run, and the condition of it, which may return the names it is about."""
 
     applies: Callable[[Case], tuple[str, ...] | bool]
     reason: str
@@ -85,46 +94,13 @@ class Choice:
     reason: str
 
 
-def _unknown(case: Case) -> tuple[str, ...]:
-    return case.windows(lambda w: not isinstance(w, (*CONTEXT_FREE, Session)))
+def _computing(aggregate: Aggregate) -> bool:
+    return any(map(computes, aggregate.reads))
 
 
-def _unfit(case: Case) -> tuple[str, ...]:
-    return tuple(name for name, a in case.query.aggregates if unfit(a, case.kinds(name)))
-
-
-def _uncombined(case: Case) -> tuple[str, ...]:
-    if is_one_slice(case.query):
-        return ()
-    return tuple(name for name, a in case.query.aggregates if only_uncombined(a))
-
-
-def _untranslatable(case: Case) -> tuple[str, ...]:
-    return tuple(name for name, a in case.query.aggregates if not all(_says(case, e) for e in a.reads))
-
-
-def _says(case: Case, expr: Expr) -> bool:
-    try:
-        to_column(expr, case.binding.schema)
-    except UntranslatableError:
-        return False
-    return True
-
-
-def _unchecked(case: Case) -> tuple[str, ...]:
-    if case.checked:
-        return ()
-    return tuple(
-        name
-        for name, a in case.query.aggregates
-        if any(map(computes, a.reads)) or any(map(t.is_decimal, case.kinds(name)))
-    )
-
-
-def _skips_computed(case: Case) -> tuple[str, ...]:
-    if case.query.bad != "skip":
-        return ()
-    return tuple(name for name, a in case.query.aggregates if any(map(computes, a.reads)))
+def _unchecked(case: Case) -> tuple[str, ...] | bool:
+    computed = case.aggregates(lambda a, kinds: _computing(a) or any(map(t.is_decimal, kinds)))
+    return not case.checked and computed
 
 
 def _nested_keys(case: Case) -> tuple[str, ...]:
@@ -138,15 +114,24 @@ ALWAYS = (
     Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
     Rule(lambda c: c.query.on_error == "skip", "values that cannot be computed are skipped"),
     Rule(lambda c: c.query.max_windows is not None, "the windows of a step are limited"),
-    Rule(_skips_computed, "tuples for which an expression fails are skipped"),
-    Rule(_unknown, "windows follow the tuples, a measure, or the newest tuple of all keys"),
+    Rule(
+        lambda c: c.query.bad == "skip" and c.aggregates(lambda a, _: _computing(a)),
+        "tuples for which an expression fails are skipped",
+    ),
+    Rule(
+        lambda c: c.windows(lambda w: not isinstance(w, TRANSLATED)),
+        "windows follow the tuples, a measure, or the newest tuple of all keys",
+    ),
     Rule(lambda c: c.windows(lambda w: getattr(w, "emit_empty", False)), "empty windows are emitted"),
     Rule(
-        lambda c: c.windows(lambda w: isinstance(w, Calendar) and not in_zone(w, c.zone)),
+        lambda c: c.windows(lambda w: has_other_periods(w, c.zone)),
         "calendar windows have an offset, or are not in the zone of the session",
     ),
-    Rule(_unfit, "Spark has no such aggregate, or not over these types"),
-    Rule(_untranslatable, "expressions say something that Spark's do not mean in the same way"),
+    Rule(lambda c: c.aggregates(unfit), "Spark has no such aggregate, or not over these types"),
+    Rule(
+        lambda c: c.aggregates(lambda a, _: not all(map(c.can_translate, a.reads))),
+        "expressions say something that Spark's do not mean in the same way",
+    ),
     Rule(_unchecked, "spark.sql.ansi.enabled is off: Spark's arithmetic would hide an overflow"),
     Rule(_nested_keys, "keys are nested, or durations"),
 )
@@ -155,14 +140,12 @@ ALWAYS = (
 BOUNDED = (
     *ALWAYS,
     Rule(lambda c: c.query.max_ahead is not None, "tuples from the future are bad"),
-    Rule(_uncombined, "deviations of several slices cannot be combined in SQL without a loss of digits"),
+    Rule(
+        lambda c: not is_one_slice(c.query) and c.aggregates(lambda a, _: only_uncombined(a)),
+        "deviations of several slices cannot be combined in SQL without a loss of digits",
+    ),
 )
 """The same for a bounded DataFrame."""
-
-
-def _plain_tumbling(case: Case) -> bool:
-    (_, window), *others = case.query.windows
-    return not others and isinstance(window, Periodic) and window.slide == window.length
 
 
 def _has_watermark(case: Case) -> bool:
@@ -172,7 +155,10 @@ def _has_watermark(case: Case) -> bool:
 
 STREAMING = (
     Rule(lambda c: c.changing, "queries may come and go"),
-    Rule(lambda c: not _plain_tumbling(c), "Spark's own operator serves a single tumbling window only"),
+    Rule(
+        lambda c: len(c.query.windows) > 1 or not is_tumbling(c.query.windows[0][1]),
+        "Spark's own operator serves a single tumbling window only",
+    ),
     Rule(lambda c: bool(c.query.allowed_lateness), "late tuples are allowed to change results"),
     Rule(lambda c: c.query.idle_after is not None, "a silent stream closes its windows"),
     Rule(lambda c: not _has_watermark(c), "there is no watermark on a timestamp column that is the time"),
@@ -182,7 +168,7 @@ STREAMING = (
 
 
 def choose(case: Case, plan: str = "auto") -> Choice:
-    """The plan that runs; an error if the one that was asked for cannot."""
+    """The plan that runs; an error if the wanted one cannot."""
     if plan not in get_args(PlanName):
         raise QueryError(
             f'plan must be "auto", "jvm" or "packed": got {plan!r}.{nearest(str(plan), get_args(PlanName))}'
@@ -190,12 +176,12 @@ def choose(case: Case, plan: str = "auto") -> Choice:
     case.binding  # noqa: B018  # an error where the query does not fit the columns
     if plan == "packed":
         return Choice("packed", 'plan="packed" says so')
-    found = _refusal(case)
-    if found is None:
+    reason = _refusal(case)
+    if reason is None:
         return Choice("jvm", "the windows and the aggregates are such that Spark has them itself")
     if plan == "jvm":
-        raise QueryError(f'plan="jvm" cannot run this query: {found}; leave plan= out, or change the query')
-    return Choice("packed", found)
+        raise QueryError(f'plan="jvm" cannot run this query: {reason}; leave plan= out, or change the query')
+    return Choice("packed", reason)
 
 
 def _refusal(case: Case) -> str | None:

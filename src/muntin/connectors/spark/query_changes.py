@@ -1,0 +1,224 @@
+"""Changes of the windows of a running stream: TOML files in a directory that the stream reads.
+
+remove = ["minute"]
+
+[windows.half]
+type = "tumbling"
+length = "30 seconds"
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from uuid import uuid4
+
+import pyarrow as pa
+from pyarrow import fs
+
+from muntin.errors import MuntinError, QueryError
+from muntin.query import QuerySpec
+from muntin.query.files import load_windows, read_toml, toml_value, windows_to_toml
+from muntin.slicing.operator import SlicingOperator
+from muntin.windows.base import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Change", "Controlled", "apply_texts", "names_of", "read_change", "read_changes"]
+
+LOG = logging.getLogger("muntin")
+
+_PATTERNS = frozenset("*?[]{}")
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """A query whose windows can be changed while it runs; `query.control(path)` makes it.
+
+    Every program that names the same path can change them: the one that started the stream, a
+    notebook, a command line. A change is a small TOML file in the directory. The stream takes it up in
+    the next micro-batch, in all its tasks; the checkpoint remembers which micro-batch that was.
+
+    >>> import muntin as mt, tempfile
+    >>> from muntin import windows as w, aggregates as a
+    >>> query = mt.windows(minute=w.tumbling("1 minute")).aggregate(n=a.count()).on("ts")
+    >>> live = query.control(tempfile.mkdtemp())
+    >>> live.add(half=w.tumbling("30 seconds"))
+    >>> live.remove("minute")
+    >>> list(live.served())
+    ['half']
+    """
+
+    query: QuerySpec
+    path: str
+
+    def __post_init__(self) -> None:
+        if set(self.path) & _PATTERNS:
+            raise QueryError(
+                f"the path of a control directory must have none of {' '.join(sorted(_PATTERNS))}, "
+                f"which Spark reads as a pattern: got {self.path!r}; choose another directory"
+            )
+        filesystem, folder = _location(self.path)
+        filesystem.create_dir(folder, recursive=True)
+
+    def add(self, **named: Window) -> None:
+        """Serve more windows, over the same aggregates, from the next micro-batch on.
+
+        They start at their first edge after the newest tuple of the stream, for all keys at the same time.
+        """
+        if not named:
+            raise QueryError('windows need names: write .add(half=w.tumbling("30 seconds"))')
+        self._publish(Change(named))
+
+    def remove(self, *names: str) -> None:
+        """Stop serving windows; the last one cannot be removed."""
+        if not names:
+            raise QueryError('name the windows to remove: write .remove("minute")')
+        self._publish(Change(remove=names))
+
+    def served(self) -> dict[str, Window]:
+        """The windows after all changes so far."""
+        query = self.query
+        for name, text in read_changes(self.path):
+            try:
+                query = read_change(text, name).applied_to(query)
+            except MuntinError:
+                continue  # the stream refuses it, too
+        return dict(query.windows)
+
+    def __call__(self, frame: DataFrame, **options: Any) -> DataFrame:
+        """The window results of a streaming DataFrame: `events.transform(query.control(path))`."""
+        from muntin.connectors.spark import transform
+
+        return transform(self.query, frame, control=self.path, **options)
+
+    def _publish(self, change: Change) -> None:
+        change.applied_to(replace(self.query, windows=tuple(self.served().items())))
+        text = change.to_toml()
+        filesystem, folder = _location(self.path)
+        name = f"{time.time_ns():020}-{uuid4().hex[:8]}.toml"
+        # Spark ignores files whose name begins with an underscore, so it reads none that is not complete.
+        with filesystem.open_output_stream(f"{folder}/_{name}") as out:
+            out.write(text.encode())
+        filesystem.move(f"{folder}/_{name}", f"{folder}/{name}")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Windows to serve from now on, and names of windows that are no longer served."""
+
+    add: Mapping[str, Window] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+
+    def to_toml(self) -> str:
+        """The text that `read_change` reads back.
+
+        >>> from muntin.windows import tumbling
+        >>> print(Change({"half": tumbling("30 seconds")}, ("minute",)).to_toml())
+        remove = ["minute"]
+        [windows.half]
+        type = "tumbling"
+        length = "30 seconds"
+        <BLANKLINE>
+        """
+        return f"remove = {toml_value(list(self.remove))}\n{windows_to_toml(self.add.items())}"
+
+    def applied_to(self, query: QuerySpec) -> QuerySpec:
+        """The query with the windows after the change; a QueryError where it cannot be changed so."""
+        served = dict(query.windows)
+        for name in self.remove:
+            if name not in served:
+                raise QueryError(f'there is no query "{name}" to remove; there are {", ".join(served)}')
+            del served[name]
+        for name in self.add:
+            if name in served:
+                raise QueryError(
+                    f'there is a query "{name}" already; choose another name, or remove it first'
+                )
+        served |= self.add
+        if not served:
+            raise QueryError("the last query cannot be removed; stop the stream instead")
+        return replace(query, windows=tuple(served.items()))
+
+
+def read_change(text: str, source: str) -> Change:
+    """The change in a text; a QueryError that calls it `source` says what is wrong with it."""
+    document = read_toml(text, source)
+    others = sorted(set(document) - {"windows", "remove"})
+    if others:
+        raise QueryError(f'{source}: unknown key "{others[0]}"; a change has [windows.NAME] and remove = []')
+    remove = document.get("remove", [])
+    if not isinstance(remove, list) or not all(isinstance(name, str) for name in remove):
+        raise QueryError(f'{source}: remove must be a list of names like ["minute"]: got {remove!r}')
+    add = load_windows(document, source) if "windows" in document else {}
+    return Change(add, tuple(remove))
+
+
+def read_changes(path: str) -> list[tuple[str, str]]:
+    """The names and texts of the change files in a directory, oldest first."""
+    filesystem, folder = _location(path)
+    files = filesystem.get_file_info(fs.FileSelector(folder))
+    texts = []
+    for name in sorted(info.base_name for info in files if _is_change(info)):
+        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
+            texts.append((name, stream.read().decode("utf-8", "replace")))
+    return texts
+
+
+def _is_change(info: fs.FileInfo) -> bool:
+    return info.is_file and info.base_name.endswith(".toml") and info.base_name[0] not in "._"
+
+
+def _location(path: str) -> tuple[fs.FileSystem, str]:
+    if "://" in path:
+        filesystem, folder = fs.FileSystem.from_uri(path)
+        return filesystem, folder
+    return fs.LocalFileSystem(), str(Path(path).absolute())
+
+
+def names_of(texts: Iterable[str]) -> list[str]:
+    """The names of these files."""
+    return [name for name, _ in _named(texts)]
+
+
+def _named(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """The names and contents of files, oldest first; the first line of each text is the name.
+
+    Spark gives names as parts of addresses, with a blank as %20.
+    """
+    named = (text.partition("\n") for text in texts)
+    return sorted((unquote(name), body) for name, _, body in named)
+
+
+def apply_texts(operator: SlicingOperator, texts: Iterable[str], after: int, outcome: pa.Schema) -> int:
+    """Apply the changes of some files, oldest first; returns the number of refused ones.
+
+    A refused change changes nothing and stops nothing: the stream would read it again after every
+    restart. All key groups refuse the same ones. `outcome` are the columns of the results, which are fixed.
+    """
+    refused = 0
+    for name, text in _named(texts):
+        try:
+            change = read_change(text, name)
+            _check_edges(change, outcome)
+            operator.change_windows(change.add, change.remove, after)
+        except MuntinError as error:
+            LOG.warning("the change %s was refused: %s", name, error)
+            refused += 1
+    return refused
+
+
+def _check_edges(change: Change, outcome: pa.Schema) -> None:
+    edges = outcome.field("window").type.names
+    for name, window in change.add.items():
+        if window.measure is not None and f"start_{window.measure}" not in edges:
+            raise QueryError(
+                f'the results have no column for the edges of "{name}" on {window.measure}; a window on a '
+                "measure can be added where the query had one on it from the start"
+            )
