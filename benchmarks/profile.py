@@ -22,13 +22,11 @@ from benchmarks.core import new_operator
 from benchmarks.expected import recomputed
 from benchmarks.grid import Grid
 from benchmarks.workloads import LARGE_BATCH, Workload, chosen
-from muntin.slicing import manager, slicer
-from muntin.slicing.emission import WindowManager
-from muntin.slicing.kept import KeptSlicer
+from muntin.slicing import slice_manager, slicer, step
+from muntin.slicing.emission.results import ResultShape
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.manager import SliceManager
 from muntin.slicing.partials import PartialSet
-from muntin.slicing.results import Results
+from muntin.slicing.tuple_state import TupleState
 from muntin.timeline.column import TimeColumn
 
 __all__ = ["REST", "Profile", "profile", "run_profile"]
@@ -104,14 +102,13 @@ def _steps() -> list[tuple[str, Any, str]]:
         ("find each tuple's cell of the time line", slicer, "assign"),
         ("find where slices begin, in order", slicer, "cut_sorted_time"),
         ("find where slices begin, in order", slicer, "cut_sorted"),
-        ("keep tuples, sort and cut them", KeptSlicer, "add"),
-        ("keep tuples, sort and cut them", KeptSlicer, "slice"),
-        ("keep tuples, sort and cut them", KeptSlicer, "emitted"),
+        ("keep tuples, sort and cut them", TupleState, "arrive"),
+        ("keep tuples, sort and cut them", step, "slice_tuples"),
         ("aggregate the tuples of each slice", PartialSet, "lift"),
-        ("merge slices into the slice table", manager, "merge"),
-        ("list windows and combine their slices", WindowManager, "emit"),
-        ("drop old slices", SliceManager, "evict"),
-        ("make result tables", Results, "table"),
+        ("merge slices into the slice table", slice_manager, "merge"),
+        ("list windows and combine their slices", step, "due_results"),
+        ("drop old slices", step, "evict"),
+        ("make result tables", ResultShape, "table"),
     ]
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from muntin.slicing.parts import PartedOperator
 from typer.testing import CliRunner
 
 from benchmarks import threads
 from benchmarks.__main__ import app
 from benchmarks.threads import measure_threads
-from muntin.slicing.parts import PartedOperator
 
 TUPLES = 20_000
 

@@ -19,15 +19,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "core"))
 from forging import SCHEMA, SHAPES, change_table, change_value, outcome, serve, tuples, with_other_bytes
 from key_group import KeyGroup
+from muntin.connectors.spark.parts import DIGEST
 
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.partition_packer import PartitionPacker
-from muntin.connectors.spark.parts import DIGEST
 from muntin.connectors.spark.state import write
 from muntin.connectors.spark.step import Given, step
 from muntin.errors import SnapshotError
-from muntin.slicing.snapshots import archive
 from muntin.slicing.binding import ARRIVAL
+from muntin.slicing.snapshots import archive
 from muntin.timeline import INF
 
 NAMES = ("tumbling", "keyless", "sessions", "count", "aware", "empty", "early", "many", "holding", "sketched")

@@ -21,9 +21,9 @@ from muntin.connectors.spark.result_rows import outcome_schema
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import DataError
-from muntin.slicing.snapshots.archive import unpack
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.snapshots.archive import unpack
 
 
 def test_a_change_file_that_is_gone_is_missed(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from muntin.connectors.spark.parts import from_body
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import parts
 from muntin.connectors.spark.migration import asked_for
-from muntin.connectors.spark.parts import from_body
 from muntin.connectors.spark.state import read, write
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.stream_stats import counted

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from muntin.slicing.parts import PartedOperator
 
 import muntin as mt
 from muntin import aggregates as a
@@ -18,7 +19,6 @@ from muntin import windows as w
 from muntin.errors import DataError
 from muntin.slicing import parts as parts_module
 from muntin.slicing.parallel import threads as threads_module
-from muntin.slicing.parts import PartedOperator
 from muntin.slicing.parallel.threads import Threads
 
 QUERY = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from muntin.slicing.tuples import KeptTuples
 
 import muntin as mt
 from muntin import aggregates as a
@@ -18,7 +19,6 @@ from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError, UserCodeError
 from muntin.slicing.partials import PartialSet
-from muntin.slicing.tuples import KeptTuples
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.rows import compare
 from muntin.testing.scenarios import Scenario, play

@@ -70,8 +70,8 @@ def test_where_tuples_move_the_watermark_its_batch_leaves_no_trace(name: str, op
 
 @pytest.mark.parametrize("name", sorted(set(FILLING) - {"own"}))
 def test_smaller_steps_bring_them_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flood, "MOST", 500)
-    monkeypatch.setattr(flood, "PER_INPUT", 1)
+    monkeypatch.setattr(window_limit, "MOST", 500)
+    monkeypatch.setattr(window_limit, "PER_INPUT", 1)
     window = FILLING[name] if name != "empty landmark" else w.landmark(700, every=1, emit_empty=True)
     op = query(window).operator()
     op.process({"t": [1, 2000]})
@@ -109,8 +109,8 @@ def test_the_error_names_the_query_and_the_time() -> None:
 
 
 def test_many_keys_with_a_few_empty_windows_each_are_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flood, "MOST", 100)
-    monkeypatch.setattr(flood, "PER_INPUT", 20)
+    monkeypatch.setattr(window_limit, "MOST", 100)
+    monkeypatch.setattr(window_limit, "PER_INPUT", 20)
     shape = mt.windows(x=w.tumbling(1, emit_empty=True)).aggregate(n=a.count()).by("k").on("t")
     keys = list(range(50))
     assert shape.run({"t": [0] * 50 + [9] * 50, "k": keys + keys}).num_rows == 500
@@ -132,8 +132,8 @@ def test_a_watermark_long_before_the_first_tuple_floods_nothing(name: str, befor
 
 
 def test_keys_that_came_late_count_from_their_first_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flood, "MOST", 1_000)
-    monkeypatch.setattr(flood, "PER_INPUT", 1)
+    monkeypatch.setattr(window_limit, "MOST", 1_000)
+    monkeypatch.setattr(window_limit, "PER_INPUT", 1)
     for window in (w.landmark(0, every=1), w.last(2, every=1)):
         shape = mt.windows(x=window).aggregate(n=a.count()).by("k").on("t")
         op = shape.operator()

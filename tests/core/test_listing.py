@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-
-from muntin.slicing.edges import EdgeSet
 from muntin.slicing.flood import Limit
 from muntin.slicing.listing import list_free
 from muntin.slicing.live import LiveQuery, LiveSet
 from muntin.slicing.table import COLUMNS, SliceTable
+
+from muntin.slicing.edges import EdgeSet
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows import sliding
 

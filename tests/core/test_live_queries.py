@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from muntin.slicing.changing import change_queries
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError
-from muntin.slicing.changing import change_queries
 from muntin.testing import EmbeddedEngine, OracleEngine, Row
 from muntin.timeline import NEG_INF
 

@@ -40,8 +40,8 @@ def keyed(window: Any, **policies: Any) -> mt.Query:
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flood, "MOST", 10_000)
-    monkeypatch.setattr(flood, "PER_INPUT", 100)
+    monkeypatch.setattr(window_limit, "MOST", 10_000)
+    monkeypatch.setattr(window_limit, "PER_INPUT", 100)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

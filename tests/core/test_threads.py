@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from muntin.slicing.manager import SliceManager
+from muntin.slicing.parts import PartedOperator
+from muntin.slicing.time_parts import TimeParts
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
-from muntin.slicing import window_limit
 from muntin.slicing import key_parts as key_parts_module
 from muntin.slicing import numbering as numbering_module
 from muntin.slicing import parts as parts_module
 from muntin.slicing import pieces as pieces_module
 from muntin.slicing import time_parts as time_parts_module
+from muntin.slicing import window_limit
 from muntin.slicing.binding import ARRIVAL
-from muntin.slicing.manager import SliceManager
-from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.parts import PartedOperator
 from muntin.slicing.emission.result_order import InTurn
-from muntin.slicing.time_parts import TimeParts
+from muntin.slicing.operator import SlicingOperator
 
 sys.path.insert(0, str(Path(__file__).parent))
 from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside this file, not installed
@@ -313,7 +313,7 @@ def test_an_error_in_a_part_by_time_is_that_of_one_thread(ways: list[str]) -> No
 
 @pytest.mark.parametrize("most", [10_000, 16_000, 20_000])
 def test_a_flood_is_judged_as_a_whole(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flood, "MOST", most)
+    monkeypatch.setattr(window_limit, "MOST", most)
     query = mt.windows(ten=w.tumbling(10, emit_empty=True)).aggregate(n=a.count()).by("k").on("t")
     table = {"t": [0, 0, 0, 70_000, 70_000, 7_000], "k": [1, 2, 3, 1, 2, 3]}
     outcomes = []

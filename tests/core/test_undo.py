@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from muntin.slicing.parts import Threads
+from muntin.slicing.undo import parts_of, whole_or_nothing
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import _OnThreads
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.parts import Threads
-from muntin.slicing.undo import parts_of, whole_or_nothing
 from muntin.windows.base import Window
 
 ROWS = [{"t": t, "k": "ab"[t % 2], "v": t % 5} for t in range(40)]

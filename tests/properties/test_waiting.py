@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from muntin.connectors.waiting import FEW
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors import waiting as waiting_records
 from muntin.connectors.embedded import Operator
-from muntin.connectors.waiting import FEW
 from muntin.errors import DataError
 from muntin.slicing.operator import SlicingOperator
 from muntin.testing.rows import same_value

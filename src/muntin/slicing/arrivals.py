@@ -151,7 +151,11 @@ class Arrivals:
         return _bad_rows(data, column, rows, rule, "give .on() a longer max_ahead= if it is right")
 
     def without(
-        self, data: pa.RecordBatch, times: tuple[Rows, TimeExtent | None], flaws: dict[int, str], header: Header
+        self,
+        data: pa.RecordBatch,
+        times: tuple[Rows, TimeExtent | None],
+        flaws: dict[int, str],
+        header: Header,
     ) -> tuple[pa.RecordBatch, tuple[Rows, TimeExtent | None]]:
         """The tuples and times without the bad rows, which `flaws` maps to their reasons."""
         rows, reasons = np.array(sorted(flaws)), pa.array([flaws[row] for row in sorted(flaws)], pa.string())

@@ -42,7 +42,9 @@ def name_place(error: PlacedError, plan: BoundPlan, state: State) -> None:
         places.append(f"{plan.spec.time}={_shown(error.time, binding)}")
     if error.key is not None and keys:
         values = state.keys.values(np.array([error.key], dtype=np.int64))
-        places += [f"{name}={value_text(column[0].as_py())}" for name, column in zip(keys, values, strict=True)]
+        places += [
+            f"{name}={value_text(column[0].as_py())}" for name, column in zip(keys, values, strict=True)
+        ]
     if error.window is not None:
         number, start, end = error.window
         name = plan.served.all[number].name

@@ -157,8 +157,10 @@ class BoundPlan:
     @cached_property
     def emits_once(self) -> bool:
         """Whether every window is periodic or irregular, never empty, and not remembered."""
-        return not self.remembered and len(self.served.context_free) == len(self.served.all) and not (
-            self.served.with_empty
+        return (
+            not self.remembered
+            and len(self.served.context_free) == len(self.served.all)
+            and not (self.served.with_empty)
         )
 
     def final(self, watermark: int) -> int:

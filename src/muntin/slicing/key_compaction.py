@@ -37,7 +37,7 @@ Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 FEW = 1024
-"""Up to this many keys compaction is not worth its cost: tables of their size fit into the processor's cache."""
+"""Up to this many keys compaction costs more than it frees."""
 
 
 def compact(plan: BoundPlan, state: State, force: bool = False) -> None:

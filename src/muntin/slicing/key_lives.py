@@ -127,7 +127,7 @@ class Lives:
     def cut(
         self, tuples: TupleState, served: ServedWindow, progress: Progress, how: Walk
     ) -> tuple[ClosedWindows, list[Edges]]:
-        """Advance the contexts of one window over these tuples; where a life is over, its open windows close."""
+        """Advance the contexts of one window; where a life is over, its open windows close."""
         window = window_of(served)
         contexts, firsts = progress.contexts[served.name], progress.firsts[served.name]
         part, first = copy_contexts(contexts[self.key]), firsts[self.key]

@@ -40,7 +40,9 @@ class SlicingOperator:
     The plan and the state are values: whoever keeps both can return to them.
     """
 
-    def __init__(self, spec: QuerySpec, settings: Settings | None = None, threads: Threads | None = None) -> None:
+    def __init__(
+        self, spec: QuerySpec, settings: Settings | None = None, threads: Threads | None = None
+    ) -> None:
         self.spec = spec
         self.settings = Settings() if settings is None else settings
         self.arrivals = Arrivals(spec.bad)

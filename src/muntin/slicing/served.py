@@ -195,7 +195,7 @@ class ServedWindows:
 
     @cached_property
     def edges(self) -> EdgeSet:
-        """Fixed edges of all context-free windows; sessions that were added later are cut where they begin."""
+        """Fixed edges of all context-free windows; sessions added later are cut where they begin."""
         windows = [q.window for q in self.context_free if isinstance(q.window, ContextFreeWindow)]
         starts = [q.since for q in self.all if q.since > NEG_INF]
         return EdgeSet.of(windows, starts)

@@ -1,4 +1,4 @@
-"""Late and bad tuples as they arrived, for the side outputs: batches whose columns differ become one table."""
+"""Side outputs: late and bad tuples as they arrived; batches whose columns differ become one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Slice Manager: adds tuples and slices to the slice table. [scotty §5.3, §6.2]
+"""The Slice Manager adds tuples and slices to the slice table, as in [scotty §5.3, §6.2].
 
 Tuples that every window can still take go into slices at once, or among the tuples in order where some
 window is tuple-driven. Older ones wait until the watermark moves next: only then is it known which

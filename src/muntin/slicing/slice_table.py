@@ -104,9 +104,12 @@ class SliceTable(Table):
 
     def take(self, rows: Column | npt.NDArray[np.bool_]) -> SliceTable:
         """The rows at these positions, or where the mask is true."""
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-        fixed, fresh, level = self.fixed.take(rows, axis=1), rows_at(self.fresh, rows), rows_at(self.level, rows)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
+        fixed, fresh, level = (
+            self.fixed.take(rows, axis=1),
+            rows_at(self.fresh, rows),
+            rows_at(self.level, rows),
+        )
         return SliceTable(self.partials, fixed, fresh, level, self.partials.take(self.states, rows))
 
     def between(self, low: int, high: int) -> SliceTable:
@@ -153,7 +156,9 @@ def combine_runs(table: SliceTable, rows: Column, lo: Column, hi: Column) -> Sli
     fixed = np.empty((_FIXED, len(lo)), dtype=np.int64)
     fresh, level = np.empty((2, len(lo)), dtype=np.int64)
     reduce_rows(rows, lo, hi, table.fixed, table.fresh, table.level, fixed, fresh, level)
-    return SliceTable(table.partials, fixed, fresh, level, _reduced(table.partials, table.states, rows, lo, hi, fixed))
+    return SliceTable(
+        table.partials, fixed, fresh, level, _reduced(table.partials, table.states, rows, lo, hi, fixed)
+    )
 
 
 def merge(table: SliceTable, new: SliceTable, edges: Column, gap: int) -> tuple[SliceTable, int]:
@@ -207,7 +212,9 @@ def concat(tables: list[SliceTable]) -> SliceTable:
     )
 
 
-def _reduced(partials: PartialSet, states: States, rows: Column, lo: Column, hi: Column, fixed: Column) -> States:
+def _reduced(
+    partials: PartialSet, states: States, rows: Column, lo: Column, hi: Column, fixed: Column
+) -> States:
     try:
         return partials.reduce(states, rows, lo, hi)
     except PlacedError as error:

@@ -157,7 +157,9 @@ def rows_of_cells(pieces: list[Lifted], begin: int, end: int, partials: PartialS
         states.append(partials.cut(piece.states, begin * piece.width, end * piece.width))
         at, before = at + own, before + (end - begin) * piece.width
     if size == before:  # in all cells there are tuples
-        return _as_slices(partials, rows, states[0] if len(pieces) == 1 else partials.beside(states, end - begin))
+        return _as_slices(
+            partials, rows, states[0] if len(pieces) == 1 else partials.beside(states, end - begin)
+        )
     joined = states[0] if len(pieces) == 1 else partials.concat(states)
     return _as_slices(partials, rows, partials.take(joined, place))
 

@@ -42,7 +42,9 @@ class Walk:
     """Collects errors of the user's code where they are skipped; None where they are raised."""
 
 
-def cut(tuples: TupleState, served: ServedWindow, progress: Progress, keys: Column, end: Column, how: Walk) -> Cuts:
+def cut(
+    tuples: TupleState, served: ServedWindow, progress: Progress, keys: Column, end: Column, how: Walk
+) -> Cuts:
     """Advance the contexts of one window over the tuples of these keys, up to the positions `end`."""
     begin = tuples.offsets[keys]
     if served.window.context is not Context.FORWARD_AWARE:

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["commit", "dissolve", "keep_from", "needed_cuts", "needed_from", "needed_rows", "open_windows", "slice_tuples"]
+__all__ = [
+    "commit",
+    "dissolve",
+    "keep_from",
+    "needed_cuts",
+    "needed_from",
+    "needed_rows",
+    "open_windows",
+    "slice_tuples",
+]
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -361,7 +370,9 @@ def needed_from(plan: BoundPlan, state: State, served: ServedWindow) -> Column:
     return np.where(silent, np.maximum(needed, old), needed)
 
 
-def keep_from(plan: BoundPlan, state: State, served: ServedWindow, progress: Progress, seen: Column) -> Column:
+def keep_from(
+    plan: BoundPlan, state: State, served: ServedWindow, progress: Progress, seen: Column
+) -> Column:
     """Per key: the smallest rank that an instance may still need, as far as its context tells."""
     assert state.tuples is not None
     skip = state.tuples.skip(served)

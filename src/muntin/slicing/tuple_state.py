@@ -31,7 +31,16 @@ from muntin.slicing.slice_table_kernels import ends_until, key_offsets
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.tuple_driven import TupleDriven
 
-__all__ = ["NO_LIFE", "STAGES", "Positions", "Progress", "TupleRows", "TupleState", "copy_contexts", "window_of"]
+__all__ = [
+    "NO_LIFE",
+    "STAGES",
+    "Positions",
+    "Progress",
+    "TupleRows",
+    "TupleState",
+    "copy_contexts",
+    "window_of",
+]
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -222,7 +231,11 @@ class TupleState:
         """A copy for a step; its arrays are shared until `own`."""
         new = object.__new__(TupleState)
         new.__dict__.update(self.__dict__)
-        new.closed, new.expired, new.text_bytes = self.closed.copy(), self.expired.copy(), self.text_bytes.copy()
+        new.closed, new.expired, new.text_bytes = (
+            self.closed.copy(),
+            self.expired.copy(),
+            self.text_bytes.copy(),
+        )
         new._owned = False
         return new
 

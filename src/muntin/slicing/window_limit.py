@@ -46,7 +46,11 @@ class WindowLimit:
     def most(self, inputs: int) -> int:
         """The limit of a step over `inputs` slices, tuples or keys.
 
-        >>> WindowLimit().most(inputs=1), WindowLimit().most(inputs=50_000), WindowLimit(given=2_000).most(inputs=50_000)
+        >>> (
+        ...     WindowLimit().most(inputs=1),
+        ...     WindowLimit().most(inputs=50_000),
+        ...     WindowLimit(given=2_000).most(inputs=50_000),
+        ... )
         (10000000, 50000000, 2000)
         """
         if self.given is not None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
 from muntin.expressions import as_expr
-from muntin.deferred_import import DeferredImport
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import Numbers, measure_values

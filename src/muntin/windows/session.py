@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from muntin.expressions import as_expr
 from muntin.deferred_import import DeferredImport
+from muntin.expressions import as_expr
 from muntin.timeline import LIMIT, NEG_INF
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints, Window

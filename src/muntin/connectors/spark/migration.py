@@ -15,7 +15,6 @@ from muntin.query.forms import fingerprint_form
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.served import ServedWindows
 from muntin.slicing.snapshots.snapshot import current_spec
-from muntin.timeline import NEG_INF
 from muntin.windows.base import Window
 
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]

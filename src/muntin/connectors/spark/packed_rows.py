@@ -143,18 +143,14 @@ def take_in(
     return operator.early_look()
 
 
-def _read(
-    header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan
-) -> SliceTable | pa.Table:
+def _read(header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan) -> SliceTable | pa.Table:
     """The contents of a payload, checked like a snapshot: slices, bad tuples or tuples."""
     holds, binding = header["holds"], plan.binding
     if holds == "slices":
         known = header["changes"]
         refuse_unless(known is None or type(known) is list, f"changes must be a list: got {known!r:.80}")
         names = tables["keys"].column_names
-        refuse_unless(
-            names == list(plan.spec.keys), f"slices must have the keys of the query: got {names}"
-        )
+        refuse_unless(names == list(plan.spec.keys), f"slices must have the keys of the query: got {names}")
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
         return load_slices(tables["slices"], plan.partials, bounds)
     table = tables[holds]

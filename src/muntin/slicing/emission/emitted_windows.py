@@ -33,7 +33,7 @@ IDENTITY = ("ordinal", "b", "a", "life", "key")
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Windows that may have to be emitted: identity, content (n, mark), and the watermark that completes them.
+    """Windows that may be emitted: identity, content (n, mark), and the watermark that completes them.
 
     The identity is the key, its life (see `ClosedWindows`) and the edges (a, b); `ordinal` tells equal ones
     apart.
@@ -113,7 +113,9 @@ class EmittedWindows(Table):
     def attached(self) -> dict[str, pa.Array]:
         if self.values is None:
             return {}
-        return {f"value/{name}": self.values.column(name).combine_chunks() for name in self.values.column_names}
+        return {
+            f"value/{name}": self.values.column(name).combine_chunks() for name in self.values.column_names
+        }
 
     def find(self, new: Candidates) -> Column:
         """The row of each candidate's identity, -1 where it is new."""

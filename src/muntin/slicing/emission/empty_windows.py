@@ -35,9 +35,9 @@ def list_with_empty(plan: BoundPlan, state: State, served: ServedWindow, before:
     upto = state.watermark
     if served.window.endless and upto == INF:
         upto = max(before, served.window.complete_at(state.newest))
-    extents, *windows = _extents(plan, state, served).windows(served, expired, upto)
+    extents, key, start, end = _extents(plan, state, served).windows(served, expired, upto)
     state.extents = state.extents | {served.name: extents}
-    listing = list_given(plan.served.number(served), *windows, state.slices, state.key_count)
+    listing = list_given(plan.served.number(served), key, start, end, state.slices, state.key_count)
     # A window that expired while it was empty stays so: what lies in it arrived too late for it.
     listing.hi = np.where(listing.end <= expired, listing.lo, listing.hi)
     return listing

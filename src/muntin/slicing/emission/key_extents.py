@@ -67,8 +67,8 @@ class KeyExtents(Table):
         columns = zip((self.first, self.last, self.shown), unknown, strict=True)
         return KeyExtents(*(np.append(column, np.full(new, value)) for column, value in columns))
 
-    def renumbered(self, ids: Column) -> KeyExtents:  # type: ignore[override]  # the class is final
-        """The same extents with the new numbers of their keys; the extents of keys without one are dropped."""
+    def renumbered(self, ids: Column) -> KeyExtents:
+        """The same extents with the new numbers of their keys; those of keys without one are dropped."""
         if self.key is not None:
             left = self.take(ids[self.key] >= 0)
             return replace(left, key=ids[left.known])
@@ -105,7 +105,11 @@ class KeyExtents(Table):
         touched = np.isin(self.known, key)
         mine = self.take(touched)
         shown = np.append(mine.shown, np.full(len(first), NEG_INF))
-        first, last, key = np.append(mine.first, first), np.append(mine.last, last), np.append(mine.known, key)
+        first, last, key = (
+            np.append(mine.first, first),
+            np.append(mine.last, last),
+            np.append(mine.known, key),
+        )
         order = np.lexsort((first, key, first > last))  # at the end those that are older than `final`
         key, first, last, shown = (column[order] for column in (key, first, last, shown))
         begins = np.ones(len(key), dtype=np.bool_)
@@ -118,7 +122,9 @@ class KeyExtents(Table):
         joined = KeyExtents(first[at], np.maximum.reduceat(last, at), known, key[at])
         return self.take(~touched).join(joined)
 
-    def windows(self, served: ServedWindow, expired: int, upto: int) -> tuple[KeyExtents, Column, Column, Column]:
+    def windows(
+        self, served: ServedWindow, expired: int, upto: int
+    ) -> tuple[KeyExtents, Column, Column, Column]:
         """(key, start, end) of the windows that overlap an extent and end in (expired, upto].
 
         Also those that end before, of keys whose last tuple arrived since: they lie behind the one that

@@ -16,7 +16,6 @@ from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.slice_table_kernels import key_offsets
 from muntin.slicing.window_limit import WindowLimit
 from muntin.timeline import INF, LIMIT
-from muntin.windows.base import ContextFreeWindow
 from muntin.windows.tuple_driven import EARLIER
 
 Column = npt.NDArray[np.int64]
@@ -31,10 +30,10 @@ FAR = LIMIT + LIMIT // 2
 
 @dataclass(slots=True)
 class Listing:
-    """Instances of windows: number of the window, key, edges, the watermark that completes each (`due`),
-    and the slices `rows[lo:hi]` that it combines.
+    """Instances of windows over slices.
 
-    Empty `rows` mean the table's own order. low, high: edges as ranks or on another measure.
+    Each has the number of its window, its key, its edges, the watermark that completes it (`due`), and the
+    slices `rows[lo:hi]` that it combines. Empty `rows` mean the table's own order. low, high: edges as ranks or on another measure.
     ordinal: tells instances with the same edges apart; None where there are none. ordered: sorted as
     results are. life: as in `ClosedWindows`; None where all are 0.
     """
@@ -142,7 +141,12 @@ def _over_slices(
     driver: Mask | None,
 ) -> Listing:
     """Those of these windows that contain a (driving) slice, for each key."""
-    arguments = (table.offsets(keys), table.first, ALL_DRIVE if driver is None else driver, driver is not None)
+    arguments = (
+        table.offsets(keys),
+        table.first,
+        ALL_DRIVE if driver is None else driver,
+        driver is not None,
+    )
     out = np.empty((4, 1024), dtype=np.int64)
     count = explicit_windows(*arguments, start, end, out)
     if count > out.shape[1]:
@@ -163,7 +167,9 @@ def list_sessions(number: int, since: int, gap: int, level: int, table: SliceTab
     return Listing(numbers, key, first, last + gap, last + gap + 1, lo, hi, rows)
 
 
-def list_tuple_driven(number: int, closed: ClosedWindows, expired: ExpiredWindows, table: SliceTable, keys: int) -> Listing:
+def list_tuple_driven(
+    number: int, closed: ClosedWindows, expired: ExpiredWindows, table: SliceTable, keys: int
+) -> Listing:
     """The slices of windows that are known by ranks; `expired` ones count among those with the same edges."""
     rows = np.flatnonzero(table.rank >= 0)
     lo = np.empty(len(closed), dtype=np.int64)
@@ -181,7 +187,9 @@ def list_tuple_driven(number: int, closed: ClosedWindows, expired: ExpiredWindow
     )  # fmt: skip
 
 
-def _ordinals(expired: ExpiredWindows, key: Column, life: Column, a: Column, b: Column, lo: Column, hi: Column) -> Column:
+def _ordinals(
+    expired: ExpiredWindows, key: Column, life: Column, a: Column, b: Column, lo: Column, hi: Column
+) -> Column:
     """Tell windows with the same edges apart (tuples at one time may make several), in their order."""
     count = np.concatenate([expired.count, np.ones(len(key), dtype=np.int64)])
     if len(expired):
@@ -201,9 +209,7 @@ def _ordinals(expired: ExpiredWindows, key: Column, life: Column, a: Column, b: 
     return ordinal[len(expired) :]
 
 
-def list_given(
-    number: int, key: Column, start: Column, end: Column, table: SliceTable, keys: int
-) -> Listing:
+def list_given(number: int, key: Column, start: Column, end: Column, table: SliceTable, keys: int) -> Listing:
     """These windows of these keys with their rows, if there are any."""
     lo = np.empty(len(key), dtype=np.int64)
     hi = np.empty(len(key), dtype=np.int64)

@@ -17,9 +17,9 @@ from muntin.slicing.emission.emitted_windows import FINAL_ROW, KINDS, RETRACT_RO
 from muntin.slicing.emission.naming_kernels import runs_of, spell
 from muntin.slicing.emission.result_order import AS_IT_IS, ByIndex, InTurn, Order
 from muntin.slicing.keys import KeyTable
+from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.served import ServedWindow
 from muntin.slicing.sorting_kernels import merge_windows, sort_windows
-from muntin.slicing.parallel.threads import Threads
 from muntin.windows.base import Window
 
 Column = npt.NDArray[np.int64]
@@ -130,7 +130,9 @@ def _never(n: int) -> pa.Array:
     return pa.array(np.zeros(n, dtype=np.int64))
 
 
-def _table(shape: ResultShape, emissions: list[Emission], keys: KeyTable, threads: Threads | None) -> pa.Table:
+def _table(
+    shape: ResultShape, emissions: list[Emission], keys: KeyTable, threads: Threads | None
+) -> pa.Table:
     final = all(e.is_first for e in emissions)
     order = _order(emissions, final)
     rows = sum(len(e.windows.key) for e in emissions)

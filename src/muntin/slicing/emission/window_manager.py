@@ -1,4 +1,4 @@
-"""The Window Manager: at each watermark, the windows that ended, by the policy of each window. [scotty §5.4]"""
+"""The Window Manager: at each watermark, the windows that ended, by the policy of each window."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ WindowAt = Callable[[int], tuple[int, int, int]]
 """The number and the edges of the window of a row."""
 
 
-def values_of(plan: BoundPlan, state: State, windows: View, window_at: WindowAt) -> tuple[list[pa.Array], int]:
+def values_of(
+    plan: BoundPlan, state: State, windows: View, window_at: WindowAt
+) -> tuple[list[pa.Array], int]:
     """One column of values per aggregate, and the number of combines.
 
     With on_error="skip", windows that fail are found by bisection. Each attempt combines its windows

@@ -1,1 +1,1 @@
-"""One step on several cores: batches are sliced in pieces of time, and windows completed by time or by key."""
+"""Steps on several cores: batches are sliced by time, and windows are completed by time or by key."""

@@ -1,4 +1,4 @@
-"""States of ranges of keys: a state is divided by key, each part makes its own step, and they are joined again.
+"""States of ranges of keys: a state is divided by key, each part makes a step, and they are joined again.
 
 All tables of a state refer to keys by number, so a part has the rows of its keys, numbered from 0 on.
 """
@@ -101,7 +101,8 @@ def joined(state: State, parts: list[State], bounds: list[int]) -> None:
     )
     state.emitted = _joined_tables([part.emitted for part in parts], starts)
     state.extents = _joined_tables(
-        [{name: table.grown(part.key_count) for name, table in part.extents.items()} for part in parts], starts
+        [{name: table.grown(part.key_count) for name, table in part.extents.items()} for part in parts],
+        starts,
     )
     tuples = [part.tuples for part in parts if part.tuples is not None]
     if tuples:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.batch import Batch
-from muntin.slicing.partials import PartialSet
-from muntin.slicing.slicer import Lifted, cells_of, lift_cells, rows_of_cells, slice_sorted
-from muntin.slicing.slice_table import SliceTable, concat
 from muntin.slicing.parallel.threads import Threads
+from muntin.slicing.partials import PartialSet
+from muntin.slicing.slice_table import SliceTable, concat
+from muntin.slicing.slicer import Lifted, cells_of, lift_cells, rows_of_cells, slice_sorted
 from muntin.timeline import TimeExtent
 from muntin.timeline.extent_kernels import block_extents
 

@@ -70,7 +70,7 @@ class ParallelSteps:
         return number_keys(keys, columns, self.threads)
 
     def run(self, plan: BoundPlan, state: State, batch: Batch) -> pa.Table | None:
-        """All windows of one batch, as of a whole table, in pieces of time; None where that does not apply."""
+        """All windows of one batch, which is the whole stream, by time; None where that does not apply."""
         pieces = self._pieces(plan, state, batch)
         is_new = not len(state.slices) and not state.emitted
         if pieces is None or not is_new or not are_independent(plan, state) or not suits_pieces(plan, pieces):
@@ -171,9 +171,7 @@ class ParallelSteps:
         edges = edges_around(plan, state, batch.extent.low, batch.extent.high, batch.time)
         return pieces_of(batch, edges, plan.served.gap, self._blocks, self.threads.number)
 
-    def _sliced(
-        self, plan: BoundPlan, state: State, batch: Batch, pieces: list[Piece]
-    ) -> list[SliceTable]:
+    def _sliced(self, plan: BoundPlan, state: State, batch: Batch, pieces: list[Piece]) -> list[SliceTable]:
         edges = edges_around(plan, state, batch.extent.low, batch.extent.high, batch.time)
         gap, partials = plan.served.gap, plan.partials
         return self.threads.map(lambda piece: slice_piece(batch, piece, edges, gap, partials), pieces)

@@ -34,8 +34,8 @@ __all__ = [
     "check_header",
     "check_schema",
     "check_value",
-    "read_columns",
     "read_column",
+    "read_columns",
     "refuse_unless",
 ]
 

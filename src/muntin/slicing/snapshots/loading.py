@@ -123,9 +123,7 @@ def _load_emitted(
     return EmittedWindows(**columns, values=pa.table(values).select(wanted.names).combine_chunks())
 
 
-def _load_extents(
-    plan: BoundPlan, state: State, served: ServedWindow, columns: dict[str, Any]
-) -> KeyExtents:
+def _load_extents(plan: BoundPlan, state: State, served: ServedWindow, columns: dict[str, Any]) -> KeyExtents:
     refuse_unless(served.emits_empty, f'"{served.name}" has no extents')
     of_lives = plan.forget is not None and served.ends_with_key
     refuse_unless(

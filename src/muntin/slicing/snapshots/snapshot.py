@@ -53,9 +53,7 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
     return header, tables
 
 
-def _save_state(
-    plan: BoundPlan, state: State, header: dict[str, Any], tables: dict[str, pa.Table]
-) -> None:
+def _save_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: dict[str, pa.Table]) -> None:
     header |= {"records": plan.binding.records, "keys": len(state.keys)}
     tables["input"] = plan.binding.schema.empty_table()
     tables["keys"] = pa.table(state.keys.all_values(), names=list(plan.spec.keys))
@@ -82,7 +80,9 @@ def assemble(
     places = [(since, after) for _, _, since, after, _ in header["windows"]]
     windows = zip(operator.served.all, places, strict=True)
     operator.served = ServedWindows(tuple(ServedWindow(q.name, q.window, *place) for q, place in windows))
-    late_counts = {q.name: window[4] for q, window in zip(operator.served.all, header["windows"], strict=True)}
+    late_counts = {
+        q.name: window[4] for q, window in zip(operator.served.all, header["windows"], strict=True)
+    }
     _load_header(operator.header, header, tables, late_counts)
     if header["bound"]:
         plan = operator.bind(tables["input"].schema, tuple(header["records"]))
@@ -99,7 +99,9 @@ def _load_header(
     state.metrics = Metrics(**header["metrics"])
     state.late_counts = late_counts
     state.bad_output = tuple(table for path, table in tables.items() if path.startswith("bad/"))
-    outputs = [(path.split("/", 2), table) for path, table in tables.items() if path.startswith("late_output/")]
+    outputs = [
+        (path.split("/", 2), table) for path, table in tables.items() if path.startswith("late_output/")
+    ]
     state.late_output = tuple(LateOutput(name, one_batch(table)) for (_, _, name), table in outputs)
     _check_one_table(list(state.bad_output))
     _check_one_table([late.tuples for late in state.late_output])

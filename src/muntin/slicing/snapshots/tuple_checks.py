@@ -71,9 +71,7 @@ def _check_lives(plan: BoundPlan, tuples: TupleState) -> None:
     for progress in (tuples.committed, tuples.sliced):
         both = progress.life is not None and progress.last is not None
         wanted = plan.forget is not None and len(progress) > 0
-        refuse_unless(
-            both or not wanted, "keys must have lives where silent ones are forgotten"
-        )
+        refuse_unless(both or not wanted, "keys must have lives where silent ones are forgotten")
         refuse_unless(
             progress.life is None or (both and (progress.life <= progress.rank).all()),
             "a life must begin with a tuple that was seen",
