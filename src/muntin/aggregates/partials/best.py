@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import order_codes
 from muntin.aggregates.partials.lists import stacked
 from muntin.deferred_import import DeferredImport
@@ -59,7 +60,7 @@ class Best(Partial):
     by: Expr | None = None
     skip_nulls: bool = False
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> BestItems:
+    def lift(self, g: Groups, needs: States) -> BestItems:
         wanted = ((self.by,) if self.by is not None else ()) + ((self.payload,) if self.skip_nulls else ())
         offsets, index = list_kernels.arrange(g.ids(), g.valid_in_all(wanted), g.n)
         by = None if self.by is None else g.array(self.by)
@@ -73,13 +74,7 @@ class Best(Partial):
         )
 
     def reduce(
-        self,
-        state: BestItems,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: BestItems, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> BestItems:
         offsets, index = list_kernels.gather(state.offsets, rows, lo, hi)
         return self._best(state, offsets, index)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.arrays import Bools
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples, stacked
 from muntin.deferred_import import DeferredImport
@@ -59,20 +60,14 @@ class Distinct(Partial):
 
     exprs: tuple[Expr, ...]
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> DistinctItems:
+    def lift(self, g: Groups, needs: States) -> DistinctItems:
         offsets, index = ordered_tuples(g, self.exprs)
         columns = tuple(g.array(expr) for expr in self.exprs)
         ones = np.ones(len(g.time), dtype=np.int64)
         return _without_repetition(DistinctItems(offsets, g.time, g.seq, ones, columns), offsets, index, None)
 
     def reduce(
-        self,
-        state: DistinctItems,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: DistinctItems, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> DistinctItems:
         repeating = hi - lo > 1  # a row alone repeats nothing, and most rows of a table are alone
         if not repeating.any():
@@ -81,13 +76,7 @@ class Distinct(Partial):
         return _without_repetition(state, offsets, index, repeating)
 
     def window(
-        self,
-        state: DistinctItems,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: DistinctItems, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> DistinctContents:
         ordered, joined, *_ = order_kernels.spans(state.offsets, state.time, state.seq, rows, lo, hi)
         if not ordered or joined[-1] < len(state.time):

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials.base import Rows, States
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -49,30 +50,14 @@ class Collected(Partial):
 
     expr: Expr
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Items:
+    def lift(self, g: Groups, needs: States) -> Items:
         offsets, index = ordered_tuples(g, (self.expr,))
         return _at(Items(offsets, g.time, g.seq, g.array(self.expr)), Places(offsets, index))
 
-    def reduce(
-        self,
-        state: Items,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Items:
+    def reduce(self, state: Items, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Items:
         return _at(state, Places.joined(state.offsets, state.time, state.seq, rows, lo, hi))
 
-    def window(
-        self,
-        state: Items,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Contents:
+    def window(self, state: Items, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Contents:
         places = Places.joined(state.offsets, state.time, state.seq, rows, lo, hi)
         return Contents(places.offsets, places.copies(state.values))
 

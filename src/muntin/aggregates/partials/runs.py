@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.lists import stacked
 from muntin.aggregates.partials.ranges import spread
 from muntin.deferred_import import DeferredImport
@@ -103,7 +104,7 @@ class SortedRuns(Partial):
     expr: Expr
     as_float: bool = False
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Runs:
+    def lift(self, g: Groups, needs: States) -> Runs:
         keys = arrays.order_keys(pa.array(g.floats(self.expr))) if self.as_float else g.keys(self.expr)
         valid = g.valid(self.expr)
         if g.offsets is not None and valid is None:
@@ -120,26 +121,10 @@ class SortedRuns(Partial):
             keys[offsets[j] : offsets[j + 1]].sort()
         return Runs(*run_kernels.compress(offsets, keys))
 
-    def reduce(
-        self,
-        state: Runs,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Runs:
+    def reduce(self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Runs:
         return Pieces(state, rows, lo, hi).merged()
 
-    def window(
-        self,
-        state: Runs,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Pieces:
+    def window(self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Pieces:
         return Pieces(state, rows, lo, hi)
 
     def quantiles(

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.arrays import Bools
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.ranges import spread
 from muntin.deferred_import import DeferredImport
@@ -62,7 +63,7 @@ class Choice(Partial):
     latest: bool = False
     skip_nulls: bool = False
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Chosen:
+    def lift(self, g: Groups, needs: States) -> Chosen:
         by = None if self.by is None else g.array(self.by)
         keyed = by is not None and arrays.has_keys(by.type)
         tuples = Chosen(
@@ -91,15 +92,7 @@ class Choice(Partial):
         )
         return tuples.at(place)
 
-    def reduce(
-        self,
-        state: Chosen,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Chosen:
+    def reduce(self, state: Chosen, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Chosen:
         if state.by is not None:
             index, group = spread(rows, lo, hi)
             spelled = state.at(index)
