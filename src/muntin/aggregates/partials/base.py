@@ -82,6 +82,10 @@ class Partial(ABC):
         """Row i combines the rows up to i; only where `invertible`, and None where `reduce` has to do it."""
         return None
 
+    def empty(self) -> State | None:
+        """A state without rows; None where `lift` has to make it, since it depends on the input."""
+        return None
+
     @abstractmethod
     def concat(self, states: list[State]) -> State:
         """The rows of at least one state, one after the other."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,9 @@ from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.step_codes import NONE
 from muntin.deferred_import import DeferredImport
+from muntin.expressions import Expr
 from muntin.memory import end_to_end, fresh, rows_at, zeroed
 from muntin.scalars import Scalars
 
@@ -34,6 +37,19 @@ class NumericPartial(Partial):
 
     dtype: ClassVar[Any] = np.int64
     width: int = 1
+
+    @property
+    def step_code(self) -> int:
+        """The code of the partial in the compiled step, which reads `step_input`."""
+        return NONE
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Column] | None] | None:
+        """The column that the compiled step reads, and how it becomes 64-bit words.
+
+        Without a function only its nulls matter; None where the partial reads no column.
+        """
+        return None
 
     @property
     def ordered(self) -> bool:
@@ -88,6 +104,9 @@ class ScalarPartial(NumericPartial):
     @abstractmethod
     def scalars(self) -> Scalars:
         """The declaration."""
+
+    def empty(self) -> Column:
+        return self.rows(0)
 
     def context(self, needs: States) -> tuple[Any, ...]:
         """The columns of the needed partials that the declaration reads, or constants for all rows."""

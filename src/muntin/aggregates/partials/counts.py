@@ -10,6 +10,7 @@ from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.base import States
 from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.step_codes import COUNT
 from muntin.expressions import Expr
 from muntin.scalars import TRUE_COUNT
 
@@ -42,12 +43,24 @@ class _Count(ScalarPartial):
 class Rows(_Count):
     """The number of tuples."""
 
+    @property
+    def step_code(self) -> int:
+        return COUNT
+
 
 @dataclass(frozen=True, slots=True)
 class Values(_Count):
     """The number of tuples whose value is not null; other partials hold a value where it is not 0."""
 
     expr: Expr
+
+    @property
+    def step_code(self) -> int:
+        return COUNT
+
+    @property
+    def step_input(self) -> tuple[Expr, None]:
+        return self.expr, None
 
     def counted(self, g: Groups) -> Bools | None:
         return g.valid(self.expr)

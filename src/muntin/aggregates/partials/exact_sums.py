@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.step_codes import INTEGER_SUM as INTEGER_SUM_CODE
+from muntin.aggregates.partials.step_codes import NONE
 from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, PlacedError
 from muntin.expressions import Expr
@@ -50,6 +53,14 @@ class ExactSum(ScalarPartial):
     @property
     def scalars(self) -> Scalars:
         return INTEGER_SUM if self.width == _INT_LIMBS else WIDE_SUM
+
+    @property
+    def step_code(self) -> int:
+        return INTEGER_SUM_CODE if self.width == _INT_LIMBS else NONE
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Ints]]:
+        return self.expr, lambda column: arrays.integers(arrays.plain(column))
 
     @property
     def invertible(self) -> bool:

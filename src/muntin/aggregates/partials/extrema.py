@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from pyarrow import types
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials import step_codes
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ScalarPartial
 from muntin.aggregates.partials.ranges import spread
@@ -29,6 +31,14 @@ class KeyExtremum(ScalarPartial):
     @property
     def scalars(self) -> Scalars:
         return LARGEST if self.largest else SMALLEST
+
+    @property
+    def step_code(self) -> int:
+        return step_codes.LARGEST if self.largest else step_codes.SMALLEST
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Ints]]:
+        return self.expr, lambda column: arrays.order_keys(arrays.plain(column))
 
     def lift(self, g: Groups, needs: States) -> Ints:
         return self.lifted(g, g.keys(self.expr), g.valid(self.expr))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.step_codes import FLOAT_SUM
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 from muntin.memory import fresh
@@ -82,6 +86,14 @@ class FloatSum(_Compensated):
     """The sum of the values as floats."""
 
     expr: Expr
+
+    @property
+    def step_code(self) -> int:
+        return FLOAT_SUM
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Floats]]:
+        return self.expr, lambda column: arrays.floats(arrays.plain(column))
 
     def addends(self, g: Groups) -> tuple[Floats, Bools | None]:
         return g.floats(self.expr), g.valid(self.expr)
