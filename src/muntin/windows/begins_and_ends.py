@@ -61,7 +61,7 @@ class BeginsAndEnds(TupleDriven):
         return contexts
 
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
-        window, function = self.describe(), self._user_function()
+        function = self._user_function()
         rows: list[tuple[int, ...]] = []
         opened: set[tuple[int, int]] = set()
         record_at = records_of(tuples)
@@ -75,9 +75,9 @@ class BeginsAndEnds(TupleDriven):
             # Code that fails may have changed its state before.
             before = state if tuples.failed is None else copy.deepcopy(state)
             try:
-                after, begins, ends = guarded(window, function, record, call)
-                begins = natural(begins, window, "the number of windows that begin", record)
-                return after, begins, natural(ends, window, "the number of windows that end", record)
+                after, begins, ends = guarded(self, function, record, call)
+                begins = natural(begins, self, "the number of windows that begin", record)
+                return after, begins, natural(ends, self, "the number of windows that end", record)
             except UserCodeError as error:
                 skip_or_raise(tuples, error)
                 return before, 0, 0
@@ -90,7 +90,7 @@ class BeginsAndEnds(TupleDriven):
                 base = rank if base < 0 else base
                 state, begins, ends = asked(state, record_at(i, base))
                 if len(begun) - ends + begins > MOST_WINDOWS:
-                    raise too_many(window, function, record_at(i, base))
+                    raise too_many(self, function, record_at(i, base))
                 rows += [(segment, begin, rank, start, time, time) for begin, start in begun[:ends]]
                 begun = begun[ends:] + [[rank, time] for _ in range(begins)]
                 if begins:

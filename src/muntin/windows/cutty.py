@@ -166,13 +166,13 @@ class Trigger(_ByFunctions):
         return cuts_of_user_code(rows)
 
     def _fires(self, buffer: Buffer, tuples: Tuples) -> bool:
-        record, window = buffer[-1], self.describe()
+        record = buffer[-1]
         try:
-            leaving = guarded(window, _name(self.evict), record, lambda: self.evict(buffer))
-            buffer.evict(natural(leaving, window, "the number of evicted records", record))
+            leaving = guarded(self, _name(self.evict), record, lambda: self.evict(buffer))
+            buffer.evict(natural(leaving, self, "the number of evicted records", record))
             if not len(buffer):
                 return False
-            return guarded(window, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
+            return guarded(self, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
         except UserCodeError as error:
             skip_or_raise(tuples, error)
             return False

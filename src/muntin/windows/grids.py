@@ -3,29 +3,74 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import ContextFreeWindow, Ints
 
-__all__ = ["EvenlySpaced", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
+__all__ = ["EvenlySpaced", "Layout", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
+
+
+class Layout(NamedTuple):
+    """Window k starts at offset + k // together * period and ends at first_end + k * step."""
+
+    offset: int
+    period: int
+    together: int
+    """The number of windows that start together."""
+    first_end: int
+    step: int
 
 
 class EvenlySpaced(ContextFreeWindow):
-    """Windows that are numbered in the order of their ends, with edges that follow from the number."""
+    """Windows with evenly spaced starts and ends, numbered in the order of their ends."""
 
     __slots__ = ()
 
     @abstractmethod
-    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]: ...
+    def layout(self) -> Layout:
+        """Where window k starts and ends."""
 
-    @abstractmethod
+    @property
+    def period(self) -> int:
+        return self.layout().step
+
+    def edges(self, lo: int, hi: int) -> Ints:
+        offset, period, _, first_end, step = self.layout()
+        ends = multiples(first_end, step, lo, hi)
+        if (first_end - offset) % step == 0 == period % step:
+            return ends
+        return np.union1d(self.starts(lo, hi), ends)
+
+    def starts(self, lo: int, hi: int) -> Ints:
+        offset, period, _, _, _ = self.layout()
+        return multiples(offset, period, lo, hi)
+
+    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        offset, period, together, first_end, step = self.layout()
+        lowest = np.maximum((first - first_end) // step + 1, clamp((after - first_end) // step + 1))
+        highest = ((last - offset) // period + 1) * together - 1
+        return lowest, np.minimum(highest, clamp((upto - first_end) // step))
+
     def numbered(self, number: Ints) -> tuple[Ints, Ints]:
         """Starts and ends of the windows with these numbers."""
+        offset, period, together, first_end, step = self.layout()
+        starts = (number if together == 1 else number // together) * period + offset
+        return starts, number * step + first_end
 
     def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         return self.numbered(unseen_ranges(*self.numbers(first, last, after, upto)))
+
+    def last_end(self, times: Ints) -> Ints:
+        offset, period, together, first_end, step = self.layout()
+        ends = (((times - offset) // period + 1) * together - 1) * step + first_end
+        return np.where(ends > times, ends, NEG_INF)
+
+    def first_start(self, after: int) -> int:
+        offset, period, together, first_end, step = self.layout()
+        return clamp(((after - first_end) // step + 1) // together * period + offset)
 
 
 def clamp(value: int) -> int:

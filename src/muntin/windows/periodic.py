@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from muntin.timeline import NEG_INF
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Ints, Window
-from muntin.windows.grids import EvenlySpaced, clamp, multiples
+from muntin.windows.base import Window
+from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
     column_name,
@@ -63,6 +60,7 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
     Tumbling when slide equals length, overlapping when it is smaller, with gaps
     between the windows when it is larger.
 
+    >>> import numpy as np
     >>> starts, ends = Periodic(10, 20).windows(np.array([3, 12, 25]), after=-100, upto=100)
     >>> list(zip(starts.tolist(), ends.tolist()))
     [(0, 10), (20, 30)]
@@ -83,10 +81,6 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
         self._settle(length=length, slide=slide, offset=type(offset)(offset % slide))
 
     @property
-    def period(self) -> int:
-        return self.slide
-
-    @property
     def per_tuple(self) -> int:
         return -(-self.length // self.slide)
 
@@ -104,36 +98,8 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
     def spans(self) -> tuple[int, ...]:
         return self.length, self.slide, self.offset
 
-    def edges(self, lo: int, hi: int) -> Ints:
-        starts = self.starts(lo, hi)
-        if self.length % self.slide == 0:
-            return starts
-        return np.union1d(starts, multiples(self.offset + self.length, self.slide, lo, hi))
-
-    def starts(self, lo: int, hi: int) -> Ints:
-        return multiples(self.offset, self.slide, lo, hi)
-
-    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        lowest = np.maximum(
-            (first - (self.offset + self.length)) // self.slide + 1,
-            clamp((after - self.offset - self.length) // self.slide + 1),
-        )
-        highest = np.minimum(
-            (last - self.offset) // self.slide, clamp((upto - self.offset - self.length) // self.slide)
-        )
-        return lowest, highest
-
-    def numbered(self, number: Ints) -> tuple[Ints, Ints]:
-        starts = number * self.slide + self.offset
-        return starts, starts + self.length
-
-    def last_end(self, times: Ints) -> Ints:
-        into = (times - self.offset) % self.slide
-        return np.where(into < self.length, times - into + self.length, NEG_INF)
-
-    def first_start(self, after: int) -> int:
-        number = (after - self.offset - self.length) // self.slide + 1
-        return clamp(number * self.slide + self.offset)
+    def layout(self) -> Layout:
+        return Layout(self.offset, self.slide, 1, self.offset + self.length, self.slide)
 
 
 @dataclass(frozen=True, slots=True)
