@@ -14,6 +14,7 @@ from muntin.windows.base import Context, Ints
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
+    SeesRecords,
     cuts_of_user_code,
     guarded,
     natural,
@@ -21,12 +22,12 @@ from muntin.windows.records import (
     skip_or_raise,
     too_many,
 )
-from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 
 __all__ = ["BeginsAndEnds"]
 
 
-class BeginsAndEnds(TupleDriven):
+class BeginsAndEnds(SeesRecords):
     """Base of windows for which user code counts, per record, the windows that begin and end with it.
 
     The context of a key is [state, open windows as [rank, time] oldest first, ranks
@@ -36,12 +37,6 @@ class BeginsAndEnds(TupleDriven):
     __slots__ = ()
 
     context: ClassVar[Context] = Context.FORWARD_FREE
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
-
-    def initial_state(self) -> Any:
-        """The state of a key before its first tuple."""
-        return None
 
     @abstractmethod
     def observe(self, state: Any, record: Record) -> tuple[Any, int, int]:

@@ -12,24 +12,30 @@ from muntin.expressions import Expr, as_expr
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context
 from muntin.windows.begins_and_ends import BeginsAndEnds
-from muntin.windows.records import Record, cuts_of_user_code, guarded, natural, records_of, skip_or_raise
-from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.records import (
+    Record,
+    SeesRecords,
+    cuts_of_user_code,
+    guarded,
+    natural,
+    records_of,
+    skip_or_raise,
+)
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 from muntin.windows.validation import fail
 
 __all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
 
 
-class _ByFunctions(TupleDriven):
+class _ByFunctions(SeesRecords):
     """Windows that functions of the user find, which read the named columns."""
 
     __slots__ = ()
 
     columns: tuple[str, ...]
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
 
     def parameters(self) -> dict[str, object]:
-        given = TupleDriven.parameters(self)
+        given = SeesRecords.parameters(self)
         return given | ({"columns": list(self.columns)} if self.columns else {})
 
     def inputs(self) -> tuple[Expr, ...]:

@@ -65,7 +65,7 @@ class EvenlySpacedOnMeasure(TupleDriven):
         units, dtype = self._units(contexts, tuples)
         window, scale = self.on_units
         rows, opened = measured_kernels.measured_windows(
-            *arrays(tuples), matrix(contexts), units, *window.layout(), ending.closing
+            *arrays(tuples), matrix(contexts), units, window.layout(), ending.closing
         )
         marks = np.stack(window.numbered(rows[6]))
         return cuts_of_rows(rows[:6], marks if dtype == np.int64 else marks / scale, opened)
@@ -90,7 +90,7 @@ class EvenlySpacedOnMeasure(TupleDriven):
     def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
         units, _ = self._units(contexts.copy(), tuples)
         layout, offsets = self.on_units[0].layout(), owned(tuples.offsets)
-        return int(measured_kernels.count_measured(offsets, matrix(contexts), units, *layout, closing))
+        return int(measured_kernels.count_measured(offsets, matrix(contexts), units, layout, closing))
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         slot = contexts["oldest"] % self.distinct_begins

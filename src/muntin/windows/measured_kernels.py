@@ -9,6 +9,7 @@ from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers
 from muntin.windows.cut_kernels import disjoint, put_pair, put_row
+from muntin.windows.grids import Layout
 from muntin.windows.tuple_driven import EARLIER
 
 SEEN, POSITION, OLDEST, FOLLOWING, LATEST, RING = range(6)
@@ -43,27 +44,16 @@ def units_reached(at: Numbers, scale: int) -> Ints:
 
 
 @compiled
-def around(
-    unit: int, offset: int, period: int, together: int, first_end: int, step: int
-) -> tuple[int, int, int]:
+def around(unit: int, layout: Layout) -> tuple[int, int, int]:
     """First and last number of the windows that contain a position, and the next one with other windows."""
+    offset, period, together, first_end, step = layout
     first = (unit - first_end) // step + 1
     last = ((unit - offset) // period + 1) * together - 1
     return first, last, min(first_end + first * step, offset + (last + 1) // together * period)
 
 
 @compiled
-def count_measured(
-    offsets: Ints,
-    contexts: Ints,
-    units: Ints,
-    offset: int,
-    period: int,
-    together: int,
-    first_end: int,
-    step: int,
-    closing: bool,
-) -> float:
+def count_measured(offsets: Ints, contexts: Ints, units: Ints, layout: Layout, closing: bool) -> float:
     """The number of windows that `measured_windows` returns; a float, since it may exceed 64 bits."""
     number = 0.0
     for s in range(offsets.shape[0] - 1):
@@ -74,7 +64,7 @@ def count_measured(
         for i in range(lo, hi):
             if units[i] < change:
                 continue
-            first, last, change = around(units[i], offset, period, together, first_end, step)
+            first, last, change = around(units[i], layout)
             if first > f or (i == lo and contexts[s, SEEN] == 0):
                 f = first
             if f <= last:
@@ -88,26 +78,15 @@ def count_measured(
 
 @compiled
 def measured_windows(
-    offsets: Ints,
-    time: Ints,
-    rank: Ints,
-    contexts: Ints,
-    units: Ints,
-    offset: int,
-    period: int,
-    together: int,
-    first_end: int,
-    step: int,
-    closing: bool,
+    offsets: Ints, time: Ints, rank: Ints, contexts: Ints, units: Ints, layout: Layout, closing: bool
 ) -> tuple[Ints, Ints]:
     """Windows that the stream has left, with their number in a seventh column, and new begins.
 
-    `units` are the positions of the tuples, the arguments after it the layout of the windows.
-    Open are the numbers OLDEST <= k < FOLLOWING. A ring has the begin of window k at k % size;
-    windows that begin with the same tuple may share a place.
+    `units` are the positions of the tuples. Open are the numbers OLDEST <= k < FOLLOWING. A ring
+    has the begin of window k at k % size; windows that begin with the same tuple may share a place.
     """
     size = contexts.shape[1] - RING
-    number = count_measured(offsets, contexts, units, offset, period, together, first_end, step, closing)
+    number = count_measured(offsets, contexts, units, layout, closing)
     rows = np.empty((7, int(number)), np.int64)
     opened = np.empty((2, disjoint(offsets)), np.int64)
     m = p = 0
@@ -125,7 +104,7 @@ def measured_windows(
                 continue
             first, last = f, f - 1
             if i < hi:
-                first, last, change = around(units[i], offset, period, together, first_end, step)
+                first, last, change = around(units[i], layout)
             while o < f and o < first:
                 begin = contexts[s, RING + o % size]
                 start = time[lo + begin - fresh] if begin >= fresh else EARLIER

@@ -5,18 +5,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from muntin.errors import MuntinError, UserCodeError, cause_text, value_text
 from muntin.windows.base import Window
 from muntin.windows.columns import python_values
-from muntin.windows.tuple_driven import Cuts, Tuples
+from muntin.windows.tuple_driven import Cuts, TupleDriven, Tuples
 
 __all__ = [
     "MOST_WINDOWS",
     "Record",
+    "SeesRecords",
     "cuts_of_user_code",
     "guarded",
     "limited",
@@ -60,6 +61,19 @@ class Record(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Record({dict(self._values)!r}, time={self.time}, rank={self.rank})"
+
+
+class SeesRecords(TupleDriven):
+    """Base of windows for which user code looks at records."""
+
+    __slots__ = ()
+
+    repeats: ClassVar[bool] = True
+    wants_records: ClassVar[bool] = True
+
+    def initial_state(self) -> Any:
+        """The state of a key before its first tuple."""
+        return None
 
 
 def records_of(tuples: Tuples) -> Callable[[int, int], Record]:

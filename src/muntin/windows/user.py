@@ -28,6 +28,7 @@ from muntin.windows.context_checks import KeyPositions
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
+    SeesRecords,
     cuts_of_user_code,
     guarded,
     limited,
@@ -210,7 +211,7 @@ class ForwardContextFree(_UserDefined, BeginsAndEnds):
     """
 
 
-class ForwardContextAware(_UserDefined, TupleDriven):
+class ForwardContextAware(_UserDefined, SeesRecords):
     """Windows that a tuple may reveal after they began.
 
     >>> class Peaks(ForwardContextAware):
@@ -232,12 +233,6 @@ class ForwardContextAware(_UserDefined, TupleDriven):
     """
 
     context: ClassVar[Context] = Context.FORWARD_AWARE
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
-
-    def initial_state(self) -> Any:
-        """The state of a key before its first tuple."""
-        return None
 
     @abstractmethod
     def observe(self, state: Any, record: Record) -> tuple[Any, Iterable[tuple[int, int]]]:
