@@ -16,14 +16,10 @@ from muntin.windows.validation import (
     column_name,
     empty_on_time,
     flag,
-    measured_unit,
-    number,
-    positive_number,
-    positive_span,
-    same_kind,
+    numbers_of_period,
     shown,
+    spans_of_period,
     text,
-    time_offset,
 )
 
 __all__ = ["Cumulate", "MeasuredCumulate", "cumulate"]
@@ -58,10 +54,7 @@ class Cumulate(_Cumulating, EvenlySpaced):
     emit_empty: bool = False
 
     def __post_init__(self) -> None:
-        length = positive_span(self.length, "length")
-        step = positive_span(self.step, "step", cure=f"did you mean tumbling({shown(length)})?")
-        offset = time_offset(self.offset)
-        same_kind(length=length, step=step, offset=offset)
+        length, step, offset = spans_of_period(self.length, self.step, "step", self.offset)
         flag(self.emit_empty, "emit_empty")
         _require_multiple(length, step)
         self._settle(length=length, step=step, offset=type(offset)(offset % length))
@@ -100,12 +93,9 @@ class MeasuredCumulate(_Cumulating, EvenlySpacedOnMeasure):
     measure: str | None = None
 
     def __post_init__(self) -> None:
-        unit = measured_unit(self.measure)
-        length = positive_number(self.length, "length", unit)
-        tumble = f"did you mean tumbling({shown(length)}, measure={shown(self.measure)})?"
-        step = positive_number(self.step, "step", tumble)
+        length, step, offset = numbers_of_period(self.length, self.step, "step", self.offset, self.measure)
         _require_multiple(length, step)
-        self._settle(length=length, step=step, offset=number(self.offset, "offset", unit))
+        self._settle(length=length, step=step, offset=offset)
         self.on_units  # noqa: B018  # refuses lengths of too many digits
 
     @property

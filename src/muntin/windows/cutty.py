@@ -221,7 +221,7 @@ def discretize(
 def trigger(
     trigger: Callable[[Buffer], bool], evict: Callable[[Buffer], int], *, columns: str | Sequence[str] = ()
 ) -> Trigger:
-    """Windows over a buffer of records: which leave (`evict`), and when it comes out (`trigger`).
+    """Windows over a buffer of records: `evict` removes records, `trigger` emits the buffer.
 
     >>> def full(buffer):
     ...     return len(buffer) >= 3

@@ -14,14 +14,9 @@ from muntin.windows.validation import (
     empty_on_time,
     fail,
     flag,
-    measured_unit,
-    number,
-    positive_number,
-    positive_span,
-    same_kind,
-    shown,
+    numbers_of_period,
+    spans_of_period,
     text,
-    time_offset,
 )
 
 __all__ = ["MeasuredPeriodic", "Periodic", "sliding", "tumbling"]
@@ -72,10 +67,7 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
     emit_empty: bool = False
 
     def __post_init__(self) -> None:
-        length = positive_span(self.length, "length")
-        slide = positive_span(self.slide, "slide", cure=f"did you mean tumbling({shown(length)})?")
-        offset = time_offset(self.offset)
-        same_kind(length=length, slide=slide, offset=offset)
+        length, slide, offset = spans_of_period(self.length, self.slide, "slide", self.offset)
         flag(self.emit_empty, "emit_empty")
         # Equal grids make equal windows, and sums with a time stay small.
         self._settle(length=length, slide=slide, offset=type(offset)(offset % slide))
@@ -119,11 +111,8 @@ class MeasuredPeriodic(_TumblingOrSliding, EvenlySpacedOnMeasure):
     measure: str | None = None
 
     def __post_init__(self) -> None:
-        unit = measured_unit(self.measure)
-        length = positive_number(self.length, "length", unit)
-        tumble = f"did you mean tumbling({shown(length)}, measure={shown(self.measure)})?"
-        slide = positive_number(self.slide, "slide", tumble)
-        self._settle(length=length, slide=slide, offset=number(self.offset, "offset", unit))
+        length, slide, offset = numbers_of_period(self.length, self.slide, "slide", self.offset, self.measure)
+        self._settle(length=length, slide=slide, offset=offset)
         if self.per_tuple > MOST_OPEN:
             raise fail(f"every must be at least a {MOST_OPEN}th of length", self.slide, "make it larger")
 
