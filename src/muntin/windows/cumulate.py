@@ -73,7 +73,7 @@ class Cumulate(_Cumulating, EvenlySpaced):
         return self.length, self.step, self.offset
 
     def layout(self) -> Layout:
-        return Layout(self.offset, self.length, self.per_tuple, self.offset + self.step, self.step)
+        return self.offset, self.length, self.per_tuple, self.offset + self.step, self.step
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,15 +13,12 @@ from muntin.windows.base import ContextFreeWindow, Ints
 __all__ = ["EvenlySpaced", "Layout", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
 
 
-class Layout(NamedTuple):
-    """Window k starts at offset + k // together * period and ends at first_end + k * step."""
+Layout: TypeAlias = tuple[int, int, int, int, int]
+"""(offset, period, together, first_end, step): the edges of evenly spaced windows.
 
-    offset: int
-    period: int
-    together: int
-    """The number of windows that start together."""
-    first_end: int
-    step: int
+Window k starts at offset + k // together * period and ends at first_end + k * step: `together` windows
+start together. With one at a time, the step is the period.
+"""
 
 
 class EvenlySpaced(ContextFreeWindow):
@@ -35,7 +32,7 @@ class EvenlySpaced(ContextFreeWindow):
 
     @property
     def period(self) -> int:
-        return self.layout().step
+        return self.layout()[4]
 
     def edges(self, lo: int, hi: int) -> Ints:
         offset, period, _, first_end, step = self.layout()
@@ -51,22 +48,28 @@ class EvenlySpaced(ContextFreeWindow):
     def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         offset, period, together, first_end, step = self.layout()
         lowest = np.maximum((first - first_end) // step + 1, clamp((after - first_end) // step + 1))
-        highest = ((last - offset) // period + 1) * together - 1
+        highest = (last - offset) // period
+        if together > 1:
+            highest = (highest + 1) * together - 1
         return lowest, np.minimum(highest, clamp((upto - first_end) // step))
 
     def numbered(self, number: Ints) -> tuple[Ints, Ints]:
         """Starts and ends of the windows with these numbers."""
         offset, period, together, first_end, step = self.layout()
-        starts = (number if together == 1 else number // together) * period + offset
-        return starts, number * step + first_end
+        if together > 1:
+            return number // together * period + offset, number * step + first_end
+        starts = number * period + offset
+        return starts, starts + (first_end - offset)
 
     def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         return self.numbered(unseen_ranges(*self.numbers(first, last, after, upto)))
 
     def last_end(self, times: Ints) -> Ints:
         offset, period, together, first_end, step = self.layout()
-        ends = (((times - offset) // period + 1) * together - 1) * step + first_end
-        return np.where(ends > times, ends, NEG_INF)
+        into = (times - offset) % period
+        reach = first_end - offset + (together - 1) * step  # of the windows that start together
+        ends = times - into + reach
+        return ends if reach >= period else np.where(into < reach, ends, NEG_INF)
 
     def first_start(self, after: int) -> int:
         offset, period, together, first_end, step = self.layout()

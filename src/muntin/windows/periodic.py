@@ -91,7 +91,7 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
         return self.length, self.slide, self.offset
 
     def layout(self) -> Layout:
-        return Layout(self.offset, self.slide, 1, self.offset + self.length, self.slide)
+        return self.offset, self.slide, 1, self.offset + self.length, self.slide
 
 
 @dataclass(frozen=True, slots=True)
