@@ -49,9 +49,11 @@ class FlatFAT(QueueStore):
         self._data = self._empty(SMALLEST)
 
     def _empty(self, capacity: int) -> tuple[Any, ...]:
-        state, times, _ = super()._empty(capacity)
         holes: Any = np.zeros(capacity, np.int8) if self.compiled else [0] * capacity
-        return state, times, self._partials(2 * capacity), holes
+        return *super()._empty(capacity), holes
+
+    def _cells(self, capacity: int) -> int:
+        return 2 * capacity
 
     def __len__(self) -> int:
         return int(self._data[0][LIVE])
