@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.stores import flatfat_kernels
+from muntin.stores import flatfat_kernels, flatfat_node_kernels
 from muntin.stores.base import Store
 from muntin.stores.columns import copy_rows
-from muntin.stores.flatfat_kernels import DONE, EDGES, LIVE, SMALLEST
+from muntin.stores.flatfat_node_kernels import DONE, EDGES, LIVE, SMALLEST
 from muntin.stores.queue import QueueStore
 from muntin.stores.queue_kernels import COMBINES, END, FRONT, FULL
 
@@ -43,7 +43,7 @@ class FlatFAT(QueueStore):
     8.0
     """
 
-    kernels = (*QueueStore.kernels, flatfat_kernels)
+    kernels = (*QueueStore.kernels, flatfat_node_kernels, flatfat_kernels)
 
     def _allocate(self) -> None:
         self._data = self._empty(SMALLEST)
