@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-<<<<<<< HEAD
 from muntin.deferred_import import DeferredImport
-from muntin.expressions import as_expr
-=======
-from muntin.deferred_import import DeferredImport
->>>>>>> wt-windows
 from muntin.windows.base import Context
 from muntin.windows.columns import Numbers, measure_values
 from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix

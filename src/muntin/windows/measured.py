@@ -14,12 +14,6 @@ import numpy as np
 
 from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
-<<<<<<< HEAD
-from muntin.expressions import as_expr
-from muntin.timeline import INF, NEG_INF
-=======
-from muntin.deferred_import import DeferredImport
->>>>>>> wt-windows
 from muntin.windows.base import Context, Ints
 from muntin.windows.columns import measure_values, needs, owned
 from muntin.windows.context_checks import KeyPositions

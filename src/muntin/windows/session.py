@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-<<<<<<< HEAD
-from muntin.deferred_import import DeferredImport
-from muntin.expressions import as_expr
-from muntin.timeline import LIMIT, NEG_INF
-=======
 from muntin.deferred_import import DeferredImport
 from muntin.timeline import LIMIT
->>>>>>> wt-windows
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Window
 from muntin.windows.columns import Numbers, measure_values, owned
