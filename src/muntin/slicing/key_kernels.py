@@ -67,7 +67,7 @@ def find_codes(
 
 @compiled
 def look_up(
-    values: Ints, known: Ints, absent: int, low: int, begin: int, table: Ints, codes: Ints, first: Ints
+    values: Ints, known: Ints, absent: int, low: int, table: Ints, codes: Ints, first: Ints
 ) -> tuple[int, int]:
     """As `find_codes` with a table that has places for values from `low` on; stops where one has none."""
     size = np.uint64(table.shape[0])
@@ -77,7 +77,7 @@ def look_up(
             table[at] = code
     old = known.shape[0]
     added = 0
-    for i in range(begin, values.shape[0]):
+    for i in range(values.shape[0]):
         at = np.uint64(values[i] - low)
         if at >= size:
             return i, added

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.key_columns import KeyColumn, plain_type
-from muntin.slicing.key_index import KeyIndex, find_dense, look_dense
+from muntin.slicing.key_index import KeyIndex, find_dense, is_dense
 
 Ids = npt.NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class KeyTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the dictionaries."""
+        """Bytes of the dictionaries."""
         return sum(int(c.nbytes) for c in (*self._columns, *self._pairs))
 
     def encode(self, columns: list[pa.Array]) -> Ids:
@@ -62,12 +62,12 @@ class KeyTable:
         return ids
 
     def is_quick(self, columns: list[pa.Array]) -> bool:
-        """Whether ids are found by a look into a plain table; their first values tell."""
+        """Whether a plain table has the ids of these keys."""
         indexed = len(columns) == 1 and self._columns[0].index is not None and not columns[0].null_count
-        return indexed and columns[0].type == self.types[0] and look_dense(columns[0])
+        return indexed and columns[0].type == self.types[0] and is_dense(columns[0])
 
     def find(self, column: pa.Array, ids: Ids) -> int:
-        """Fill in the ids of keys that are known, -1 for others, which it counts; of quick ones."""
+        """Fill in the ids of known keys, -1 for others; returns the number of others. For quick columns."""
         return find_dense(self._columns[0].known, column, ids)
 
     def values(self, ids: Ids) -> list[pa.Array]:
