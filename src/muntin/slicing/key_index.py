@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.memory import fresh
-from muntin.slicing.key_kernels import fill, find_codes, look_up, look_up_known
+from muntin.slicing.key_kernels import fill, find_codes, look_up
 from muntin.timeline.extent_kernels import extent
 
 Codes = npt.NDArray[np.int64]
@@ -53,10 +53,10 @@ class KeyIndex:
         self._known: pa.Array | None = None
         self._slots = np.zeros(0, dtype=np.int64)
 
-    def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
-        """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
+    def encode(self, known: pa.Array, column: pa.Array, out: Codes | None = None) -> tuple[pa.Array, Codes]:
+        """Codes of the values of a column without nulls in `known`, which grows by the values it lacks."""
         values = _stored(column)
-        codes = fresh(len(values))
+        codes = fresh(len(values)) if out is None else out
         known, done = _encode_dense(known, column, values, codes)
         if done == len(values):
             return known, codes
@@ -82,15 +82,7 @@ class KeyIndex:
 
 def is_dense(column: pa.Array) -> bool:
     """Whether the values lie close enough together for a plain table, by a sample of them."""
-    return _table_range(_stored(column), _step(len(column)), 0) is not None
-
-
-def find_dense(known: pa.Array, column: pa.Array, codes: Codes) -> int:
-    """Fill in the codes of values without nulls in `known`, -1 for others; returns the number of others."""
-    stored = _stored(known)
-    low, high = extent(stored)[:2]
-    table = np.full(high - low + 1, -1, dtype=np.int64)
-    return look_up_known(_stored(column), stored, low, table, codes)
+    return _table_range(_stored(column), 1 + len(column) // _SAMPLE, 0) is not None
 
 
 def _encode_dense(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> tuple[pa.Array, int]:
@@ -99,7 +91,7 @@ def _encode_dense(known: pa.Array, column: pa.Array, values: Codes, codes: Codes
     Returns the values that are known now, and the number of codes up to the first value outside of the table.
     """
     done = 0
-    for step in (_step(len(values)), 1):
+    for step in (1 + len(values) // _SAMPLE, 1):
         found = _table_range(values, step, len(known))
         if found is None:
             break
@@ -114,13 +106,8 @@ def _encode_dense(known: pa.Array, column: pa.Array, values: Codes, codes: Codes
     return known, done
 
 
-def _step(size: int) -> int:
-    """One of this number of values belongs to the sample."""
-    return 1 + size // _SAMPLE
-
-
 def _table_range(values: Codes, step: int, known: int) -> tuple[int, int] | None:
-    """The least and the greatest value of a plain table; None if it would be too large."""
+    """The least and the greatest value of a plain table, by every `step`th value; None if it is too large."""
     if not len(values):
         return None
     sample = np.append(values[::step], values[-1])
