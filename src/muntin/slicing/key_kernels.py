@@ -69,7 +69,7 @@ def find_codes(
 def look_up(
     values: Ints, known: Ints, absent: int, low: int, table: Ints, codes: Ints, first: Ints
 ) -> tuple[int, int]:
-    """As `find_codes`, with a table that has a place for each value from `low` on; stops at a value without one."""
+    """As `find_codes`, with a place for each value from `low` on; stops at a value outside of the table."""
     size = np.uint64(table.shape[0])
     for code in range(known.shape[0]):
         at = np.uint64(known[code] - low)
