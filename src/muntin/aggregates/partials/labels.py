@@ -12,7 +12,7 @@ from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import codes
-from muntin.aggregates.partials.lists import stacked
+from muntin.aggregates.partials.records import stacked
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 

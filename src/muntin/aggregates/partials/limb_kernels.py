@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Floats, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 from muntin.scalars import LIMB, MASK
 
@@ -29,9 +30,7 @@ def add_limb_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints)
     for j in range(lo.size):
         beyond = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             for k in range(width - 1):
                 out[j, k] += state[r, k]
             # The last limb may be anything, so it is added in halves.

@@ -23,6 +23,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled_around, inner
 from muntin.scalars import Scalars
 
@@ -76,9 +77,7 @@ def _reduce_rows(state: Any, rows: Ints | None, lo: Ints, hi: Ints, out: Any, *c
         after = row_after(contexts, j)
         p = START[0]
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[np.uint64(i)]
+            r = row_at(rows, i)
             p = combine(p, rebase(get(state, r), *row_before(contexts, r), *after))
         put(out, j, p)
 
