@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from muntin.slicing.parts import PartedOperator
 from typer.testing import CliRunner
 
 from benchmarks import threads
 from benchmarks.__main__ import app
 from benchmarks.threads import measure_threads
+from muntin.slicing.operator import SlicingOperator
 
 TUPLES = 20_000
 
@@ -37,17 +37,17 @@ MUTATIONS: dict[str, Callable[[pa.Table], pa.Table]] = {
 
 def mutate(patch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table], after: int = 0) -> None:
     """What several threads give is changed, after so many tables that are left as they are."""
-    emitted, seen = PartedOperator.emitted, 0
+    run, seen = SlicingOperator.process, 0
 
-    def changed(self: PartedOperator, *arguments: Any) -> pa.Table:
+    def changed(self: SlicingOperator, *arguments: Any, **named: Any) -> pa.Table:
         nonlocal seen
-        found = emitted(self, *arguments)
-        if not len(found):
+        found = run(self, *arguments, **named)
+        if self.parallel is None or not len(found):
             return found
         seen += 1
         return found if seen <= after else change(found)
 
-    patch.setattr(PartedOperator, "emitted", changed)
+    patch.setattr(SlicingOperator, "process", changed)
 
 
 def test_there_are_eight_rows() -> None:

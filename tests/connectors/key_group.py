@@ -67,7 +67,7 @@ class KeyGroup:
         """The query with the windows after these changes, by which partitions cut their tuples."""
         operator = self.load().operator
         operator.bind(self.schema)
-        apply_texts(operator, changes, operator.slices.newest, self.job.outcome)
+        apply_texts(operator, changes, operator.state.newest, self.job.outcome)
         return current_spec(operator)
 
     def load(self) -> Stored:

@@ -61,7 +61,7 @@ def test_a_key_group_gives_what_an_operator_gives(lateness: int) -> None:
             # The watermark alone moves a group on, as the timer does.
             found = group.step(rows, arrival=range(len(rows)), watermark=watermark)
             assert shown(found) == shown(op.advance(watermark).to_pylist()), watermark
-        assert group.load().operator.slices.table.n.sum() == 0
+        assert group.load().operator.state.slices.n.sum() == 0
 
 
 def test_the_state_of_a_group_stays_bounded_while_keys_come_and_go() -> None:
@@ -73,7 +73,7 @@ def test_the_state_of_a_group_stays_bounded_while_keys_come_and_go() -> None:
             group.step([(step * 10 + n % 10, step * 60 + n, n % 3) for n in range(60)], watermark=step * 10)
             sizes.append(sum(map(len, group.parts.values())))
         # Keys are dropped when there are twice as many as were alive, so it goes up and down.
-        largest[forget] = max(sizes[:30]), max(sizes[30:]), len(group.load().operator.keys)
+        largest[forget] = max(sizes[:30]), max(sizes[30:]), len(group.load().operator.state.keys)
     early, late, keys = largest[50]
     assert late < 1.2 * early
     assert keys <= 2 * FEW

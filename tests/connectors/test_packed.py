@@ -114,13 +114,13 @@ class PackedEngine:
         return (f"{name}\n{text}",)
 
     def _live(self, group: int) -> dict[str, Any]:
-        return {query.name: query for query in self._load(group).operator.live.queries}
+        return {query.name: query for query in self._load(group).operator.served.all}
 
     def _step(self, watermark: int | None = None, changes: tuple[str, ...] = ()) -> list[Row]:
         found = []
         for group, payloads in self.waiting.items():
             stored = self._load(group)
-            driven = any(isinstance(q.window, TupleDriven) for q in stored.operator.live.queries)
+            driven = any(isinstance(q.window, TupleDriven) for q in stored.operator.served.all)
             if watermark is not None and watermark != INF and driven:
                 # These tuples come in the order of arrival: none goes before one of its time.
                 at: int | None = watermark + 1

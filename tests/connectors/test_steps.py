@@ -73,7 +73,7 @@ def test_bad_tuples_come_as_rows_of_their_own(window: Any) -> None:
     (row,) = group.step([(1, 1), (None, 2)])
     assert (row["kind"], row["bad"]["v"]) == ("bad", 2)
     assert "needs a value" in row["bad"]["reason"]
-    assert group.load().operator.arrivals.bad == 1
+    assert group.load().operator.state.metrics.bad == 1
 
 
 @pytest.mark.parametrize("window", [w.tumbling(10), w.count(2)], ids=["sliced before", "sliced behind"])
@@ -81,7 +81,7 @@ def test_skipped_tuples_are_counted(window: Any) -> None:
     group = KeyGroup(query(window, bad="skip"), SCHEMA)
     group.step([(1, 1), (None, 2)])
     group.step([(None, 2), (None, 3)])
-    assert group.load().operator.arrivals.bad == 3
+    assert group.load().operator.state.metrics.bad == 3
 
 
 def change(add: dict[str, Any] | None = None, remove: tuple[str, ...] = (), name: str = "1.toml") -> str:
@@ -112,7 +112,7 @@ def test_changes_of_one_step_are_applied_in_the_order_of_their_names() -> None:
     second = change({"q": w.tumbling(20)}, remove=("q", "five"), name="2.toml")
     group.step(changes=(second, first))
     stored = group.load()
-    assert [(q.name, q.window) for q in stored.operator.live.queries] == [("q", w.tumbling(20))]
+    assert [(q.name, q.window) for q in stored.operator.served.all] == [("q", w.tumbling(20))]
     assert stored.refused == 0
 
 
@@ -137,7 +137,7 @@ def test_a_change_that_makes_no_sense_is_refused_and_stops_nothing(text: str) ->
     assert shown(group.step([(2, 2)], changes=(text,), watermark=10)) == [("q", 0, 10, [1, 2], "final")]
     stored = group.load()
     assert stored.refused == 1
-    assert [q.name for q in stored.operator.live.queries] == ["q"]
+    assert [q.name for q in stored.operator.served.all] == ["q"]
 
 
 @pytest.mark.parametrize("window", [w.tumbling(10), w.count(4)], ids=["sliced before", "sliced behind"])

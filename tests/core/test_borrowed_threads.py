@@ -6,18 +6,16 @@ import multiprocessing
 import threading
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from muntin.slicing.parts import PartedOperator
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError
-from muntin.slicing import parts as parts_module
+from muntin.slicing.parallel import steps as steps_module
 from muntin.slicing.parallel import threads as threads_module
 from muntin.slicing.parallel.threads import Threads
 
@@ -32,7 +30,7 @@ def table(n: int = 20_000) -> pa.Table:
 @pytest.fixture
 def split(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are for several threads, too."""
-    monkeypatch.setattr(parts_module, "FEW", 1)
+    monkeypatch.setattr(steps_module, "FEW", 1)
 
 
 def names_of_threads() -> set[str]:
@@ -137,7 +135,8 @@ def test_a_process_that_was_forked_starts_its_own() -> None:
 
 
 def test_a_small_table_stays_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Any] = []
-    monkeypatch.setattr(PartedOperator, "_pieces", lambda self, batch: found.append(batch))
+    used: list[str] = []
+    for name in ("pieces_of", "divided"):
+        monkeypatch.setattr(steps_module, name, lambda *_, name=name: used.append(name))
     assert QUERY.run(table(), threads=2) == QUERY.run(table())
-    assert found == []
+    assert used == []

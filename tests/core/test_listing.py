@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from muntin.slicing.flood import Limit
-from muntin.slicing.listing import list_free
-from muntin.slicing.live import LiveQuery, LiveSet
-from muntin.slicing.table import COLUMNS, SliceTable
 
 from muntin.slicing.edges import EdgeSet
+from muntin.slicing.emission.listing import list_context_free
+from muntin.slicing.partials import PartialSet
+from muntin.slicing.served import ServedWindow, ServedWindows
+from muntin.slicing.slice_table import SliceTable
+from muntin.slicing.window_limit import WindowLimit
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows import sliding
 
@@ -40,7 +41,7 @@ def slices(draw: st.DrawFn, step: int) -> list[Row]:
     return sorted(rows)
 
 
-def obvious_windows(rows: list[Row], queries: list[LiveQuery], after: int, upto: int) -> list[Found]:
+def obvious_windows(rows: list[Row], queries: list[ServedWindow], after: int, upto: int) -> list[Found]:
     """All windows that hold a slice and end in (after, upto], in the order of results."""
     found = set()
     for number, query in enumerate(queries):
@@ -55,10 +56,10 @@ def obvious_windows(rows: list[Row], queries: list[LiveQuery], after: int, upto:
 
 
 def table_of(rows: list[Row]) -> SliceTable:
-    columns = {name: np.zeros(len(rows), dtype=np.int64) for name in COLUMNS}
+    columns = {name: np.zeros(len(rows), dtype=np.int64) for name in SliceTable.SCHEMA.columns}
     columns["key"] = np.array([key for key, _ in rows], dtype=np.int64)
     columns["first"] = np.array([first for _, first in rows], dtype=np.int64)
-    return SliceTable.of(columns, ())
+    return SliceTable.of(PartialSet((), (), (), (), ()), columns, None)
 
 
 @given(data=st.data(), sizes=periods(6))
@@ -71,7 +72,7 @@ def test_periodic_windows_are_those_that_hold_a_slice_that_drives(
     after = data.draw(st.one_of(st.just(NEG_INF), times))
     upto = data.draw(st.one_of(st.just(INF), times))
     queries = [
-        LiveQuery(
+        ServedWindow(
             str(number),
             sliding(length, every=slide, offset=offset),
             since=data.draw(st.one_of(st.just(NEG_INF), times.map(lambda time: max(time, -LIMIT + 1)))),
@@ -84,7 +85,9 @@ def test_periodic_windows_are_those_that_hold_a_slice_that_drives(
         return
     drives = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
     driver = None if drives is None else np.array(drives, dtype=np.bool_)
-    found = list_free(LiveSet(tuple(queries)), table_of(rows), 4, high, after, upto, Limit(), driver)
+    found = list_context_free(
+        ServedWindows(tuple(queries)), table_of(rows), 4, high, after, upto, WindowLimit(), driver
+    )
     listed = [
         tuple(map(int, window))
         for listing in found

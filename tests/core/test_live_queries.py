@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from muntin.slicing.changing import change_queries
 
 import muntin as mt
 from muntin import aggregates as a
@@ -205,7 +204,7 @@ def test_a_name_may_get_another_window_in_one_step(other: Any) -> None:
     for one in (op, fresh):
         feed(one, 1, 2, 8)
         one.advance(5)
-    change_queries(op._engine, {"p": other}, ["p"])
+    op._engine.change_windows({"p": other}, ["p"])
     fresh.remove_query("p")
     fresh.add_query(q=other)
     for one in (op, fresh):

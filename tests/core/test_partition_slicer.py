@@ -13,7 +13,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.partition_slicer import PartitionQuery, PartitionSlicer
+from muntin.slicing.partition_slicer import PartitionSlicer, partition_plan
 from muntin.timeline import NEG_INF
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
@@ -44,7 +44,7 @@ def test_slices_of_partitions_give_the_results_of_one_stream(
     windows: dict[str, Any], keys: tuple[str, ...]
 ) -> None:
     asked = query(windows, *keys)
-    shared = PartitionQuery.of(asked, SCHEMA)
+    shared = partition_plan(asked, SCHEMA)
     operator = SlicingOperator(asked)
     operator.bind(SCHEMA)
     for seeds in ((1, 2), (3,), ()):
@@ -52,29 +52,30 @@ def test_slices_of_partitions_give_the_results_of_one_stream(
         for seed in seeds:
             ids, good = slicer.add(tuples(seed))
             assert len(ids) == len(good) == 300
-        operator.take_slices(slicer.keys.values(np.arange(len(slicer.keys))), slicer.table)
+        keys = slicer.state.keys
+        operator.take_slices(keys.values(np.arange(len(keys))), slicer.state.slices)
     whole = pa.Table.from_batches([tuples(seed) for seed in (1, 2, 3)])
     assert sorted_rows(operator.finish()) == sorted_rows(asked.run(whole))
 
 
 def test_bad_tuples_are_set_aside_and_do_not_count_as_the_newest() -> None:
     batch = pa.record_batch([pa.array([3, None, 7]), pa.array(["a", "b", "a"]), pa.array([1, 2, 3])], SCHEMA)
-    shared = PartitionQuery.of(query(WINDOWS["tumbling"], "k", bad="route"), SCHEMA)
+    shared = partition_plan(query(WINDOWS["tumbling"], "k", bad="route"), SCHEMA)
     slicer = PartitionSlicer(shared)
     ids, good = slicer.add(batch)
     assert (ids.tolist(), good.column("v").to_pylist()) == ([0, 0], [1, 3])
-    assert (slicer.newest, slicer.arrivals.bad, len(slicer.keys)) == (7, 1, 1)
+    assert (slicer.state.newest, slicer.state.metrics.bad, len(slicer.state.keys)) == (7, 1, 1)
     assert slicer.bad_tuples.column("v").to_pylist() == [2]
     slicer.add(batch.slice(1, 1))
-    assert (slicer.newest, slicer.arrivals.bad, len(slicer.table)) == (7, 2, 1)
-    failing = PartitionSlicer(PartitionQuery.of(query(WINDOWS["tumbling"], "k"), SCHEMA))
+    assert (slicer.state.newest, slicer.state.metrics.bad, len(slicer.state.slices)) == (7, 2, 1)
+    failing = PartitionSlicer(partition_plan(query(WINDOWS["tumbling"], "k"), SCHEMA))
     with pytest.raises(DataError, match="needs a value in every tuple"):
         failing.add(batch)
-    assert (failing.newest, len(failing.keys)) == (NEG_INF, 0)
+    assert (failing.state.newest, len(failing.state.keys)) == (NEG_INF, 0)
 
 
 def test_the_newest_time_is_noted_without_slicing() -> None:
-    slicer = PartitionSlicer(PartitionQuery.of(query({"two": w.count(2)}, "k"), SCHEMA))
+    slicer = PartitionSlicer(partition_plan(query({"two": w.count(2)}, "k"), SCHEMA))
     slicer.notice(tuples(1))
-    assert slicer.newest == max(tuples(1).column("t").to_pylist())
-    assert not len(slicer.table)
+    assert slicer.state.newest == max(tuples(1).column("t").to_pylist())
+    assert not len(slicer.state.slices)

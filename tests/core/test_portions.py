@@ -12,9 +12,8 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.slicing import operator as operator_module
-from muntin.slicing import parts as parts_module
-from muntin.slicing import portions as portions_module
+from muntin.slicing.emission import portions as portions_module
+from muntin.slicing.parallel import steps as steps_module
 
 sys.path.insert(0, str(Path(__file__).parent))
 from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside this file, not installed
@@ -24,7 +23,7 @@ from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside 
 def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
     for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
-        monkeypatch.setattr(parts_module, few, 1)
+        monkeypatch.setattr(steps_module, few, 1)
 
 
 @pytest.mark.parametrize("portion", [300, 17, 1])
@@ -39,7 +38,7 @@ def test_many_windows_come_in_portions(
     for module, name, value in (
         (portions_module, "PORTION", portion),
         (portions_module, "OF_KEY", 1),
-        (operator_module, "LEAST", 1),
+        (portions_module, "LEAST", 1),
     ):
         monkeypatch.setattr(module, name, value)
     found = [query.run(table, threads=threads) for table in tables]
@@ -51,7 +50,7 @@ def test_many_windows_come_in_portions(
 def tiny_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portions_module, "PORTION", 5)
     monkeypatch.setattr(portions_module, "OF_KEY", 1)
-    monkeypatch.setattr(operator_module, "LEAST", 1)
+    monkeypatch.setattr(portions_module, "LEAST", 1)
 
 
 def late_stream(query: Any) -> list[Any]:

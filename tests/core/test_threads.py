@@ -11,23 +11,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from muntin.slicing.manager import SliceManager
-from muntin.slicing.parts import PartedOperator
-from muntin.slicing.time_parts import TimeParts
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
-from muntin.slicing import key_parts as key_parts_module
 from muntin.slicing import numbering as numbering_module
-from muntin.slicing import parts as parts_module
-from muntin.slicing import pieces as pieces_module
-from muntin.slicing import time_parts as time_parts_module
+from muntin.slicing import step as step_module
 from muntin.slicing import window_limit
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.emission.result_order import InTurn
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.parallel import by_time as by_time_module
+from muntin.slicing.parallel import pieces as pieces_module
+from muntin.slicing.parallel import steps as steps_module
 
 sys.path.insert(0, str(Path(__file__).parent))
 from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside this file, not installed
@@ -37,53 +33,55 @@ from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside 
 def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
     for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
-        monkeypatch.setattr(parts_module, few, 1)
+        monkeypatch.setattr(steps_module, few, 1)
     monkeypatch.setattr(numbering_module, "FIRST", 1)
     monkeypatch.setattr(pieces_module, "BLOCK", 16)
 
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many parts there were at each end of a stream, and 0 wherever they were given up."""
+    """The number of parts by key of each step, and 0 where the step was made on one thread."""
     found: list[int] = []
-    complete, add = PartedOperator.complete, SlicingOperator.add
+    divided, in_parts = steps_module.divided, step_module._in_parts
 
-    def noting_parts(self: Any, watermark: int, closing: bool, more: bool = False) -> Any:
-        found.append(0 if self._by_key is None else len(self._by_key.parts))
-        return complete(self, watermark, closing, more)
+    def noting_parts(plan: Any, state: Any, bounds: list[int]) -> Any:
+        found.append(len(bounds) - 1)
+        return divided(plan, state, bounds)
 
-    def noting_none(self: Any, *batch: Any) -> None:
-        if isinstance(self, PartedOperator):
-            found.append(0)
-        add(self, *batch)
+    def noting_none(*arguments: Any) -> Any:
+        tables = in_parts(*arguments)
+        found.extend([0] if tables is None else [])
+        return tables
 
-    monkeypatch.setattr(PartedOperator, "complete", noting_parts)
-    monkeypatch.setattr(SlicingOperator, "add", noting_none)
+    monkeypatch.setattr(steps_module, "divided", noting_parts)
+    monkeypatch.setattr(step_module, "_in_parts", noting_none)
     return found
 
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """For each run what the parts of it were: by time, by key out of pieces of time, or by key."""
+    """How each run was divided: windows by time, tuples in pieces of time, or tuples by key."""
     found: list[str] = []
-    results, slice_pieces, share = TimeParts.results, parts_module.slice_pieces, key_parts_module._add_share
+    results, slice_pieces, share = (
+        steps_module.results_by_time, steps_module.slice_pieces, steps_module.share_of,
+    )  # fmt: skip
 
-    def noting_time(self: Any, *arguments: Any) -> Any:
+    def noting_time(*arguments: Any) -> Any:
         found.append("time")
-        return results(self, *arguments)
+        return results(*arguments)
 
     def noting_pieces(*arguments: Any) -> Any:
         sliced = slice_pieces(*arguments)
         found.extend([] if sliced is None else ["pieces"])
         return sliced
 
-    def noting_share(batch: Any, part: Any, begin: int, end: int) -> None:
+    def noting_share(batch: Any, begin: int, end: int) -> Any:
         found.extend([] if begin else ["keys"])
-        share(batch, part, begin, end)
+        return share(batch, begin, end)
 
-    monkeypatch.setattr(TimeParts, "results", noting_time)
-    monkeypatch.setattr(parts_module, "slice_pieces", noting_pieces)
-    monkeypatch.setattr(key_parts_module, "_add_share", noting_share)
+    monkeypatch.setattr(steps_module, "results_by_time", noting_time)
+    monkeypatch.setattr(steps_module, "slice_pieces", noting_pieces)
+    monkeypatch.setattr(steps_module, "share_of", noting_share)
     return found
 
 
@@ -134,8 +132,8 @@ def test_seams_between_parts_by_time(
     n: int, shift: int, few: int, ways: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tuples are few, so that keys and whole stretches of time have none; windows are of any length."""
-    monkeypatch.setattr(parts_module, "FEW_SLICES", few)
-    monkeypatch.setattr(time_parts_module, "LONG", 1)
+    monkeypatch.setattr(steps_module, "FEW_SLICES", few)
+    monkeypatch.setattr(by_time_module, "LONG", 1)
     rng = np.random.default_rng(n)
     for seed in range(12):
         table = nearly_in_order(n, 5 + seed, late=seed)
@@ -153,7 +151,7 @@ def test_a_piece_may_have_rows_anywhere(
     windows: str, ways: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also among all others, or all rows with those of another piece among them."""
-    monkeypatch.setattr(time_parts_module, "LONG", 1)
+    monkeypatch.setattr(by_time_module, "LONG", 1)
     query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by("j").on("t")
     table = nearly_in_order(20_000, 9, late=0)
     for late, first in ((0.15, 0.99), (0.85, 0.9), (0.5, 0.51), (0.15, 0.0)):
@@ -167,12 +165,12 @@ def test_a_piece_may_have_rows_anywhere(
 
 
 def test_few_slices_are_combined_by_one_thread(ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts_module, "FEW_SLICES", 20_000)
+    monkeypatch.setattr(steps_module, "FEW_SLICES", 20_000)
     query = mt.windows(**WINDOWS["time"]).aggregate(**AGGREGATES["sums"]).by("j").on("t")
     table = nearly_in_order(20_000, 9)
     taken: list[int] = []
-    add = SlicingOperator.add
-    monkeypatch.setattr(SlicingOperator, "add", lambda self, *batch: (taken.append(1), add(self, *batch))[1])
+    add = step_module.add
+    monkeypatch.setattr(step_module, "add", lambda *given: (taken.append(1), add(*given))[1])
     assert seen(query.run(table, threads=2)) == seen(query.run(table))
     assert ways == ["pieces"]
     assert len(taken) == 1  # of the run on one thread: on two the tuples are not sliced again
@@ -280,10 +278,10 @@ def test_an_error_without_parts_is_raised(
     def refuse(*_: Any) -> None:
         raise DataError("no")
 
-    monkeypatch.setattr(SlicingOperator, "add", refuse)
-    monkeypatch.setattr(SliceManager, "add_slices", refuse)
+    monkeypatch.setattr(step_module, "add", refuse)
+    monkeypatch.setattr(steps_module, "add_slices", refuse)
     for few, table in ((1, stream(500, 9)), (10**6, nearly_in_order(500, 9))):
-        monkeypatch.setattr(parts_module, "FEW_SLICES", few)
+        monkeypatch.setattr(steps_module, "FEW_SLICES", few)
         with pytest.raises(DataError, match=r"^no$"):
             query.run(table, threads=2)
 
@@ -308,7 +306,7 @@ def test_an_error_in_a_part_by_time_is_that_of_one_thread(ways: list[str]) -> No
         query.run(table)
     with pytest.raises(DataError, match=f"^{re.escape(str(alone.value))}$"):
         query.run(table, threads=2)
-    assert ways == ["time"]
+    assert ways[0] == "time"
 
 
 @pytest.mark.parametrize("most", [10_000, 16_000, 20_000])
@@ -363,7 +361,7 @@ def test_whatever_holds_tuples(data: Any) -> None:
 def test_one_thread_does_it_alone(query: Any, parts: list[int]) -> None:
     table = stream(300, 5)
     assert seen(query.run(table, threads=2)) == seen(query.run(table))
-    assert parts in ([], [0, 0])
+    assert parts in ([], [0])
 
 
 def test_a_tree_of_whole_numbers_is_split(parts: list[int]) -> None:

@@ -14,7 +14,9 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError
-from muntin.slicing.emission import WindowManager
+from muntin.slicing import step as step_module
+from muntin.slicing.bound_plan import BoundPlan
+from muntin.slicing.state import State
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Window
 
@@ -326,13 +328,13 @@ def test_the_clock_of_an_operator_starts_when_it_is_made_or_restored() -> None:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The watermarks at which windows were looked for."""
     found: list[int] = []
-    emit = WindowManager.emit
+    due_results = step_module.due_results
 
-    def noting(self: WindowManager, before: int, closing: bool = False) -> Any:
-        found.append(self.slices.watermark)
-        return emit(self, before, closing)
+    def noting(plan: BoundPlan, state: State, before: int, closing: bool = False) -> Any:
+        found.append(state.watermark)
+        return due_results(plan, state, before, closing)
 
-    monkeypatch.setattr(WindowManager, "emit", noting)
+    monkeypatch.setattr(step_module, "due_results", noting)
     return found
 
 

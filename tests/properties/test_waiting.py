@@ -10,15 +10,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from muntin.connectors.waiting import FEW
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors import waiting as waiting_records
+from muntin.connectors import buffer as buffer_module
+from muntin.connectors.buffer import FEW
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing import step as step_module
+from muntin.slicing.bound_plan import BoundPlan
+from muntin.slicing.state import State
 from muntin.testing.rows import same_value
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.int64()})
@@ -91,7 +93,7 @@ def test_nobody_can_tell(
     served: list[str], others: str, asked: set[str], keyed: bool, late: Any, few: int, stream: Any
 ) -> None:
     """`few` records are looked at one by one, more of them become a batch."""
-    with patch.object(waiting_records, "FEW", few):
+    with patch.object(buffer_module, "FEW", few):
         compare(served, others, asked, keyed, late, stream)
 
 
@@ -137,13 +139,13 @@ def compare(served: list[str], others: str, asked: set[str], keyed: bool, late: 
 def test_most_steps_of_a_fast_stream_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred batches with their watermarks between two edges are sliced once."""
     sliced: list[int] = []
-    take_in = SlicingOperator.take_in
+    take_in = step_module.take_in
 
-    def counted(self: SlicingOperator, data: pa.RecordBatch, *rest: Any) -> Any:
+    def counted(plan: BoundPlan, state: State, arrivals: Any, data: pa.RecordBatch, *rest: Any) -> Any:
         sliced.append(len(data))
-        return take_in(self, data, *rest)
+        return take_in(plan, state, arrivals, data, *rest)
 
-    monkeypatch.setattr(SlicingOperator, "take_in", counted)
+    monkeypatch.setattr(step_module, "take_in", counted)
     query = mt.windows(one=w.tumbling(1000), two=w.sliding(3000, every=500)).aggregate(n=a.sum("v")).on("t")
     for op, take in ((query.operator(), as_batch), (query.operator(), one_by_one)):
         sliced.clear()
@@ -206,13 +208,13 @@ def test_batches_that_cannot_be_joined_do_not_wait() -> None:
 
 def test_large_texts_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """One column could not hold those of many batches."""
-    monkeypatch.setattr(waiting_records, "BULKY", 25_000)
+    monkeypatch.setattr(buffer_module, "BULKY", 25_000)
     op = mt.windows(all=w.tumbling(10_000)).aggregate(n=a.count(), last=a.last("note")).on("t").operator()
     most = 0
     for i in range(30):
         op.process(pa.record_batch({"t": [i], "note": [f"{i}" * 5_000]}))
         op.advance(i)
-        most = max(most, sum(batch.nbytes for batch in op._waiting.batches))
+        most = max(most, sum(batch.nbytes for batch in op._buffer.batches))
     assert 10_000 < most <= 25_000
     assert op.finish().to_pylist()[0] | {"window": None} == {
         "query": "all", "window": None, "n": 30, "last": "29" * 5_000, "kind": "final", "revision": 0,
