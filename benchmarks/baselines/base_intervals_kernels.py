@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.flatfat_kernels import query_slots
+from muntin.stores.flatfat_node_kernels import query_slots
 from muntin.stores.placeholders import ONE, combine, get, lift, put
 from muntin.stores.queue_kernels import (
     COMBINES,

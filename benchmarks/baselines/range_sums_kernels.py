@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.flatfat_kernels import query_positions
+from muntin.stores.flatfat_node_kernels import query_positions
 from muntin.stores.placeholders import put
 from muntin.stores.queue_kernels import lower_bound
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.baselines import tuple_tree_kernels
 from muntin.stores import queue_kernels
 from muntin.stores.flatfat import FlatFAT
-from muntin.stores.flatfat_kernels import LIVE
+from muntin.stores.flatfat_node_kernels import LIVE
 
 
 class TupleTree(FlatFAT):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.flatfat_kernels import DONE, EDGES, LIVE
+from muntin.stores.flatfat_node_kernels import DONE, EDGES, LIVE
 from muntin.stores.placeholders import get, lift, put
 from muntin.stores.queue_kernels import END, FRONT, FULL, MASK, OK, lower_bound
 

@@ -49,10 +49,10 @@ class Query(QuerySpec):
             table: An Arrow table or batch, a pandas or polars DataFrame, a dict of
                 columns or a list of dicts.
             schema: The types of columns, as in `operator`.
-            threads: Use so many threads. The results are the same, bit for bit and in the
+            threads: The number of threads. The results are the same, bit for bit and in the
                 same order, in several chunks. Threads share the time of the tuples, or
-                their keys. One of them does it all with Python code of your own and with
-                sketches, which run in the interpreter.
+                their keys. A query with Python code of your own or with sketches, which run
+                in the interpreter, uses one thread.
         """
         from muntin.connectors import embedded
 

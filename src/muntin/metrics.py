@@ -24,9 +24,3 @@ class Metrics:
     merge_combines: int = 0
     errors: int = 0
     """Errors that on_error="skip" skipped."""
-
-    def copy(self) -> Metrics:
-        """The same counts, to be counted on."""
-        new = object.__new__(Metrics)
-        new.__dict__.update(self.__dict__)
-        return new

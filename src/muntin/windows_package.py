@@ -1,7 +1,7 @@
 """One name for two things: the package of window constructors, and the start of a query.
 
 `from muntin import windows as w` gives the package, `mt.windows(...)` starts a query: so the
-package itself is callable. It stands apart from `muntin.dsl` to keep `import muntin` light.
+package itself is callable. This is a module apart from `muntin.dsl` to keep `import muntin` light.
 """
 
 from __future__ import annotations

@@ -8,8 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
+import numpy as np
 import pytest
+
+from muntin.aggregates.compiling.fold_kernels import build
+from muntin.aggregates.compiling.reading import Reading
+from muntin.aggregates.compiling.symbols import RefusedError
+from muntin.aggregates.compiling.tracing import trace
+from muntin.aggregates.partials.functions import Functions
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bitwise import bits  # beside this file, not installed
@@ -57,19 +63,19 @@ OPERATOR_POW = operator.pow
 
 def compiled(function: Any, kinds: tuple[str, ...]) -> Any:
     """The function as it runs in compiled code; None where it is not compiled for these kinds."""
-    from muntin.aggregates.compiling.refusal_kernels import COMPILER_ERRORS
-    from muntin.aggregates.compiling.rewriting_kernels import checked_jit
-
-    arguments = tuple(ARGUMENTS[kind][0] for kind in kinds)
-    inner = checked_jit(function, len(kinds))
-    dispatcher = numba.njit((lambda a: inner(a)) if len(kinds) == 1 else lambda a, b: inner(a, b))
+    functions = Functions("operation", function, combine=lambda p, q: p)
     try:
-        dispatcher(*arguments)
-    except (ArithmeticError, ValueError):
-        pass
-    except COMPILER_ERRORS:
+        code = trace(functions, kinds, Reading())
+    except RefusedError:
         return None
-    return dispatcher
+
+    def call(*args: Any) -> Any:
+        out = code.form.zeros(1)
+        values = tuple(np.array([arg], dtype=kind) for arg, kind in zip(args, kinds, strict=True))
+        build(code).lift_each(values, np.array([0]), out.columns)
+        return out.tolist()[0]
+
+    return call
 
 
 def check(function: Any, kinds: tuple[str, ...]) -> bool:

@@ -22,7 +22,10 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.aggregates.compiling import program
-from muntin.aggregates.compiling.reading import identity
+from muntin.aggregates.compiling.reading import Reading
+from muntin.aggregates.compiling.symbols import RefusedError
+from muntin.aggregates.compiling.tracing import Code, trace
+from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import InterpretedWarning, QueryError, UserCodeError
 
@@ -215,20 +218,25 @@ def test_functions_that_functions_call_are_not_frozen_either() -> None:
         FACTOR = 2
 
 
-def test_a_function_is_its_code_and_what_it_reads() -> None:
+def test_a_function_is_its_operations_and_the_values_it_reads() -> None:
+    def code(lift: Any) -> Code:
+        return trace(Functions("mine", lift, operator.add), ("int64",), Reading())
+
     def scaled(factor: Any) -> Any:
         return lambda v: v * factor
 
-    assert identity(scaled(2)) == identity(scaled(2))
-    assert identity(scaled(0.0)) != identity(scaled(-0.0))
-    assert identity(scaled(1)) != identity(scaled(True))
-    assert identity(scaled([1])) != identity(scaled([1]))
-    assert identity(scaled(scaled(1))) == identity(scaled(scaled(1)))
+    assert code(scaled(2)) == code(scaled(2)) != code(scaled(3))
+    assert code(scaled(0.0)) != code(scaled(-0.0))
+    assert code(scaled(2)) != code(scaled(2.0))
+    with pytest.raises(RefusedError, match="it uses factor, a list"):
+        code(scaled([1]))
+    assert code(lambda v: scaled(1)(v)) == code(scaled(1))
 
     def endless(v: Any) -> Any:
         return endless(v)
 
-    assert identity(endless) == identity(endless)
+    with pytest.raises(RefusedError, match="a function that calls itself"):
+        code(endless)
 
 
 def test_functions_from_a_prompt_and_a_notebook() -> None:
@@ -277,29 +285,135 @@ def factorial(n: int) -> int:
     return 1 if n < 2 else n * factorial(n - 1)
 
 
+def guarded(v: int) -> int:
+    try:
+        return 7 // v
+    except ZeroDivisionError:
+        return 0
+
+
+def remembering(v: int) -> int:
+    global FACTOR
+    FACTOR = 2
+    return v
+
+
+def importing(v: int) -> Any:
+    import random
+
+    return v + random.random()
+
+
+def matching(v: Any) -> int:
+    match v:
+        case int():
+            return 1
+        case _:
+            return 2
+
+
+def collatz(v: int) -> int:
+    steps = 0
+    while v > 1:
+        v, steps = v // 2 if v % 2 == 0 else 3 * v + 1, steps + 1
+    return steps
+
+
+def added(p: Any, q: Any) -> Any:
+    return tuple(x + y for x, y in zip(p, q, strict=True))
+
+
 @pytest.mark.parametrize(
     ("kwargs", "reason"),
     [
         ({"lift": str, "combine": max}, "str is not a function that can be compiled"),
-        ({"lift": lambda v: [v], "combine": operator.add, "lower": len}, "build list is not compiled"),
+        ({"lift": lambda v: [v], "combine": operator.add, "lower": len}, "lift returns list, which is no"),
         ({"lift": lambda v: np.sqrt(v), "combine": max}, "it uses np, a module, which is not compiled"),
-        ({"lift": lambda v: v, "combine": lambda p, q: p if p > q else 0.5}, "an integer in one case"),
+        ({"lift": lambda v: v, "combine": lambda p, q: p if p > q else 0.5}, "returns int64 in one case"),
         ({"lift": lambda v: v, "combine": lambda p, q: p / q}, "lift returns int64 where combine returns"),
-        ({"lift": lambda v: (v, 1), "combine": lambda p, q: p[0]}, r"lift returns .* and combine int64"),
+        ({"lift": lambda v: (v, 1), "combine": lambda p, q: p[0]}, r"lift returns .* where combine returns"),
         ({"lift": lambda v, by=2: v, "combine": max}, "arguments with defaults"),
         ({"lift": lambda v: v.bit_length(), "combine": max}, "the attribute bit_length is not compiled"),
         ({"lift": lambda v: builtins.max(v, 1.5), "combine": max}, "it uses builtins, a module"),
-        ({"lift": lambda v: max(v, 1.5), "combine": max}, r"max\(int64, float64\) is not compiled"),
-        ({"lift": lambda v: (v, (v, v)), "combine": lambda p, q: p}, "a number or a tuple of numbers"),
+        ({"lift": lambda v: max(v, 1.5), "combine": max}, "lift returns float64 in one case and int64"),
+        ({"lift": lambda v: (v, (v, v)), "combine": lambda p, q: p}, "which is no number and no tuple"),
         ({"lift": lambda v: hash(v), "combine": max}, "it uses hash"),
         ({"lift": lambda v: v**v, "combine": max}, r"pow\(int64, int64\) is not compiled"),
         ({"lift": lambda v: v | 1.5, "combine": max}, r"or_\(int64, float64\) is not compiled"),
         ({"lift": lambda v: factorial(v), "combine": max}, "a function that calls itself"),
+        ({"lift": lambda v: 1 if v is True else 2, "combine": max}, "the operator is is not compiled"),
+        ({"lift": lambda v: v.__class__ == v, "combine": max}, "the attribute __class__ is not compiled"),
+        ({"lift": lambda v: sum((v, 1)), "combine": max}, "it uses sum"),
+        ({"lift": lambda v: v in {1, 2}, "combine": max}, "a value in a set"),
+        ({"lift": lambda v: (1, 2)[v], "combine": max}, "a place in a tuple"),
+        ({"lift": lambda v: nowhere + v, "combine": max}, "it uses nowhere, which has no value"),  # noqa: F821
+        ({"lift": lambda v: round(v, 2), "combine": max}, "round to digits is not compiled"),
+        ({"lift": lambda v: pow(v, 2, 7), "combine": max}, "pow with three arguments is not compiled"),
+        ({"lift": lambda v: v + 2**64, "combine": max}, "the integer 18446744073709551616 is too large"),
+        ({"lift": lambda v: int(f"{v}"), "combine": max}, "a number as text is not compiled"),
+        ({"lift": guarded, "combine": max}, "try, or with, is not compiled"),
+        ({"lift": remembering, "combine": max}, "a change of a global variable is not compiled"),
+        ({"lift": importing, "combine": max}, "an import inside of a function is not compiled"),
+        ({"lift": matching, "combine": max}, "match is not compiled"),
+        ({"lift": collatz, "combine": max}, "a loop whose length depends on a value"),
+        ({"lift": lambda v: (v > 1, 2), "combine": added, "lower": str}, "str is not a function"),
     ],
 )  # fmt: skip
 def test_what_is_not_compiled_and_why(kwargs: Any, reason: str) -> None:
     with pytest.raises(QueryError, match=rf'"mine" cannot be compiled: .*{reason}.*leave out compile=True'):
         a.aggregate("i", name="mine", type=pa.int64(), compile=True, **kwargs).bind((pa.int64(),))
+
+
+def clamped(v: Any) -> Any:
+    if v != v:
+        raise ValueError(f"no number: {v}")
+    low, high = -2, 2
+    return low if v < low else high if v > high else int(v)
+
+
+def horner(v: Any) -> Any:
+    total = 0.0
+    for factor in (1, -2.5, 3):
+        total = total * v + factor
+    for k in range(3):
+        total += k
+    return total
+
+
+def either(v: Any) -> Any:
+    return (not v or v > 3) and v < 9, v == 2 or v in (3, 4.5)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"lift": clamped, "combine": operator.add},
+        {"lift": horner, "combine": lambda p, q: max(p, q) - min(p, 0.5)},
+        {"lift": lambda v: (v, 1), "combine": max, "lower": lambda p: p[0]},
+        {"lift": lambda v: (v, 1.0, v > 2), "combine": added, "lower": lambda p: p[-1]},
+        {"lift": either, "combine": lambda p, q: (p[0] and q[0], any([p[1], q[1]])), "lower": lambda p: p[1]},
+        {"lift": lambda v: sorted([v, 2.0, 2 * v])[1], "combine": lambda p, q: p if p == q else p + q},
+        {"lift": lambda v: divmod(v, 3), "combine": max, "lower": lambda p: p[0] if p[1] else None},
+        {"lift": lambda v: math.nan if v == 3 else v * 1.0, "combine": min},
+        {"lift": lambda v: (math.nan if v == 3 else v * 1.0, v), "combine": max, "lower": lambda p: p[1]},
+    ],
+)  # fmt: skip
+def test_what_is_compiled_is_interpreted(kwargs: Any) -> None:
+    values = [3, -1, 0, 2, 3, 5, 4.5, -0.0, 8, math.nan, math.nan, 1e300, 2, 3, math.inf]
+    compiled = 0
+    for column in ([v for v in values if isinstance(v, int)], list(map(float, values))):
+        outcomes = []
+        for compile in (True, False):
+            try:
+                query = mt.windows(x=w.sliding(3, every=1)).aggregate(
+                    r=a.aggregate("v", name="mine", compile=compile, **kwargs)
+                )
+                outcomes.append(outcome(query.on("t").run, numbers(40, v=column)))
+                compiled += compile
+            except QueryError:
+                break
+        assert len(outcomes) < 2 or outcomes[0] == outcomes[1]
+    assert compiled > 0
 
 
 @pytest.mark.parametrize("type_", [pa.string(), pa.uint64(), pa.decimal128(5, 2), pa.timestamp("us")])

@@ -104,6 +104,32 @@ def test_what_is_kept_is_left_behind_when_something_it_was_made_from_changes(tmp
     assert call(0, 10) == ["30", "1"]  # as it was at first
 
 
+LOOPS = """
+import numpy as np
+from muntin import scalars
+from muntin.aggregates.partials.loop_kernels import loops
+from muntin.aggregates.partials.moment_kernels import MOMENT
+state, lo, out = np.arange(4), np.zeros(1, np.int64), np.zeros(1, np.int64)
+hits = 0
+for declared in (scalars.LARGEST, scalars.SMALLEST, scalars.COUNT):
+    reduce = loops(declared).reduce_rows
+    reduce(state, None, lo, lo + 4, out)
+    print(out[0])
+    hits += sum(reduce.stats.cache_hits.values())
+moments, one = np.zeros(4), (np.ones(4, np.int64), np.arange(4.0), np.zeros(4), None, None, None)
+all_ = (np.full(1, 4), np.full(1, 1.5), np.zeros(1), None, None, None)
+reduce, out = loops(MOMENT).reduce_rows, np.zeros(1)
+reduce(moments, None, lo, lo + 4, out, one, all_)
+print(out[0], hits + sum(reduce.stats.cache_hits.values()))
+"""
+
+
+def test_loops_of_a_declaration_are_loaded_by_the_next_process(tmp_path: Path) -> None:
+    for hits in ("0", "4"):
+        out, _ = ended(start(LOOPS, NUMBA_CACHE_DIR=str(tmp_path)))
+        assert out == ["3", "0", "6", "5.0", hits]
+
+
 def test_without_a_writable_place_a_temporary_folder_serves_several_processes(
     read_only: Path, tmp_path: Path
 ) -> None:

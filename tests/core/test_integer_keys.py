@@ -60,8 +60,8 @@ def test_what_a_failed_step_added_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("high", [8, 1_000, 2**62])
-def test_values_that_lie_elsewhere_than_the_first_ones(high: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_index, "_FIRST", 4)
+def test_values_that_lie_elsewhere_than_the_sample(high: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_index, "_SAMPLE", 4)
     table, known = KeyTable((pa.int64(),)), dict[Any, int]()
     rng = np.random.default_rng(high)
     for size in (4, 5, 30, 3_000, 100):
@@ -74,9 +74,9 @@ def test_values_that_lie_elsewhere_than_the_first_ones(high: int, monkeypatch: p
 def test_a_plain_table_serves_all_values_that_are_close_enough(
     most: int, served: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_index, "_FIRST", 100)
+    monkeypatch.setattr(key_index, "_SAMPLE", 100)
     column = pa.array([0, most, *np.random.default_rng(1).integers(0, most, 998)])
     codes = np.empty(1_000, dtype=np.int64)
-    known, done = key_index._look_up(pa.array([], pa.int64()), column, key_index._stored(column), codes)
-    assert (done == 1_000) is served is key_index.look_dense(column)
+    known, done = key_index._encode_dense(pa.array([], pa.int64()), column, key_index._stored(column), codes)
+    assert (done == 1_000) is served is key_index.is_dense(column)
     assert known.take(pa.array(codes[:done])).equals(column.slice(0, done))

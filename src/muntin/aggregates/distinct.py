@@ -65,7 +65,7 @@ class CollectSet(Aggregate):
         require_codes(self, types)
         type_ = pa.list_(arrays.plain_type(types[0]))
         distinct = Distinct(self.inputs)
-        return Bound(type_, (distinct,), lambda s: list_array(self, s[0].offsets, s[0].columns[0], type_))
+        return Bound(type_, (distinct,), lambda s: list_array(self, s[0].offsets, s[0].values[0], type_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,4 +193,4 @@ def _mode_of_items(states: tuple[State, ...]) -> pa.Array:
     place = distinct_kernels.most_frequent(items.offsets, items.counts)
     row = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     most = items.counts == items.counts[place[row]]
-    return extreme_per_group(items.columns[0], np.where(most, row, -1), len(sizes), largest=False)
+    return extreme_per_group(items.values[0], np.where(most, row, -1), len(sizes), largest=False)

@@ -45,14 +45,14 @@ class Lowering:
 
     def _compiled(self, count: Ints, value: Cells) -> pa.Array | None:
         kernels = self.program.kernels()
-        if kernels is None or not isinstance(value, Numbers) or value.form != kernels.form:
+        if kernels is None or not isinstance(value, Numbers) or value.form != kernels.code.form:
             return None
         if self.functions.lower is None:
             whole = value.scalar and self.type == _NUMBERS[value.form.dtypes[0]]
             return pa.array(value.columns[0], self.type, mask=count == 0) if whole else None
-        if kernels.lower_rows is None or self.type != _NUMBERS[kernels.result]:
+        if kernels.lower_rows is None or self.type != _NUMBERS[kernels.code.result]:
             return None
-        out: npt.NDArray[Any] = np.zeros(len(count), dtype=kernels.result)
+        out: npt.NDArray[Any] = np.zeros(len(count), dtype=kernels.code.result)
         ok: Bools = count > 0
         if not self.program.run(kernels.lower_rows, (value.columns, np.flatnonzero(count)), (out, ok)):
             return None

@@ -209,7 +209,7 @@ class InputBuffer:
         return found
 
     def joined(self) -> tuple[pa.RecordBatch, Times]:
-        """The buffered batches as one, and their times; they stay in the buffer in case that slicing fails."""
+        """The buffered batches as one, and their times; they stay buffered in case that slicing fails."""
         data = self.batches[0] if len(self.batches) == 1 else pa.concat_batches(self.batches)
         assert self.engine.binding is not None
         times = self.engine.binding.time.trusted(data.column(self._judged[3]))

@@ -397,7 +397,7 @@ class Operator:
 
 
 def _threads(query: QuerySpec, threads: int) -> Threads | None:
-    """Threads for the steps of an operator; none where the interpreter, which runs one at a time, has a part."""
+    """Threads for the steps of an operator; none where the interpreter takes part."""
     return Threads.started(threads) if _number_of(threads) > 1 and is_compiled(query) else None
 
 

@@ -189,7 +189,7 @@ def _project(exprs: list[Expr], batch: pa.RecordBatch | pa.Table) -> list[pa.Arr
     names = [str(i) for i in range(len(exprs))]
     options = acero.ProjectNodeOptions([expr.expression for expr in exprs], names)
     try:
-        # One thread: the rows must come out in the order they went in.
+        # One thread: the rows must keep their order.
         plan = acero.Declaration("project", options, [source])
         projected = plan.to_table(use_threads=False)
     except (pa.ArrowException, TypeError, NotImplementedError) as error:

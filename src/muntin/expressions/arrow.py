@@ -36,7 +36,7 @@ _HEADS |= {call.removesuffix("_checked"): head for head, call in _CALLS.items()}
 
 
 def operator_of(call: str) -> str:
-    """The operator or function of the small language that a function of Arrow stands for.
+    """The operator or function of the small language for a function of Arrow.
 
     >>> operator_of("greater"), operator_of("and_kleene"), operator_of("bit_length")
     ('>', 'and', 'bit_length')
@@ -110,7 +110,7 @@ def from_arrow(expression: pc.Expression) -> Node | None:
 
 
 def describe(expression: pc.Expression) -> tuple[str, tuple[str, ...]]:
-    """A text that tells different expressions apart, and the columns read, of any expression."""
+    """A text that differs for different expressions, and the columns that the expression reads."""
     table = _unpack(expression)
     schema = table.schema.to_string(truncate_metadata=False)
     for kind, call in _LINE.findall(schema):

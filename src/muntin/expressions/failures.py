@@ -33,14 +33,14 @@ one kind (texts stand in quotes, numbers and True or False without), or cast the
     return f'cannot compute "{text}"{f" ({kinds})" if kinds else ""}: {problem}; {cure}'
 
 
-def _problem(told: str) -> tuple[str, str]:
-    if found := _NO_KERNEL.search(told):
+def _problem(message: str) -> tuple[str, str]:
+    if found := _NO_KERNEL.search(message):
         types = re.split(r", (?![^<]*>)", found[2])
         cure = f"{_ONE_KIND}, or cast the column" if len(types) > 1 else "cast the column"
         return f'"{operator_of(found[1])}" does not take {" and ".join(types)}', cure
-    if found := _NO_MEMBER.search(told):
+    if found := _NO_MEMBER.search(message):
         return f'"in" does not find {found[2]} among {found[1]}', f"{_ONE_KIND}"
     for words, cure in _CURES.items():
-        if words in told:
+        if words in message:
             return words, cure
-    return told, "check the types of the columns"
+    return message, "check the types of the columns"

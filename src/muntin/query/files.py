@@ -22,7 +22,7 @@ import muntin.aggregates as aggregates_package
 import muntin.windows as windows_package
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import Expr, parse
-from muntin.query.forms import definition, policy_arguments
+from muntin.query.forms import POLICIES, definition, policy_arguments
 from muntin.query.policies import EachBatch, Every, each_batch, every
 from muntin.query.spec import QuerySpec
 from muntin.timeline import Micros, format_span
@@ -33,10 +33,7 @@ __all__ = ["load_windows", "loads", "read_toml", "to_toml", "windows_to_toml"]
 Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates")
-_STREAM = (
-    "time", "key", "allowed_lateness", "emit", "early", "late", "bad", "on_error",
-    "idle_after", "forget_keys_after", "max_ahead", "max_windows",
-)  # fmt: skip
+_STREAM = ("time", "key", "emit", *POLICIES)
 _DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
 """A dotted key of more than 100 names: `tomllib` takes time that grows with their square."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -102,7 +99,7 @@ class _Reader:
         self._known(stream, _STREAM, "stream", "key")
         if stream.get("emit", "on_close") != "on_close":
             raise self._refused("stream", f'emit must be "on_close": got {value_text(stream["emit"])}')
-        arguments = {name: stream[name] for name in _STREAM if name in stream and name not in ("key", "emit")}
+        arguments = {name: stream[name] for name in ("time", *POLICIES) if name in stream}
         arguments.setdefault("time", "")
         if "early" in arguments:
             arguments["early"] = self._early(arguments["early"])
@@ -162,7 +159,7 @@ class _Reader:
     def _argument(
         self, key: str, value: object, parameters: Mapping[str, object], where: str
     ) -> tuple[str, Any]:
-        """The parameter that a key stands for, and its value."""
+        """The parameter that a key names, and its value."""
         if key in parameters:
             if isinstance(value, dict):
                 return key, self._item(value, "function", aggregates_package, f"{where}.{key}")

@@ -26,7 +26,14 @@ from muntin.timeline import Micros, format_span
 if TYPE_CHECKING:
     from muntin.query.spec import QuerySpec
 
-__all__ = ["columns_named", "definition", "fingerprint_form", "policy_arguments", "source_form"]
+__all__ = ["POLICIES", "columns_named", "definition", "fingerprint_form", "policy_arguments", "source_form"]
+
+
+POLICIES = (
+    "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after", "max_ahead",
+    "max_windows",
+)  # fmt: skip
+"""Arguments of `.on()` that decide results, in the order in which queries are written."""
 
 
 def definition(item: Any) -> tuple[str, dict[str, object]]:
@@ -41,13 +48,9 @@ def definition(item: Any) -> tuple[str, dict[str, object]]:
 
 
 def policy_arguments(spec: QuerySpec) -> dict[str, Any]:
-    """The arguments of `.on()` beside the time column that differ from their defaults."""
+    """The arguments of `.on()` after the time column that differ from their defaults."""
     defaults = type(spec).__dataclass_fields__
-    names = (
-        "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after",
-        "max_ahead", "max_windows",
-    )  # fmt: skip
-    return {name: getattr(spec, name) for name in names if getattr(spec, name) != defaults[name].default}
+    return {name: getattr(spec, name) for name in POLICIES if getattr(spec, name) != defaults[name].default}
 
 
 def fingerprint_form(spec: QuerySpec) -> dict[str, Any]:

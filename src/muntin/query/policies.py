@@ -1,4 +1,4 @@
-"""When results come out."""
+"""Policies for the emission of results."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from muntin.windows.base import Window
 __all__ = ["FREE_POLICIES", "RESERVED", "QuerySpec"]
 
 RESERVED = ("query", "window", "kind", "revision")
-"""Columns that every result has beside the keys and the aggregates."""
+"""Columns that every result has in addition to the keys and the aggregates."""
 
 _ON_CLOSE = OnClose()
 
@@ -108,7 +108,7 @@ class QuerySpec:
             time: A timestamp column, or an integer column whose unit is then the
                 unit of integer window lengths.
             allowed_lateness: How long after its end a window still takes late tuples.
-            emit: When windows come out: `mt.on_close()`.
+            emit: When windows are emitted: `mt.on_close()`.
             early: Results of open windows: `mt.every("10 seconds")` or `mt.each_batch()`.
             late: Tuples too late for every window are counted and dropped, or also
                 routed to the late output.
@@ -141,11 +141,9 @@ class QuerySpec:
             early=early,
             late=late,
             bad=bad,
-            idle_after=None if idle_after is None else span(idle_after, "idle_after"),
-            forget_keys_after=None
-            if forget_keys_after is None
-            else span(forget_keys_after, "forget_keys_after"),
-            max_ahead=None if max_ahead is None else span(max_ahead, "max_ahead"),
+            idle_after=_optional_span(idle_after, "idle_after"),
+            forget_keys_after=_optional_span(forget_keys_after, "forget_keys_after"),
+            max_ahead=_optional_span(max_ahead, "max_ahead"),
             max_windows=_plain_integer(max_windows),
             on_error=on_error,
         )
@@ -170,6 +168,10 @@ class QuerySpec:
 
     def __repr__(self) -> str:
         return source_form(self)
+
+
+def _optional_span(value: object, name: str) -> int | None:
+    return None if value is None else span(value, name)
 
 
 def _check_item(name: object, item: object, base: type, what: str, example: str) -> None:

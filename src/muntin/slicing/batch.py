@@ -87,7 +87,7 @@ class Batch:
         """What one look at a batch of at least one tuple tells."""
         if self._extent is None:
             low, high, ordered = self.times
-            one_key = self.ids is None or all_equal(self.ids)
+            one_key = self.ids is None or self.among == 1 or all_equal(self.ids)
             self._extent = Extent(low, high, ordered and self._in_turn(), one_key)
         return self._extent
 

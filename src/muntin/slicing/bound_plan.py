@@ -12,6 +12,7 @@ from muntin.planning.plan import Plan, make_plan
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, window_inputs
 from muntin.slicing.emission.results import ResultShape
+from muntin.slicing.numeric_step import NumericStep
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.window_limit import WindowLimit
@@ -153,6 +154,11 @@ class BoundPlan:
             return frozenset()
         free = frozenset(self.served.context_free) - frozenset(self.served.with_empty)
         return frozenset(self.served.all) - free
+
+    @cached_property
+    def numeric(self) -> NumericStep | None:
+        """The compiled step, where all windows are periodic and all partials are known to it."""
+        return NumericStep.of(self)
 
     @cached_property
     def emits_once(self) -> bool:

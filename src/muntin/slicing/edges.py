@@ -20,7 +20,7 @@ NO_TIMES: Times = np.zeros(0, dtype=np.int64)
 _PLACES = 32
 """So many places per edge take less time to look at than to sort the edges."""
 _MOST_PLACES = 2**24
-_REACH = 2**50
+REACH = 2**50
 """About 36 years in microseconds; times and edges stay inside int64 by far."""
 
 
@@ -91,7 +91,7 @@ class EdgeSet:
 
     def after(self, time: int) -> int:
         """The first edge after this time, or an earlier time where none lies within reach."""
-        nearest = time + _REACH
+        nearest = time + REACH
         if len(self.periods):
             nearest = next_member(self.offsets, self.periods, time, nearest)
         for window in self.others:

@@ -24,9 +24,9 @@ _VIEWED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binar
 class KeyColumn:
     """Values by code, in order of first appearance; adding some makes a new object.
 
-    `known` holds them as they are looked up: -0.0 as 0.0, all NaN as one, as in SQL. For types that
-    Arrow cannot hash (structs, lists, maps, extension types) it holds a text for each value, and
-    `originals` the value as it first came; these keys cost Python work per tuple.
+    `known` has them in the form that is looked up: -0.0 as 0.0, all NaN as one, as in SQL. For types that
+    Arrow cannot hash (structs, lists, maps, extension types) it has a text for each value, and `originals`
+    the first value with that text; these keys cost Python work per tuple.
     """
 
     kind: pa.DataType
@@ -47,16 +47,16 @@ class KeyColumn:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Bytes of the values."""
         return int(self.known.nbytes) + (0 if self.originals is None else int(self.originals.nbytes))
 
-    def encode(self, column: pa.Array) -> tuple[KeyColumn, Codes]:
-        """The code of each value, and the column with those that it did not know."""
+    def encode(self, column: pa.Array, out: Codes | None = None) -> tuple[KeyColumn, Codes]:
+        """The column with all these values, and the code of each, in `out` if given."""
         column = plain_array(column)
         if self.originals is None:
-            known, codes = lookup(self.known, _normal(column, self.known.type), self.index)
+            known, codes = lookup(self.known, _normal(column, self.known.type), self.index, out)
             return replace(self, known=known), codes
-        known, codes = lookup(self.known, _texts(column))
+        known, codes = lookup(self.known, _texts(column), None, out)
         fresh, where = np.unique(codes, return_index=True)
         first = pa.array(where[fresh >= len(self.known)])
         added = column.cast(self.kind) if column.type != self.kind else column
@@ -70,14 +70,14 @@ class KeyColumn:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of a column that may hold them encoded."""
+    """The type of the values of a column that may be encoded."""
     if t.is_dictionary(kind) or t.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     return kind
 
 
 def plain_array(column: pa.Array) -> pa.Array:
-    """The values themselves of a column that may hold them encoded."""
+    """The decoded values of a column."""
     while t.is_dictionary(column.type) or t.is_run_end_encoded(column.type):
         column = _decoded(column) if t.is_dictionary(column.type) else pc.run_end_decode(column)
     return column
@@ -92,10 +92,12 @@ def _decoded(column: pa.DictionaryArray) -> pa.Array:
     return plain.dictionary_decode().cast(column.dictionary.type)
 
 
-def lookup(known: pa.Array, column: pa.Array, index: KeyIndex | None = None) -> tuple[pa.Array, Codes]:
-    """Codes of the column's values in `known`, which grows by the values it lacks."""
+def lookup(
+    known: pa.Array, column: pa.Array, index: KeyIndex | None = None, out: Codes | None = None
+) -> tuple[pa.Array, Codes]:
+    """Codes of the column's values in `known`, which grows by the values that it lacks."""
     if index is not None and not column.null_count:
-        return index.encode(known, column)
+        return index.encode(known, column, out)
     encoded = column.dictionary_encode(null_encoding="encode")
     fresh = encoded.dictionary
     codes = pc.index_in(fresh, value_set=known)
@@ -106,7 +108,8 @@ def lookup(known: pa.Array, column: pa.Array, index: KeyIndex | None = None) -> 
         codes = codes.to_numpy(zero_copy_only=False).copy()
         codes[missing.to_numpy(zero_copy_only=False)] = np.arange(len(known) - len(added), len(known))
     codes = np.asarray(codes, dtype=np.int64)
-    return known, codes[np.asarray(encoded.indices)]
+    # With mode="raise" NumPy would take a copy of `out`.
+    return known, np.take(codes, np.asarray(encoded.indices), out=out, mode="clip")
 
 
 def _joined(known: pa.Array, added: pa.Array) -> pa.Array:

@@ -1,4 +1,9 @@
-"""Integer keys: a compiled hash table beside the values that are known."""
+"""Codes of integer keys, by a compiled table: a plain one where values lie close together, else a hash table.
+
+Measured for 65,536 tuples of 50 and of 10,000 keys: 52 and 63 µs with the plain table, 95 and 161 µs with the
+hash table, 267 and 514 µs with Arrow's dictionary encoding; for a million tuples of 10,000 keys 0.7, 3.1 and
+8.6 ms.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,18 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.memory import fresh
-from muntin.slicing.key_kernels import fill, find_codes, look_up, look_up_known
+from muntin.slicing.key_kernels import fill, find_codes, look_up
 from muntin.timeline.extent_kernels import extent
 
 Codes = npt.NDArray[np.int64]
 
 _SMALLEST = 1024
+"""The entries of the first hash table: 8 kB."""
 _DENSE = 2
-"""A table of so many entries per tuple of a batch is made in less time than it saves."""
-_FIRST = 65_536
+"""The most places of a plain table for each tuple of a batch: to fill them takes less time than they save."""
+_SAMPLE = 4096
+"""The values, spread over the batch, that tell the range of a plain table. To look at all of a million values
+takes 0.1 ms, a sixth of all the rest."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 _NONE: Codes = np.zeros(0, dtype=np.int64)
@@ -29,12 +37,11 @@ def is_indexable(kind: pa.DataType) -> bool:
 
 
 class KeyIndex:
-    """Finds the codes of integers, or of what is stored as such.
+    """The codes of integers, and of values that are stored as integers.
 
-    Every entry is compared with the value that it stands for, and a table made for other known values
-    is made anew. So it may be shared by all that is made from one `KeyColumn`, and nothing has to be
-    put back when a step fails. A batch whose values lie close together, as numbers given one after the
-    other do, is looked up in a plain table of its own.
+    Each entry of the hash table is compared with the value behind its code, and a table for other known
+    values is built anew. So all copies of a `KeyColumn` share one index, and a failed step leaves nothing to
+    undo. A plain table serves one batch.
 
     >>> index = KeyIndex()
     >>> known, codes = index.encode(pa.array([7, 5]), pa.array([5, 9, 5, 7]))
@@ -46,11 +53,11 @@ class KeyIndex:
         self._known: pa.Array | None = None
         self._slots = np.zeros(0, dtype=np.int64)
 
-    def encode(self, known: pa.Array, column: pa.Array) -> tuple[pa.Array, Codes]:
-        """Codes of the values of a column without nulls in `known`, which grows by those it lacks."""
+    def encode(self, known: pa.Array, column: pa.Array, out: Codes | None = None) -> tuple[pa.Array, Codes]:
+        """Codes of the values of a column without nulls in `known`, which grows by the values it lacks."""
         values = _stored(column)
-        codes = fresh(len(values))
-        known, done = _look_up(known, column, values, codes)
+        codes = fresh(len(values)) if out is None else out
+        known, done = _encode_dense(known, column, values, codes)
         if done == len(values):
             return known, codes
         if known is not self._known:
@@ -66,53 +73,32 @@ class KeyIndex:
             self._build(known, 4 * len(self._slots))
 
     def _build(self, known: pa.Array, smallest: int) -> None:
-        """A table with room for twice as many entries, at least."""
+        """A hash table that is at most a quarter full."""
         self._known = None  # until the table is whole
         self._slots = np.full(max(smallest, 1 << (4 * len(known)).bit_length()), -1, dtype=np.int64)
         fill(_stored(known), _null_in(known), self._slots)
         self._known = known
 
 
-def look_dense(column: pa.Array) -> bool:
-    """Whether the values, by their first ones, lie so close together that a plain table is quickest."""
-    low, high = _range(_stored(column)[:_FIRST])
-    return _spare(low, high, 0, len(column)) > 0
+def is_dense(column: pa.Array) -> bool:
+    """Whether the values lie close enough together for a plain table, by a sample of them."""
+    return _table_range(_stored(column), 1 + len(column) // _SAMPLE, 0) is not None
 
 
-def find_dense(known: pa.Array, column: pa.Array, codes: Codes) -> int:
-    """Fill in the codes of values without nulls in `known`, which lie close together; -1 for others.
+def _encode_dense(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> tuple[pa.Array, int]:
+    """Fill in the codes by a plain table for the range of a sample, or else of all values.
 
-    Returns how many others there are.
-    """
-    stored = _stored(known)
-    low, high = _range(stored)
-    table = np.full(high - low + 1, -1, dtype=np.int64)
-    return look_up_known(_stored(column), stored, low, table, codes)
-
-
-def _spare(low: int, high: int, known: int, size: int) -> int:
-    """How many more places a table may have that begins with these; none where values are too far apart."""
-    return max(0, _DENSE * size - (high - low) - known)
-
-
-def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> tuple[pa.Array, int]:
-    """Fill in the codes of values that lie close together, up to the first that does not.
-
-    Returns the values that are known now, and how many codes are filled in. The first values tell
-    where the others may lie; to look at all of them costs half as much as all the rest.
+    Returns the values that are known now, and the number of codes up to the first value outside of the table.
     """
     done = 0
-    for sample in (_FIRST, len(values)):
-        low, high = _range(values[:sample])
-        spare = _spare(low, high, len(known), len(values))
-        if not spare:
+    for step in (1 + len(values) // _SAMPLE, 1):
+        found = _table_range(values, step, len(known))
+        if found is None:
             break
-        if sample < len(values):  # the others may lie a little beside the first
-            room = min(high - low, spare) // 2
-            low, high = max(low - room, _LEAST), min(high + room, _MOST)
+        low, high = found
         table = np.full(high - low + 1, -1, dtype=np.int64)
         first = np.empty(min(len(table), len(values)), dtype=np.int64)
-        done, added = look_up(values, _stored(known), _null_in(known), low, done, table, codes, first)
+        done, added = look_up(values, _stored(known), _null_in(known), low, table, codes, first)
         if added:
             known = pa.concat_arrays([known, column.take(pa.array(first[:added]))])
         if done == len(values):
@@ -120,8 +106,18 @@ def _look_up(known: pa.Array, column: pa.Array, values: Codes, codes: Codes) -> 
     return known, done
 
 
-def _range(values: Codes) -> tuple[int, int]:
-    return extent(values)[:2] if len(values) else (0, 0)
+def _table_range(values: Codes, step: int, known: int) -> tuple[int, int] | None:
+    """The least and the greatest value of a plain table, by every `step`th value; None if it is too large."""
+    if not len(values):
+        return None
+    sample = np.append(values[::step], values[-1])
+    sample.flags.writeable = False
+    low, high = extent(sample)[:2]
+    spare = _DENSE * len(values) - (high - low) - known
+    if spare <= 0:
+        return None
+    room = min(high - low, spare) // 2 if step > 1 else 0  # for values outside of the sample
+    return max(low - room, _LEAST), min(high + room, _MOST)
 
 
 def _null_in(known: pa.Array) -> int:
@@ -130,7 +126,7 @@ def _null_in(known: pa.Array) -> int:
 
 
 def _stored(array: pa.Array) -> npt.NDArray[np.int64]:
-    """The integers that the values are stored as; anything for a null."""
+    """The integers that the values are stored as; any integer for a null."""
     if not len(array):
         return _NONE
     dtype = np.dtype(f"{'u' if t.is_unsigned_integer(array.type) else 'i'}{array.type.bit_width // 8}")

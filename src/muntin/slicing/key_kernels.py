@@ -1,4 +1,4 @@
-"""Compiled: codes of integers in an open hash table."""
+"""Compiled: codes of integers, in an open hash table or in a plain table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @compiled
 def place(value: int, size: int) -> np.int64:
-    """Where to look first, in a table whose size is a power of two."""
+    """The first slot of a value in a table whose size is a power of two."""
     mixed = np.uint64(value) * MIX
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
 
@@ -34,9 +34,9 @@ def fill(known: Ints, absent: int, slots: Ints) -> None:
 def find_codes(
     values: Ints, known: Ints, absent: int, slots: Ints, begin: int, codes: Ints, first: Ints
 ) -> tuple[int, int]:
-    """The code of each value from `begin` on; new ones get the next codes, and `first` where they are.
+    """The code of each value from `begin` on; new values get the next codes, and `first` their positions.
 
-    Stops when the table is half full: returns how far it came, and how many values are new.
+    Stops when the table is half full. Returns the position after the last code, and the number of new values.
     """
     size = slots.shape[0]
     old = known.shape[0]
@@ -50,8 +50,8 @@ def find_codes(
             if code < 0:
                 break
             if code != absent:
-                held = known[code] if code < old else values[first[code - old]]
-                if held == value:
+                entry = known[code] if code < old else values[first[code - old]]
+                if entry == value:
                     break
             at = (at + 1) & (size - 1)
         if code < 0:
@@ -67,9 +67,9 @@ def find_codes(
 
 @compiled
 def look_up(
-    values: Ints, known: Ints, absent: int, low: int, begin: int, table: Ints, codes: Ints, first: Ints
+    values: Ints, known: Ints, absent: int, low: int, table: Ints, codes: Ints, first: Ints
 ) -> tuple[int, int]:
-    """As `find_codes` with a table that has places for values from `low` on; stops where one has none."""
+    """As `find_codes`, with a place for each value from `low` on; stops at a value outside of the table."""
     size = np.uint64(table.shape[0])
     for code in range(known.shape[0]):
         at = np.uint64(known[code] - low)
@@ -77,7 +77,7 @@ def look_up(
             table[at] = code
     old = known.shape[0]
     added = 0
-    for i in range(begin, values.shape[0]):
+    for i in range(values.shape[0]):
         at = np.uint64(values[i] - low)
         if at >= size:
             return i, added
@@ -92,25 +92,10 @@ def look_up(
 
 
 @compiled
-def look_up_known(values: Ints, known: Ints, low: int, table: Ints, codes: Ints) -> int:
-    """As `look_up`, but values that are not known get the code -1; returns how many there are."""
-    size = np.uint64(table.shape[0])
-    for code in range(known.shape[0]):
-        table[np.uint64(known[code] - low)] = code
-    unknown = 0
-    for i in range(values.shape[0]):
-        at = np.uint64(values[i] - low)
-        code = table[at] if at < size else -1
-        codes[i] = code
-        unknown += code < 0
-    return unknown
-
-
-@compiled
 def share(ids: Ints, begin: int, end: int, index: Ints) -> int:
-    """Positions of the keys from `begin` to `end`; returns how many there are.
+    """Positions of the keys from `begin` to `end`; returns their number.
 
-    Nothing branches, which would take longer than all the rest. There is room for one more.
+    Without branches, which would take longer than all the rest: `index` needs room for one position more.
     """
     at = np.uint64(0)
     for i in range(np.uint64(ids.shape[0])):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.key_columns import KeyColumn, plain_type
-from muntin.slicing.key_index import KeyIndex, find_dense, look_dense
+from muntin.slicing.key_index import KeyIndex, is_dense
 
 Ids = npt.NDArray[np.int64]
 
@@ -50,32 +52,33 @@ class KeyTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the dictionaries."""
+        """Bytes of the dictionaries."""
         return sum(int(c.nbytes) for c in (*self._columns, *self._pairs))
 
-    def encode(self, columns: list[pa.Array]) -> Ids:
-        """The id of each tuple's key; keys not seen before are added."""
-        ids: Ids | None = None
-        for position, column in enumerate(columns):
-            self._columns[position], codes = self._columns[position].encode(column)
-            if ids is None:
-                ids = codes
-            else:
-                pair = pa.array((ids << 32) | codes)
-                self._pairs[position - 1], ids = self._indexes[position - 1].encode(
-                    self._pairs[position - 1], pair
-                )
-        assert ids is not None
+    def encode(self, columns: list[pa.Array], out: Ids | None = None) -> Ids:
+        """The id of each tuple's key, in `out` if given; keys that are not known are added."""
+        last = len(columns) - 1
+        self._columns[0], ids = self._columns[0].encode(columns[0], None if last else out)
+        for k in range(1, len(columns)):
+            self._columns[k], codes = self._columns[k].encode(columns[k])
+            pair = pa.array((ids << 32) | codes)
+            into = out if k == last else None
+            self._pairs[k - 1], ids = self._indexes[k - 1].encode(self._pairs[k - 1], pair, into)
         return ids
 
-    def is_quick(self, columns: list[pa.Array]) -> bool:
-        """Whether ids are found by a look into a plain table; their first values tell."""
+    def is_dense(self, columns: list[pa.Array]) -> bool:
+        """Whether a plain table serves these keys."""
         indexed = len(columns) == 1 and self._columns[0].index is not None and not columns[0].null_count
-        return indexed and columns[0].type == self.types[0] and look_dense(columns[0])
+        return indexed and columns[0].type == self.types[0] and is_dense(columns[0])
 
-    def find(self, column: pa.Array, ids: Ids) -> int:
-        """Fill in the ids of keys that are known, -1 for others, which it counts; of quick ones."""
-        return find_dense(self._columns[0].known, column, ids)
+    def copy(self) -> KeyTable:
+        """A table that goes on by itself from the same keys."""
+        copy = KeyTable(self.types)
+        copy._columns = [
+            replace(old, index=new.index) for old, new in zip(self._columns, copy._columns, strict=True)
+        ]
+        copy._pairs = list(self._pairs)
+        return copy
 
     def values(self, ids: Ids) -> list[pa.Array]:
         """The key columns' values for these ids."""

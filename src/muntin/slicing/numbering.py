@@ -1,4 +1,4 @@
-"""The keys of a large batch get their ids on several threads, the same as on one."""
+"""The ids of the keys of a large batch, computed by several threads; the same as by one."""
 
 from __future__ import annotations
 
@@ -15,48 +15,42 @@ __all__ = ["number_keys"]
 Ids = npt.NDArray[np.int64]
 
 FIRST = 65_536
-"""So many tuples show most keys of all,"""
-SHARE = 4
-"""where so many of them have the same key, or more."""
-_NONE: Ids = np.zeros(0, dtype=np.int64)
+"""The tuples that are numbered first, on one thread: they show most keys."""
+MOST, MOST_DENSE = 0.9, 0.25
+"""The most keys among the first tuples, as a share: with more, threads number most keys twice. Two million
+tuples with a million keys in two columns took 150 ms on two threads and 97 ms on one; with 100,000 keys in a
+plain table, where numbering costs least, 5.7 and 2.6 ms."""
 
 
 def number_keys(keys: KeyTable, columns: list[pa.Array], threads: Threads) -> Ids:
-    """As `KeyTable.encode`: each thread numbers a piece, and the pieces' keys are numbered in turn."""
-    if keys.is_quick(columns):
-        return _find(keys, columns[0], threads)
+    """As `KeyTable.encode`: threads number pieces of the batch, beginning with the keys of the first tuples.
+
+    Keys that only a piece knows get their ids in the order of the pieces. Measured for two million tuples on
+    one thread and on two: 50 dense integers 0.8 and 0.5 ms, 10,000 texts 30 and 16 ms.
+    """
     rows = len(columns[0])
-    size, all_ids = -(-rows // threads.number), fresh(rows)
-
-    def number(begin: int) -> tuple[Ids, list[pa.Array]]:
-        own = KeyTable(keys.types)
-        codes = own.encode([column.slice(begin, size) for column in columns])
-        return codes, own.values(np.arange(len(own)))
-
-    def renumber(begin: int, codes: Ids, ids: Ids) -> None:
-        np.take(ids, codes, out=all_ids[begin : begin + size], mode="clip")  # as "raise" takes a copy
-
-    begins = range(0, rows, size)
-    found = threads.map(number, begins)
-    ids = [keys.encode(values) for _, values in found]
-    threads.map(renumber, begins, [codes for codes, _ in found], ids)
-    return all_ids
-
-
-def _find(keys: KeyTable, column: pa.Array, threads: Threads) -> Ids:
-    """Number the first keys, most likely all, and look up those of the other tuples on all threads."""
-    ids = fresh(len(column))
-    ids[:FIRST] = keys.encode([column.slice(0, FIRST)])
-    if SHARE * len(keys) > FIRST:  # so many that there are likely more
-        ids[FIRST:] = keys.encode([column.slice(FIRST)])
+    ids = fresh(rows)
+    keys.encode([column.slice(0, FIRST) for column in columns], ids[:FIRST])
+    if len(keys) > (MOST_DENSE if keys.is_dense(columns) else MOST) * FIRST:
+        keys.encode([column.slice(FIRST) for column in columns], ids[FIRST:])
         return ids
-    size = max(1, -(-(len(column) - FIRST) // threads.number))
+    size, before = max(1, -(-(rows - FIRST) // threads.number)), len(keys)
 
-    def find(begin: int) -> Ids:
-        own = ids[begin : begin + size]
-        return begin + np.flatnonzero(own < 0) if keys.find(column.slice(begin, size), own) else _NONE
+    def number(begin: int) -> list[pa.Array]:
+        own = keys.copy()
+        own.encode([column.slice(begin, size) for column in columns], ids[begin : begin + size])
+        return own.values(np.arange(before, len(own)))
 
-    new = np.concatenate([_NONE, *threads.map(find, range(FIRST, len(column), size))])
-    if len(new):  # in the order in which they come, as if all had been numbered in turn
-        ids[new] = keys.encode([column.take(pa.array(new))])
+    def renumber(begin: int, known: Ids) -> None:
+        piece = ids[begin : begin + size]
+        new = np.flatnonzero(piece >= before)
+        piece[new] = known[piece[new] - before]
+
+    begins = range(FIRST, rows, size)
+    found = threads.map(number, begins)
+    added = [
+        (begin, keys.encode(values)) for begin, values in zip(begins, found, strict=True) if len(values[0])
+    ]
+    if added:
+        threads.map(renumber, *zip(*added, strict=True))
     return ids

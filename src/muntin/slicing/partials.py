@@ -129,10 +129,29 @@ class PartialSet:
     def empty(self) -> States:
         """No rows; the same states each time, since nobody writes into states."""
         if not self._nothing:
+            states = [partial.empty() for partial in self.partials]
+            if all(state is not None for state in states):
+                self._nothing.append(tuple(states))
+        if not self._nothing:
             none = np.zeros(0, dtype=np.int64)
             values = {e: pa.array([], type=t) for e, t in self.inputs}
             self._nothing.append(self.lift(Groups(0, none, True, none, none, values)))
         return self._nothing[0]
+
+    def to_words(self, states: States) -> npt.NDArray[np.int64]:
+        """The columns of numeric partials as rows of 64-bit words."""
+        return np.concatenate([np.atleast_2d(state.view(np.int64).T) for state in states])
+
+    def from_words(self, words: npt.NDArray[np.int64]) -> States:
+        """The states that `to_words` was given."""
+        states, at = [], 0
+        for partial in self.partials:
+            assert isinstance(partial, NumericPartial)
+            width = partial.width
+            column = words[at] if width == 1 else np.ascontiguousarray(words[at : at + width].T)
+            states.append(column if partial.dtype is np.int64 else column.view(partial.dtype))
+            at += width
+        return tuple(states)
 
     def lower(self, states: States) -> list[pa.Array]:
         """The value of each aggregate, row by row."""

@@ -70,7 +70,8 @@ def _check_stand_ins(old: Binding, new: Binding) -> None:
 
 
 def _retyped_rows(table: SliceTable, new: PartialSet) -> SliceTable:
-    return replace(table, partials=new, states=retyped(table.states, len(table), table.partials, new))
+    states = retyped(table.states, len(table), table.partials, new)
+    return SliceTable(new, table.fixed, table.fresh, table.level, states)
 
 
 def retyped(states: States, rows: int, old: PartialSet, new: PartialSet) -> States:

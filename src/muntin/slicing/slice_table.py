@@ -60,7 +60,8 @@ class SliceTable(Table):
     fixed: Column
     fresh: Column
     level: Column
-    states: States
+    given: States | None
+    """The partials; None where they are made of `words` when they are first read."""
     key: Column = field(init=False)
     first: Column = field(init=False)
     last: Column = field(init=False)
@@ -68,6 +69,7 @@ class SliceTable(Table):
     mark: Column = field(init=False)
     rank: Column = field(init=False)
     _offsets: Column | None = field(default=None, init=False, repr=False)
+    _words: Column | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.key, self.first, self.last, self.n, self.mark, self.rank = self.fixed
@@ -85,6 +87,29 @@ class SliceTable(Table):
             fixed[row] = columns[name]
         states = partials.empty() if states is None else states
         return cls(partials, fixed, columns["fresh"], columns["level"], states)
+
+    @classmethod
+    def of_words(cls, partials: PartialSet, words: Column) -> SliceTable:
+        """A table of numeric partials, nothing fresh, as the compiled step makes it."""
+        fresh, level = np.zeros((2, words.shape[1]), dtype=np.int64)
+        table = cls(partials, words[:_FIXED], fresh, level, None)
+        table._words = words
+        return table
+
+    @property
+    def states(self) -> States:
+        """The partials, one state each."""
+        if self.given is None:
+            assert self._words is not None
+            self.given = self.partials.from_words(self._words[_FIXED:])
+        return self.given
+
+    @property
+    def words(self) -> Column:
+        """The matrix, and below it the columns of numeric partials as 64-bit words."""
+        if self._words is None:
+            self._words = np.concatenate([self.fixed, self.partials.to_words(self.states)])
+        return self._words
 
     def __len__(self) -> int:
         return len(self.fresh)

@@ -56,7 +56,7 @@ class Header:
         """A copy for a step to change."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.metrics = self.metrics.copy()
+        new.metrics = Metrics(*vars(self.metrics).values())
         return new
 
 

@@ -27,6 +27,7 @@ from muntin.slicing.failing_tuples import accepted
 from muntin.slicing.key_compaction import compact
 from muntin.slicing.lateness import judge
 from muntin.slicing.next_result import quiet_until
+from muntin.slicing.numeric_step import numeric_results
 from muntin.slicing.parallel.steps import ParallelSteps
 from muntin.slicing.slice_manager import add_tuples, settle
 from muntin.slicing.tuple_slicer import slice_tuples
@@ -71,6 +72,14 @@ def step(
         looks = looks and has_input and isinstance(plan.spec.early, EachBatch)
         if batch is not None and plan.in_order:
             watermark = int(batch.time[-1])
+        if batch is not None and watermark is not None and plan.numeric is not None:
+            table = numeric_results(plan, new, batch, max(watermark, state.watermark))
+            if table is not None:
+                grown = len(new.slices.fresh) > new.evict_above or new.key_count > new.compact_above
+                if grown or watermark == INF:
+                    evict(plan, new)
+                    compact(plan, new)
+                return new, table
         if batch is not None and (parallel is None or watermark is None or looks):
             add(plan, new, batch, raw, parallel)
             batch = None
@@ -117,7 +126,9 @@ def take_in(
     if times is None:
         data, times = arrivals.good(data, binding, misfits, state)
     values: dict[Expr, pa.Array] = {}
-    if data.num_rows:
+    if binding.cannot_fail(data):
+        values = binding.evaluate(data)
+    elif data.num_rows:
         data, times, values = accepted(plan, state, arrivals, data, times)
     rows = data.num_rows
     if not rows:

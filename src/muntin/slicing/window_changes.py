@@ -17,6 +17,7 @@ from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import late_for
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.slice_manager import settle
+from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.tuple_slicer import dissolve, grow, slice_tuples
 from muntin.slicing.tuple_state import TupleState
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, format_instant
@@ -98,7 +99,8 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     Session classes are renumbered, and tuples are kept or not as the windows need.
     """
     level = _renumbered(state.slices.level, old.served.gaps, new.served.gaps)
-    state.slices = replace(state.slices.changed(level=level), partials=new.partials)
+    slices = state.slices
+    state.slices = SliceTable(new.partials, slices.fixed, slices.fresh, level, slices.states)
     state.store, state.quiet_until = combiner(new.decisions), NEG_INF
     if state.tuples is not None:
         state.tuples.change_batches(lambda batch: batch.with_columns(new.binding.types))

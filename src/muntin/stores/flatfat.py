@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.stores import flatfat_kernels
+from muntin.stores import flatfat_kernels, flatfat_node_kernels
 from muntin.stores.base import Store
 from muntin.stores.columns import copy_rows
-from muntin.stores.flatfat_kernels import DONE, EDGES, LIVE, SMALLEST
+from muntin.stores.flatfat_node_kernels import DONE, EDGES, LIVE, SMALLEST
 from muntin.stores.queue import QueueStore
 from muntin.stores.queue_kernels import COMBINES, END, FRONT, FULL
 
@@ -43,15 +43,17 @@ class FlatFAT(QueueStore):
     8.0
     """
 
-    kernels = (*QueueStore.kernels, flatfat_kernels)
+    kernels = (*QueueStore.kernels, flatfat_node_kernels, flatfat_kernels)
 
     def _allocate(self) -> None:
         self._data = self._empty(SMALLEST)
 
     def _empty(self, capacity: int) -> tuple[Any, ...]:
-        state, times, _ = super()._empty(capacity)
         holes: Any = np.zeros(capacity, np.int8) if self.compiled else [0] * capacity
-        return state, times, self._partials(2 * capacity), holes
+        return *super()._empty(capacity), holes
+
+    def _cells(self, capacity: int) -> int:
+        return 2 * capacity
 
     def __len__(self) -> int:
         return int(self._data[0][LIVE])

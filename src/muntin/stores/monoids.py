@@ -8,15 +8,29 @@ A partial of the compiled form is one number or a tuple of up to four; of the Py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from muntin.errors import DataError, QueryError, nearest
+from muntin.scalars import (
+    COUNT,
+    INTEGER_SUM,
+    LARGEST,
+    LARGEST_INTEGER,
+    LIMB,
+    MASK,
+    SMALLEST,
+    SMALLEST_INTEGER,
+    Function,
+    Scalars,
+    add,
+    add_pairs,
+    same,
+    subtract,
+    subtract_pairs,
+)
 from muntin.stores.columns import MOST_COLUMNS, type_names
-
-Function = Callable[..., Any]
 
 
 class _Nothing:
@@ -29,27 +43,13 @@ class _Nothing:
 NOTHING = _Nothing()
 
 
-def same(x: Any) -> Any:
-    """Lift or lower that changes nothing."""
-    return x
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PythonForm:
-    """The monoid over Python objects, run by the interpreter."""
-
-    lift: Function
-    combine: Function
-    identity: Any
-    invert: Function | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Monoid:
     """An operator for the stores. See `monoid` for your own, `named` for the built-in ones.
 
     ``invert(p, q)`` removes the prefix ``q`` from ``p``: ``invert(combine(q, x), q) == x``, exactly.
     ``columns`` are the NumPy types of the partial in the compiled form; empty: interpreted only.
+    ``python`` is the operator over Python objects, run by the interpreter.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Monoid:
     combine: Function
     lower: Function
     identity: Any
-    python: PythonForm
+    python: Scalars
     columns: tuple[str, ...] = ()
     input: str = "float64"
     invert: Function | None = None
@@ -97,9 +97,9 @@ def monoid(
     if columns:
         _check_columns(columns, identity, input)
     bare = identity is NOTHING
-    python = PythonForm(
-        lift, _skipping(combine) if bare else combine, identity, _keeping(invert) if bare else invert
-    )
+    python = Scalars(identity, lift, combine, invert)
+    if bare:
+        python = Scalars(identity, lift, _skipping(combine), _keeping(invert))
     empty = None if bare else lower(identity)
     return Monoid(
         name, lift, combine, lower, identity, python, tuple(columns), input, invert, commutative, empty
@@ -136,27 +136,7 @@ def _keeping(invert: Function | None) -> Function | None:
     return invert_or_keep
 
 
-# --- the named monoids: small functions that both Numba and the interpreter run -----------------
-
-
-def _add(a: Any, b: Any) -> Any:
-    return a + b
-
-
-def _subtract(a: Any, b: Any) -> Any:
-    return a - b
-
-
-def _one(v: Any) -> Any:
-    return 1
-
-
-def _larger(a: Any, b: Any) -> Any:
-    return a if a > b or a != a else b  # NaN is the largest value, as in Spark
-
-
-def _smaller(a: Any, b: Any) -> Any:
-    return a if a <= b or b != b else b
+# --- the named monoids: declarations that both Numba and the interpreter run ---------------------
 
 
 def _earlier(a: Any, b: Any) -> Any:
@@ -173,10 +153,6 @@ def _with_one(v: Any) -> Any:
 
 def _float_with_one(v: Any) -> Any:
     return float(v), 1
-
-
-def _add_pairs(a: Any, b: Any) -> Any:
-    return a[0] + b[0], a[1] + b[1]
 
 
 def _log_with_one(v: Any) -> Any:
@@ -212,50 +188,25 @@ def _add_moments(a: Any, b: Any) -> Any:
     return n, a[1] + delta * (b[0] / n), a[2] + b[2] + delta * delta * (a[0] * (b[0] / n))
 
 
-# Exact sums of int64: the partial is a 128-bit number (low word, high word), so no sum of any part
-# of the window can overflow; only an answer beyond 64 bits does, and that is an error.
-_SIGN = -(2**63)
+def _limbs_with_one(v: Any) -> Any:
+    return v & MASK, v >> LIMB, 1
 
 
-def _wide(v: Any) -> Any:
-    return v, v >> 63
+def _add_triples(a: Any, b: Any) -> Any:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
-def _add_wide(a: Any, b: Any) -> Any:
-    low = a[0] + b[0]
-    carry = 1 if (low ^ _SIGN) < (a[0] ^ _SIGN) else 0  # unsigned comparison
-    return low, a[1] + b[1] + carry
-
-
-def _subtract_wide(a: Any, b: Any) -> Any:
-    borrow = 1 if (a[0] ^ _SIGN) < (b[0] ^ _SIGN) else 0
-    return a[0] - b[0], a[1] - b[1] - borrow
-
-
-def _wide_with_one(v: Any) -> Any:
-    return v, v >> 63, 1
-
-
-def _add_wide_with_n(a: Any, b: Any) -> Any:
-    low = a[0] + b[0]
-    carry = 1 if (low ^ _SIGN) < (a[0] ^ _SIGN) else 0
-    return low, a[1] + b[1] + carry, a[2] + b[2]
-
-
-def _subtract_wide_with_n(a: Any, b: Any) -> Any:
-    borrow = 1 if (a[0] ^ _SIGN) < (b[0] ^ _SIGN) else 0
-    return a[0] - b[0], a[1] - b[1] - borrow, a[2] - b[2]
+def _subtract_triples(a: Any, b: Any) -> Any:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 def _exact(p: Any) -> int:
-    if not isinstance(p, tuple):
-        return int(p)
-    return (int(p[1]) << 64) + (int(p[0]) & (2**64 - 1))
+    return int(p[0]) + (int(p[1]) << LIMB) if isinstance(p, tuple) else int(p)
 
 
 def _checked(p: Any) -> int:
     total = _exact(p)
-    if not -(2**63) <= total < 2**63:
+    if not SMALLEST_INTEGER <= total <= LARGEST_INTEGER:
         raise DataError(f"the sum {total} does not fit into 64 bits; use float64 values")
     return total
 
@@ -264,7 +215,7 @@ def _ratio(p: Any) -> float | None:
     return p[0] / p[1] if p[1] else None
 
 
-def _wide_ratio(p: Any) -> float | None:
+def _exact_ratio(p: Any) -> float | None:
     n = int(p[-1])
     return _exact(p[:-1] if len(p) == 3 else p[0]) / n if n else None
 
@@ -289,6 +240,15 @@ def _deviation(p: Any) -> float | None:
     return math.sqrt(p[2] / (p[0] - 1)) if p[0] > 1 else None
 
 
+_FLOAT_MEAN = Scalars((0.0, 0), _float_with_one, add_pairs)
+_LOG_MEAN = Scalars((0.0, 0), _log_with_one, add_pairs)
+_MOMENTS = Scalars((0, 0.0, 0.0), _moments, _add_moments)
+_INTEGER_MEAN = Scalars((0, 0, 0), _limbs_with_one, _add_triples, _subtract_triples)
+_PLAIN_SUM = Scalars(0, same, add, subtract)
+_PLAIN_MEAN = Scalars((0, 0), _with_one, add_pairs, subtract_pairs)
+_INTERPRETED = {INTEGER_SUM: _PLAIN_SUM, _INTEGER_MEAN: _PLAIN_MEAN}
+"""Python's integers need no limbs."""
+
 NAMES = (
     "sum", "count", "min", "max", "mean", "geometric_mean", "variance", "stddev",
     "first", "last", "min_count", "max_count",
@@ -307,57 +267,37 @@ def named(name: str, input: str = "float64") -> Monoid:
     if name not in NAMES:
         raise QueryError(f'unknown monoid "{name}".{nearest(name, NAMES)}')
     integer = input == "int64"
-    extreme, highest = (-(2**63), 2**63 - 1) if integer else (-math.inf, math.nan)
-    zero = 0 if integer else 0.0
-    pair = (input, "int64")
-    if integer and name in ("sum", "mean"):
-        return _wide_sum(name)
-    rows: dict[str, tuple[Function, Function, Function, Any, tuple[str, ...], bool]] = {
-        # name: lift, combine, lower, identity, columns, commutative
-        "sum": (same, _add, same, zero, (input,), True),
-        "count": (_one, _add, same, 0, ("int64",), True),
-        "min": (same, _smaller, same, highest, (input,), True),
-        "max": (same, _larger, same, extreme, (input,), True),
-        "mean": (_float_with_one, _add_pairs, _ratio, (0.0, 0), ("float64", "int64"), True),
-        "geometric_mean": (_log_with_one, _add_pairs, _exponential, (0.0, 0), ("float64", "int64"), True),
-        "variance": (_moments, _add_moments, _variance, (0, 0.0, 0.0), ("int64", "float64", "float64"), True),
-        "stddev": (_moments, _add_moments, _deviation, (0, 0.0, 0.0), ("int64", "float64", "float64"), True),
-        "first": (_with_one, _earlier, _first_part, (zero, 0), pair, False),
-        "last": (_with_one, _later, _first_part, (zero, 0), pair, False),
-        "min_count": (_with_one, _min_pairs, _second_part, (zero, 0), pair, True),
-        "max_count": (_with_one, _max_pairs, _second_part, (zero, 0), pair, True),
+    nothing = (0 if integer else 0.0, 0)
+    rows: dict[str, tuple[Scalars, Function]] = {
+        "sum": (INTEGER_SUM, _checked) if integer else (Scalars(0.0, same, add), same),
+        "count": (COUNT, same),
+        "min": (SMALLEST if integer else replace(SMALLEST, identity=math.nan), same),
+        "max": (LARGEST if integer else replace(LARGEST, identity=-math.inf), same),
+        "mean": (_INTEGER_MEAN, _exact_ratio) if integer else (_FLOAT_MEAN, _ratio),
+        "geometric_mean": (_LOG_MEAN, _exponential),
+        "variance": (_MOMENTS, _variance),
+        "stddev": (_MOMENTS, _deviation),
+        "first": (Scalars(nothing, _with_one, _earlier), _first_part),
+        "last": (Scalars(nothing, _with_one, _later), _first_part),
+        "min_count": (Scalars(nothing, _with_one, _min_pairs), _second_part),
+        "max_count": (Scalars(nothing, _with_one, _max_pairs), _second_part),
     }
-    lift, combine, lower, identity, columns, commutative = rows[name]
-    invert = _subtract if name == "count" else None
+    return _built(name, *rows[name], input)
+
+
+def _built(name: str, scalars: Scalars, lower: Function, input: str) -> Monoid:
+    identity = scalars.identity
+    parts = identity if isinstance(identity, tuple) else (identity,)
+    columns = tuple("int64" if isinstance(part, int) else "float64" for part in parts)
+    python = _INTERPRETED.get(scalars, scalars)
     empty = 0 if name in ("count", "min_count", "max_count") else None
     return Monoid(
-        name, lift, combine, lower, identity, PythonForm(lift, combine, identity, invert),
-        columns, input, invert, commutative, empty, named=True,
-    )  # fmt: skip
-
-
-def _subtract_pairs(a: Any, b: Any) -> Any:
-    return a[0] - b[0], a[1] - b[1]
-
-
-def _wide_sum(name: str) -> Monoid:
-    if name == "sum":
-        python = PythonForm(same, _add, 0, _subtract)
-        return Monoid(
-            name, _wide, _add_wide, _checked, (0, 0), python,
-            ("int64", "int64"), "int64", _subtract_wide, True, None, named=True,
-        )  # fmt: skip
-    python = PythonForm(_with_one, _add_pairs, (0, 0), _subtract_pairs)
-    return Monoid(
-        name, _wide_with_one, _add_wide_with_n, _wide_ratio, (0, 0, 0), python,
-        ("int64", "int64", "int64"), "int64", _subtract_wide_with_n, True, None, named=True,
+        name, scalars.lift, scalars.combine, lower, identity, python, columns, input, scalars.invert,
+        commutative=name not in ("first", "last"), empty=empty, named=True,
     )  # fmt: skip
 
 
 @cache
 def plain_sum() -> Monoid:
     """Sum of int64 in 64 bits, for callers that know that no sum overflows."""
-    python = PythonForm(same, _add, 0, _subtract)
-    return Monoid(
-        "plain_sum", same, _add, int, 0, python, ("int64",), "int64", _subtract, True, None, named=True
-    )
+    return _built("plain_sum", _PLAIN_SUM, int, "int64")

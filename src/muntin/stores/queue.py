@@ -33,7 +33,11 @@ class QueueStore(Store):
         """The state of an empty ring."""
         state = self._integers(_STATES)
         state[MASK] = capacity - 1
-        return state, self._integers(capacity), self._partials(capacity + self.extras)
+        return state, self._integers(capacity), self._partials(self._cells(capacity))
+
+    def _cells(self, capacity: int) -> int:
+        """Number of partials of a ring: one per slot, and those behind it."""
+        return capacity + self.extras
 
     def __len__(self) -> int:
         state = self._data[0]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["Row", "compare", "same_value"]
+__all__ = ["Row", "compare", "same_value", "unmatched"]
+
+Item = TypeVar("Item")
 
 
 class Row(NamedTuple):
@@ -55,14 +57,7 @@ def compare(actual: Iterable[Row], expected: Iterable[Row], tolerance: float = 1
     expected    w [0, 5) n=3 final 0
     missing     w [5, 9) n=1 final 0
     """
-    unexpected = list(actual)
-    missing = []
-    for row in expected:
-        found = next((i for i, other in enumerate(unexpected) if _same(other, row, tolerance)), None)
-        if found is None:
-            missing.append(row)
-        else:
-            del unexpected[found]
+    unexpected, missing = unmatched(actual, expected, lambda one, other: _same(one, other, tolerance))
     lines = []
     for row in list(missing):
         twin = next((other for other in unexpected if _window(other) == _window(row)), None)
@@ -73,6 +68,20 @@ def compare(actual: Iterable[Row], expected: Iterable[Row], tolerance: float = 1
     lines += [f"missing     {row}" for row in missing]
     lines += [f"unexpected  {row}" for row in unexpected]
     return "\n".join(lines)
+
+
+def unmatched(
+    actual: Iterable[Item], expected: Iterable[Item], same: Callable[[Item, Item], bool]
+) -> tuple[list[Item], list[Item]]:
+    """The items of both lists without a partner in the other, in any order."""
+    unexpected, missing = list(actual), []
+    for item in expected:
+        partner = next((i for i, other in enumerate(unexpected) if same(other, item)), None)
+        if partner is None:
+            missing.append(item)
+        else:
+            del unexpected[partner]
+    return unexpected, missing
 
 
 def same_value(left: Any, right: Any, tolerance: float = 1e-9) -> bool:

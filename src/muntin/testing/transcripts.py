@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import MuntinError
 from muntin.testing.engines import Engine, Record
-from muntin.testing.rows import compare, same_value
+from muntin.testing.rows import compare, same_value, unmatched
 from muntin.testing.transcript_files import Step, Transcript, load_transcripts
 from muntin.timeline import INF
 
@@ -171,13 +171,9 @@ def _perform(engine: Engine, step: Step) -> list[Any]:
 
 def _compare_late(actual: list[tuple[str, Record]], expected: list[tuple[str, Record]]) -> str:
     """The differences between two lists of late tuples, in any order; empty without one."""
-    unexpected, missing = list(actual), []
-    for query, row in expected:
-        found = next((item for item in unexpected if item[0] == query and same_value(item[1], row)), None)
-        if found is None:
-            missing.append((query, row))
-        else:
-            unexpected.remove(found)
+    unexpected, missing = unmatched(
+        actual, expected, lambda one, other: one[0] == other[0] and same_value(one[1], other[1])
+    )
     lines = [f"not late    {query} {dict(row)}" for query, row in missing]
     lines += [f"late        {query} {dict(row)}" for query, row in unexpected]
     return "\n".join(lines)

@@ -37,7 +37,7 @@ _LONG = 50 * _YEAR
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """How the times of one column become int64 inside, and edges come out again.
+    """How the times of one column become int64 inside, and edges become values of its type again.
 
     `spans` are the lengths that the queries hold. They decide the type of the
     edges: the column's own, or microseconds where a length is no multiple of the
@@ -264,7 +264,7 @@ def _out_of_range(array: pa.Array, row: int, rule: str) -> DataError:
 
 
 def _check_zone(kind: pa.DataType) -> None:
-    """Results have the zone of the column: one that nobody knows would make them unreadable."""
+    """Refuse an unknown zone: results have the zone of the column, and would be unreadable."""
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         try:
             pa.scalar(0, kind).as_py()

@@ -1,4 +1,4 @@
-"""Compiled: what one look at a column of numbers tells."""
+"""Compiled: extents of a column of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ints = npt.NDArray[np.int64]
 
 @compiled
 def extent(values: Ints) -> tuple[int, int, bool]:
-    """Smallest and largest of at least one number, and whether they never go back."""
+    """Smallest and largest of at least one number, and whether they never decrease."""
     low = high = values[0]
     ordered = True
     for i in range(1, values.shape[0]):
@@ -25,9 +25,9 @@ def extent(values: Ints) -> tuple[int, int, bool]:
 
 @compiled
 def block_extents(values: Ints, begin: int, end: int, size: int, low: Ints, high: Ints) -> bool:
-    """Smallest and largest of each block of so many numbers; whether none goes back behind the one before.
+    """Smallest and largest of each block of `size` numbers; whether the numbers never decrease.
 
-    Of the blocks from `begin` on, where one begins, to `end`.
+    Reads the blocks from `begin`, where one begins, to `end`.
     """
     ordered = begin == 0 or values[begin] >= values[begin - 1]
     for start in range(begin, end, size):

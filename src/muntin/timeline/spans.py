@@ -62,7 +62,7 @@ class Micros(int):
     """A span or an instant that was given as time: a number of microseconds.
 
     It is an int in every computation (the result is then a plain int); the type
-    only tells `"10 us"` from the integer 10 of an integer time column.
+    only separates `"10 us"` from the integer 10 of an integer time column.
 
     >>> Micros(60_000_000)
     Micros(60000000)
@@ -180,7 +180,7 @@ def format_instant(value: int) -> str | int:
 def _of_datetime(value: dt.datetime) -> Micros:
     if value.tzinfo is None:
         value = value.replace(tzinfo=dt.UTC)
-    # pandas.Timestamp carries nanoseconds beside the microseconds; floor division drops them.
+    # pandas.Timestamp carries nanoseconds in addition to microseconds; floor division drops them.
     return Micros((value - _EPOCH) // dt.timedelta(microseconds=1))
 
 

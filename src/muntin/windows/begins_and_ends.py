@@ -14,6 +14,7 @@ from muntin.windows.base import Context, Ints
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
+    SeesRecords,
     cuts_of_user_code,
     guarded,
     natural,
@@ -21,12 +22,12 @@ from muntin.windows.records import (
     skip_or_raise,
     too_many,
 )
-from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 
 __all__ = ["BeginsAndEnds"]
 
 
-class BeginsAndEnds(TupleDriven):
+class BeginsAndEnds(SeesRecords):
     """Base of windows for which user code counts, per record, the windows that begin and end with it.
 
     The context of a key is [state, open windows as [rank, time] oldest first, ranks
@@ -36,12 +37,6 @@ class BeginsAndEnds(TupleDriven):
     __slots__ = ()
 
     context: ClassVar[Context] = Context.FORWARD_FREE
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
-
-    def initial_state(self) -> Any:
-        """The state of a key before its first tuple."""
-        return None
 
     @abstractmethod
     def observe(self, state: Any, record: Record) -> tuple[Any, int, int]:
@@ -61,7 +56,7 @@ class BeginsAndEnds(TupleDriven):
         return contexts
 
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
-        window, function = self.describe(), self._user_function()
+        function = self._user_function()
         rows: list[tuple[int, ...]] = []
         opened: set[tuple[int, int]] = set()
         record_at = records_of(tuples)
@@ -75,9 +70,9 @@ class BeginsAndEnds(TupleDriven):
             # Code that fails may have changed its state before.
             before = state if tuples.failed is None else copy.deepcopy(state)
             try:
-                after, begins, ends = guarded(window, function, record, call)
-                begins = natural(begins, window, "the number of windows that begin", record)
-                return after, begins, natural(ends, window, "the number of windows that end", record)
+                after, begins, ends = guarded(self, function, record, call)
+                begins = natural(begins, self, "the number of windows that begin", record)
+                return after, begins, natural(ends, self, "the number of windows that end", record)
             except UserCodeError as error:
                 skip_or_raise(tuples, error)
                 return before, 0, 0
@@ -90,7 +85,7 @@ class BeginsAndEnds(TupleDriven):
                 base = rank if base < 0 else base
                 state, begins, ends = asked(state, record_at(i, base))
                 if len(begun) - ends + begins > MOST_WINDOWS:
-                    raise too_many(window, function, record_at(i, base))
+                    raise too_many(self, function, record_at(i, base))
                 rows += [(segment, begin, rank, start, time, time) for begin, start in begun[:ends]]
                 begun = begun[ends:] + [[rank, time] for _ in range(begins)]
                 if begins:

@@ -10,11 +10,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.errors import DataError
-from muntin.expressions import Expr
+from muntin.expressions import Expr, as_expr
 from muntin.timeline import LIMIT
+from muntin.windows.base import Window
 from muntin.windows.tuple_driven import Tuples
 
-__all__ = ["Flags", "Numbers", "condition", "measure_values", "number_values", "owned", "python_values"]
+__all__ = [
+    "Flags",
+    "Numbers",
+    "condition",
+    "measure_values",
+    "needs",
+    "number_values",
+    "owned",
+    "python_values",
+]
 
 Numbers: TypeAlias = npt.NDArray[Any]
 """An int64 or a float64 array."""
@@ -22,12 +32,17 @@ Numbers: TypeAlias = npt.NDArray[Any]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
+def needs(window: Window, problem: str) -> DataError:
+    """The error for a column that a window cannot read."""
+    return DataError(f"{window.describe()} needs {problem}")
+
+
 def owned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A contiguous, writable array: one type for compiled code, whatever the array was sliced from."""
     return np.require(array, requirements=["C", "W"])
 
 
-def condition(tuples: Tuples, expr: Expr, window: str) -> Flags:
+def condition(tuples: Tuples, expr: Expr, window: Window) -> Flags:
     """Which tuples satisfy a predicate; null counts as false."""
     column = tuples.columns[expr]
     if isinstance(column, np.ndarray):
@@ -36,11 +51,13 @@ def condition(tuples: Tuples, expr: Expr, window: str) -> Flags:
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.bool_)
     if not pa.types.is_boolean(column.type):
-        raise DataError(f'{window} needs a condition: "{expr}" is {column.type}; compare it with something')
+        raise DataError(
+            f'{window.describe()} needs a condition: "{expr}" is {column.type}; compare it with something'
+        )
     return owned(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
-def number_values(tuples: Tuples, expr: Expr, window: str, step: Any = 1) -> tuple[Numbers, Flags, Any]:
+def number_values(tuples: Tuples, expr: Expr, window: Window, step: Any = 1) -> tuple[Numbers, Flags, Any]:
     """The values of a number column, which of them are not null, and `step` to match.
 
     Integer columns give int64 within +-2**62, so that differences of two stay inside
@@ -66,24 +83,30 @@ def number_values(tuples: Tuples, expr: Expr, window: str, step: Any = 1) -> tup
         if pa.types.is_uint64(kind) and (values < 0).any():
             values = np.full(len(values), LIMIT)
     else:
-        raise DataError(f'{window} needs a column of numbers: "{expr}" is {kind}; cast it')
+        raise needs(window, f'a column of numbers: "{expr}" is {kind}; cast it')
     if values.dtype == np.int64 and len(values) and (values.max() >= LIMIT or values.min() <= -LIMIT):
-        raise DataError(f'{window} needs values below 2**62: "{expr}" ({kind}) has larger ones; cast it')
+        raise DataError(
+            f'{window.describe()} needs values below 2**62: "{expr}" ({kind}) has larger ones; cast it'
+        )
     return owned(values), valid, step
 
 
-def measure_values(tuples: Tuples, expr: Expr, window: str) -> Numbers:
-    """The values of a measure: int64 or float64, in every tuple, below 2**62."""
+def measure_values(tuples: Tuples, window: Window) -> Numbers:
+    """The values of a window's measure: int64 or float64, in every tuple, below 2**62."""
+    assert window.measure is not None
+    expr = as_expr(window.measure)
     column = tuples.columns[expr]
     if not isinstance(column, np.ndarray) and pa.types.is_decimal(column.type):
-        raise DataError(f'{window} needs an integer or a float measure: "{expr}" is {column.type}; cast it')
+        raise DataError(
+            f'{window.describe()} needs an integer or a float measure: "{expr}" is {column.type}; cast it'
+        )
     values, valid, _ = number_values(tuples, expr, window)
     # NaN is neither: a comparison with it is false.
     if valid.all() and (not len(values) or (values.max() < LIMIT and values.min() > -LIMIT)):
         return values
     row = int(np.flatnonzero(~valid | ~(np.abs(values) < LIMIT))[0])
     value = values[row] if valid[row] else "null"
-    raise DataError(f'{window} needs a number below 2**62 in every tuple: "{expr}" has {value}')
+    raise needs(window, f'a number below 2**62 in every tuple: "{expr}" has {value}')
 
 
 def python_values(column: pa.Array | npt.NDArray[Any]) -> list[Any]:

@@ -1,7 +1,7 @@
-"""Checks of contexts that come from a snapshot: whether they fit the kept tuples.
+"""Checks of contexts from a snapshot against the tuples in it.
 
-Compiled code finds tuples by the ranks in a context, and counts windows from the edges in it. The name of a
-field tells its role: a rank must be that of a tuple that arrived; a time, or a position on a measure, must
+Kernels address tuples by the ranks in a context, and count windows from the edges in it. The name of a
+field is its role: a rank must be that of a tuple that arrived; a time, or a position on a measure, must
 be one that a tuple can have.
 """
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _RANKS = ("base", "begin", "begins", "seen")
-_TIMES = ("start", "last", "first", "edge", "latest", "oldest", "following", "step")
+_TIMES = ("start", "last", "edge", "latest", "oldest", "following")
 _POSITIONS = ("position", "low")
 
 
@@ -29,9 +29,9 @@ class KeyPositions:
     """The position of each key in its tuples; ranks count the tuples of one query."""
 
     rank: Ints
-    """How many tuples the context has seen."""
+    """The number of tuples that the context has seen."""
     kept: Ints
-    """The rank of the oldest kept tuple."""
+    """The rank of the oldest tuple in the state."""
     time: Ints
     """The time of that tuple; INF if there is none."""
     floating: bool

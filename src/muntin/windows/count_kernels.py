@@ -29,7 +29,7 @@ def count_windows(
     rank. With `partial`, those that are not full are returned as well.
     """
     rows = np.empty((6, room(offsets) + offsets[-1] // every), np.int64)
-    opened = np.empty((2, offsets.shape[0]), np.int64)
+    opened = np.empty((2, offsets.shape[0] + offsets[-1] // every), np.int64)
     m = p = 0
     for s in range(offsets.shape[0] - 1):
         lo, hi = offsets[s], offsets[s + 1]
@@ -52,8 +52,6 @@ def count_windows(
             k += 1
         k = max(k, -((-low) // every))  # those before began in an earlier call
         while k * every < high:
-            if p == opened.shape[1]:
-                opened = roomier(opened)
             put_pair(opened, p, s, base + k * every)
             p += 1
             k += 1

@@ -7,25 +7,19 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from muntin.errors import QueryError
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Ints, Window
-from muntin.windows.grids import EvenlySpaced, clamp, multiples
+from muntin.windows.base import Window
+from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
     column_name,
     empty_on_time,
     flag,
-    measured_unit,
-    number,
-    positive_number,
-    positive_span,
-    same_kind,
+    numbers_of_period,
     shown,
+    spans_of_period,
     text,
-    time_offset,
 )
 
 __all__ = ["Cumulate", "MeasuredCumulate", "cumulate"]
@@ -48,6 +42,7 @@ class _Cumulating(Window):
 class Cumulate(_Cumulating, EvenlySpaced):
     """For each period [b, b + length): the windows [b, b + step), [b, b + 2 * step), ... [b, b + length).
 
+    >>> import numpy as np
     >>> starts, ends = Cumulate(30, 10).windows(np.array([12, 31]), after=-100, upto=100)
     >>> list(zip(starts.tolist(), ends.tolist()))
     [(0, 20), (0, 30), (30, 40), (30, 50), (30, 60)]
@@ -59,17 +54,10 @@ class Cumulate(_Cumulating, EvenlySpaced):
     emit_empty: bool = False
 
     def __post_init__(self) -> None:
-        length = positive_span(self.length, "length")
-        step = positive_span(self.step, "step", cure=f"did you mean tumbling({shown(length)})?")
-        offset = time_offset(self.offset)
-        same_kind(length=length, step=step, offset=offset)
+        length, step, offset = spans_of_period(self.length, self.step, "step", self.offset)
         flag(self.emit_empty, "emit_empty")
         _require_multiple(length, step)
         self._settle(length=length, step=step, offset=type(offset)(offset % length))
-
-    @property
-    def period(self) -> int:
-        return self.step
 
     @property
     def per_tuple(self) -> int:
@@ -84,31 +72,8 @@ class Cumulate(_Cumulating, EvenlySpaced):
     def spans(self) -> tuple[int, ...]:
         return self.length, self.step, self.offset
 
-    def edges(self, lo: int, hi: int) -> Ints:
-        return multiples(self.offset, self.step, lo, hi)
-
-    def starts(self, lo: int, hi: int) -> Ints:
-        return multiples(self.offset, self.length, lo, hi)
-
-    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        # Ends as numbers of steps on one line: a period has `per_tuple` of them, and the end at
-        # step e belongs to the period of step e - 1.
-        lowest = np.maximum((first - self.offset) // self.step, clamp((after - self.offset) // self.step)) + 1
-        highest = np.minimum(
-            ((last - self.offset) // self.length + 1) * self.per_tuple,
-            clamp((upto - self.offset) // self.step),
-        )
-        return lowest, highest
-
-    def numbered(self, number: Ints) -> tuple[Ints, Ints]:
-        starts = (number - 1) // self.per_tuple * self.length + self.offset
-        return starts, number * self.step + self.offset
-
-    def last_end(self, times: Ints) -> Ints:
-        return times - (times - self.offset) % self.length + self.length
-
-    def first_start(self, after: int) -> int:
-        return clamp(after - (after - self.offset) % self.length)
+    def layout(self) -> Layout:
+        return self.offset, self.length, self.per_tuple, self.offset + self.step, self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +93,9 @@ class MeasuredCumulate(_Cumulating, EvenlySpacedOnMeasure):
     measure: str | None = None
 
     def __post_init__(self) -> None:
-        unit = measured_unit(self.measure)
-        length = positive_number(self.length, "length", unit)
-        tumble = f"did you mean tumbling({shown(length)}, measure={shown(self.measure)})?"
-        step = positive_number(self.step, "step", tumble)
+        length, step, offset = numbers_of_period(self.length, self.step, "step", self.offset, self.measure)
         _require_multiple(length, step)
-        self._settle(length=length, step=step, offset=number(self.offset, "offset", unit))
+        self._settle(length=length, step=step, offset=offset)
         self.on_units  # noqa: B018  # refuses lengths of too many digits
 
     @property

@@ -12,24 +12,30 @@ from muntin.expressions import Expr, as_expr
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context
 from muntin.windows.begins_and_ends import BeginsAndEnds
-from muntin.windows.records import Record, cuts_of_user_code, guarded, natural, records_of, skip_or_raise
-from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.records import (
+    Record,
+    SeesRecords,
+    cuts_of_user_code,
+    guarded,
+    natural,
+    records_of,
+    skip_or_raise,
+)
+from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 from muntin.windows.validation import fail
 
 __all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
 
 
-class _ByFunctions(TupleDriven):
+class _ByFunctions(SeesRecords):
     """Windows that functions of the user find, which read the named columns."""
 
     __slots__ = ()
 
     columns: tuple[str, ...]
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
 
     def parameters(self) -> dict[str, object]:
-        given = TupleDriven.parameters(self)
+        given = SeesRecords.parameters(self)
         return given | ({"columns": list(self.columns)} if self.columns else {})
 
     def inputs(self) -> tuple[Expr, ...]:
@@ -166,13 +172,13 @@ class Trigger(_ByFunctions):
         return cuts_of_user_code(rows)
 
     def _fires(self, buffer: Buffer, tuples: Tuples) -> bool:
-        record, window = buffer[-1], self.describe()
+        record = buffer[-1]
         try:
-            leaving = guarded(window, _name(self.evict), record, lambda: self.evict(buffer))
-            buffer.evict(natural(leaving, window, "the number of evicted records", record))
+            leaving = guarded(self, _name(self.evict), record, lambda: self.evict(buffer))
+            buffer.evict(natural(leaving, self, "the number of evicted records", record))
             if not len(buffer):
                 return False
-            return guarded(window, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
+            return guarded(self, _name(self.trigger), record, lambda: bool(self.trigger(buffer)))
         except UserCodeError as error:
             skip_or_raise(tuples, error)
             return False
@@ -215,7 +221,7 @@ def discretize(
 def trigger(
     trigger: Callable[[Buffer], bool], evict: Callable[[Buffer], int], *, columns: str | Sequence[str] = ()
 ) -> Trigger:
-    """Windows over a buffer of records: which leave (`evict`), and when it comes out (`trigger`).
+    """Windows over a buffer of records: `evict` removes records, `trigger` emits the buffer.
 
     >>> def full(buffer):
     ...     return len(buffer) >= 3

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.deferred_import import DeferredImport
-from muntin.expressions import as_expr
 from muntin.windows.base import Context
 from muntin.windows.columns import Numbers, measure_values
 from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
@@ -55,7 +54,7 @@ class Frame(TupleDriven):
         """The windows that the actions open and close."""
         measure: Numbers = np.zeros(0, np.int64)
         if self.measure is not None:
-            measure = measure_values(tuples, as_expr(self.measure), self.describe())
+            measure = measure_values(tuples, self)
         rows, marks, opened = frame_kernels.frames(
             *arrays(tuples),
             matrix(contexts),

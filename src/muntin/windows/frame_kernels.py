@@ -15,7 +15,7 @@ from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Flags, Numbers
-from muntin.windows.cut_kernels import put_pair, put_row, room, roomier
+from muntin.windows.cut_kernels import disjoint, put_pair, put_row
 from muntin.windows.frame import CLOSE, COMPLETE, OPEN, Actions
 
 COUNT, SUM, MIN, MAX = range(4)
@@ -111,7 +111,7 @@ def frames(
     closing: bool,
 ) -> tuple[Ints, Numbers, Ints]:
     """The frames that the actions close, their edges on the measure, and the begins left open."""
-    rows = np.empty((6, room(offsets)), np.int64)
+    rows = np.empty((6, disjoint(offsets)), np.int64)
     marks = np.empty((2, rows.shape[1]), measure.dtype)
     opened = np.empty((2, offsets.shape[0]), np.int64)
     m = p = 0
@@ -121,9 +121,6 @@ def frames(
         r = rank[lo] if hi > lo else contexts[s, SEEN]
         fresh = r
         for i in range(lo, hi + 1):
-            if m + 1 >= rows.shape[1]:
-                rows = roomier(rows)
-                marks = roomier(marks)
             if i < hi:
                 if measured and (contexts[s, SEEN] == 0 or measure[i] > raw[s, POSITION]):
                     raw[s, POSITION] = measure[i]

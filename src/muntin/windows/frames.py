@@ -62,7 +62,7 @@ class Threshold(Frame):
         return self._described(f"threshold while {self.predicate}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
-        holds = condition(tuples, self.predicate, self.describe())
+        holds = condition(tuples, self.predicate, self)
         return np.where(holds, np.uint8(OPEN), np.uint8(CLOSE))
 
 
@@ -97,7 +97,7 @@ class Delta(Frame):
         return self._described(f"delta of {self.column} by {self.by}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
-        values, valid, by = number_values(tuples, self.column, self.describe(), self.by)
+        values, valid, by = number_values(tuples, self.column, self, self.by)
         if values.dtype == np.int64:
             by = min(math.floor(by), INF)  # the distance of two integers is one
         return drift(contexts, tuples, values, valid, by)
@@ -130,7 +130,7 @@ class Boundary(Frame):
         return self._described(f"boundary of {self.column} at multiples of {self.step}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
-        values, valid, step = number_values(tuples, self.column, self.describe(), self.step)
+        values, valid, step = number_values(tuples, self.column, self, self.step)
         if values.dtype == np.int64 and step == int(step):
             bands = values // min(int(step), LIMIT)
         else:

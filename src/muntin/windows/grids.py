@@ -3,29 +3,77 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TypeAlias
 
 import numpy as np
 
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import ContextFreeWindow, Ints
 
-__all__ = ["EvenlySpaced", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
+__all__ = ["EvenlySpaced", "Layout", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
+
+
+Layout: TypeAlias = tuple[int, int, int, int, int]
+"""(offset, period, together, first_end, step): the edges of evenly spaced windows.
+
+Window k starts at offset + k // together * period and ends at first_end + k * step: `together` windows
+start together. With one at a time, the step is the period.
+"""
 
 
 class EvenlySpaced(ContextFreeWindow):
-    """Windows that are numbered in the order of their ends, with edges that follow from the number."""
+    """Windows with evenly spaced starts and ends, numbered in the order of their ends."""
 
     __slots__ = ()
 
     @abstractmethod
-    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]: ...
+    def layout(self) -> Layout:
+        """Where window k starts and ends."""
 
-    @abstractmethod
+    @property
+    def period(self) -> int:
+        return self.layout()[4]
+
+    def edges(self, lo: int, hi: int) -> Ints:
+        offset, period, _, first_end, step = self.layout()
+        ends = multiples(first_end, step, lo, hi)
+        if (first_end - offset) % step == 0 == period % step:
+            return ends
+        return np.union1d(self.starts(lo, hi), ends)
+
+    def starts(self, lo: int, hi: int) -> Ints:
+        offset, period, _, _, _ = self.layout()
+        return multiples(offset, period, lo, hi)
+
+    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
+        offset, period, together, first_end, step = self.layout()
+        lowest = np.maximum((first - first_end) // step + 1, clamp((after - first_end) // step + 1))
+        highest = (last - offset) // period
+        if together > 1:
+            highest = (highest + 1) * together - 1
+        return lowest, np.minimum(highest, clamp((upto - first_end) // step))
+
     def numbered(self, number: Ints) -> tuple[Ints, Ints]:
         """Starts and ends of the windows with these numbers."""
+        offset, period, together, first_end, step = self.layout()
+        if together > 1:
+            return number // together * period + offset, number * step + first_end
+        starts = number * period + offset
+        return starts, starts + (first_end - offset)
 
     def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
         return self.numbered(unseen_ranges(*self.numbers(first, last, after, upto)))
+
+    def last_end(self, times: Ints) -> Ints:
+        offset, period, together, first_end, step = self.layout()
+        into = (times - offset) % period
+        reach = first_end - offset + (together - 1) * step  # of the windows that start together
+        ends = times - into + reach
+        return ends if reach >= period else np.where(into < reach, ends, NEG_INF)
+
+    def first_start(self, after: int) -> int:
+        offset, period, together, first_end, step = self.layout()
+        return clamp(((after - first_end) // step + 1) // together * period + offset)
 
 
 def clamp(value: int) -> int:

@@ -70,7 +70,7 @@ def slides_by_tuple(
     every: int,
 ) -> Ints:
     """At every n-th tuple: the tuples less than `length` older than it, and itself."""
-    rows = np.empty((6, room(offsets)), np.int64)
+    rows = np.empty((6, offsets[-1] // every + offsets.shape[0]), np.int64)
     m = 0
     for s in range(offsets.shape[0] - 1):
         lo, hi = offsets[s], offsets[s + 1]
@@ -79,15 +79,13 @@ def slides_by_tuple(
         low = rank[lo]
         if contexts[s, BASE] < 0:
             contexts[s, BASE] = contexts[s, PLACE] = contexts[s, SEEN] = low
-        b = lo + max(contexts[s, PLACE] - low, 0)  # what is too old for every tuple to come may be gone
+        b = lo + max(contexts[s, PLACE] - low, 0)  # tuples too old for every later window may be gone
         for i in range(lo + contexts[s, SEEN] - low, hi):
             t = time[i]
             while time[b] <= t - length:
                 b += 1
             behind = low + i - lo + 1
             if (behind - contexts[s, BASE]) % every == 0:
-                if m == rows.shape[1]:
-                    rows = roomier(rows)
                 put_row(rows, m, s, low + b - lo, behind, t + 1 - length, t + 1, t + 1)
                 m += 1
         contexts[s, PLACE] = low + b - lo

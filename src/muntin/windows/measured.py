@@ -14,12 +14,10 @@ import numpy as np
 
 from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
-from muntin.expressions import as_expr
-from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Ints
-from muntin.windows.columns import Numbers, measure_values
+from muntin.windows.columns import measure_values, needs, owned
 from muntin.windows.context_checks import KeyPositions
-from muntin.windows.grids import EvenlySpaced, count_unseen, integer_ranges
+from muntin.windows.grids import EvenlySpaced, integer_ranges
 from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import fail
@@ -64,50 +62,35 @@ class EvenlySpacedOnMeasure(TupleDriven):
         return np.zeros(n, [*((name, np.int64) for name in self.context_fields), ring])
 
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
-        first, last, dtype = self._numbers(contexts, tuples)
-        rows, opened = measured_kernels.measured_windows(
-            *arrays(tuples), matrix(contexts), first, last, ending.closing
-        )
+        units, dtype = self._units(contexts, tuples)
         window, scale = self.on_units
+        rows, opened = measured_kernels.measured_windows(
+            *arrays(tuples), matrix(contexts), units, window.layout(), ending.closing
+        )
         marks = np.stack(window.numbered(rows[6]))
         return cuts_of_rows(rows[:6], marks if dtype == np.int64 else marks / scale, opened)
 
-    def _numbers(self, contexts: Contexts, tuples: Tuples) -> tuple[Ints, Ints, np.dtype[Any]]:
-        """First and last number of the windows that contain each tuple, and the type of the measure."""
-        assert self.measure is not None
-        measure = measure_values(tuples, as_expr(self.measure), self.describe())
-        window, scale = self.on_units
-        offsets, _, _ = arrays(tuples)
-        at = measured_kernels.positions(offsets, measure, matrix(contexts), matrix(contexts, measure.dtype))
-        if at.dtype == np.int64 and scale > 1:
-            raise needs_whole_numbers(self)
-        units = at if at.dtype == np.int64 else self._units(at, scale)
-        first, last = window.numbers(units, units, NEG_INF, INF)
-        return first, last, at.dtype
-
-    def _units(self, at: Numbers, scale: int) -> Ints:
+    def _units(self, contexts: Contexts, tuples: Tuples) -> tuple[Ints, np.dtype[Any]]:
+        """The position of each tuple in whole units, rounded down, and the type of the measure."""
+        measure = measure_values(tuples, self)
+        at = measured_kernels.positions(
+            owned(tuples.offsets), measure, matrix(contexts), matrix(contexts, measure.dtype)
+        )
+        _, scale = self.on_units
+        if at.dtype == np.int64:
+            if scale > 1:
+                raise needs_whole_numbers(self)
+            return at, at.dtype
         # With decimals, edges are quotients of whole numbers that a float must represent exactly.
         if scale > 1 and len(at) and np.abs(at).max() > 2**53 / scale:
-            raise DataError(
-                f"{self.describe()} needs a measure below 2**53 / {scale}: got {np.abs(at).max()}; "
-                "write the lengths with fewer digits"
-            )
-        return measured_kernels.units_reached(at, scale)
+            limit = f"a measure below 2**53 / {scale}: got {np.abs(at).max()}"
+            raise needs(self, f"{limit}; write the lengths with fewer digits")
+        return measured_kernels.units_reached(at, scale), at.dtype
 
     def count(self, contexts: Contexts, tuples: Tuples, closing: bool) -> int:
-        first, last, _ = self._numbers(contexts.copy(), tuples)
-        oldest, following = contexts["oldest"], contexts["following"]
-        advanced = np.diff(tuples.offsets) > 0
-        begins, ends = tuples.offsets[:-1][advanced], tuples.offsets[1:][advanced] - 1
-        around = first[ends]
-        known = np.where(contexts["seen"] > 0, following, NEG_INF)[advanced]
-        first[begins] = np.maximum(first[begins], known)  # windows before were opened in earlier calls
-        number = count_unseen(first, last, begins) + int((following - oldest).sum(dtype=np.float64))
-        if closing:
-            return number
-        still_open = np.where(advanced, 0, following - oldest)
-        still_open[advanced] = np.maximum(last[ends] - around + 1, 0)
-        return number - int(still_open.sum(dtype=np.float64))
+        units, _ = self._units(contexts.copy(), tuples)
+        layout, offsets = self.on_units[0].layout(), owned(tuples.offsets)
+        return int(measured_kernels.count_measured(offsets, matrix(contexts), units, layout, closing))
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         slot = contexts["oldest"] % self.distinct_begins
@@ -147,7 +130,5 @@ def whole_units(*lengths: Any) -> tuple[tuple[int, ...], int]:
 
 def needs_whole_numbers(window: TupleDriven) -> DataError:
     """The error for fractions of the unit of an integer measure."""
-    return DataError(
-        f"{window.describe()} needs whole numbers: {window.measure} is an integer column; "
-        "round the lengths, or cast the column to float64"
-    )
+    cure = "round the lengths, or cast the column to float64"
+    return needs(window, f"whole numbers: {window.measure} is an integer column; {cure}")

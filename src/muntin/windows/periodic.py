@@ -5,26 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from muntin.timeline import NEG_INF
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Ints, Window
-from muntin.windows.grids import EvenlySpaced, clamp, multiples
+from muntin.windows.base import Window
+from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
     column_name,
     empty_on_time,
     fail,
     flag,
-    measured_unit,
-    number,
-    positive_number,
-    positive_span,
-    same_kind,
-    shown,
+    numbers_of_period,
+    spans_of_period,
     text,
-    time_offset,
 )
 
 __all__ = ["MeasuredPeriodic", "Periodic", "sliding", "tumbling"]
@@ -63,6 +55,7 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
     Tumbling when slide equals length, overlapping when it is smaller, with gaps
     between the windows when it is larger.
 
+    >>> import numpy as np
     >>> starts, ends = Periodic(10, 20).windows(np.array([3, 12, 25]), after=-100, upto=100)
     >>> list(zip(starts.tolist(), ends.tolist()))
     [(0, 10), (20, 30)]
@@ -74,17 +67,10 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
     emit_empty: bool = False
 
     def __post_init__(self) -> None:
-        length = positive_span(self.length, "length")
-        slide = positive_span(self.slide, "slide", cure=f"did you mean tumbling({shown(length)})?")
-        offset = time_offset(self.offset)
-        same_kind(length=length, slide=slide, offset=offset)
+        length, slide, offset = spans_of_period(self.length, self.slide, "slide", self.offset)
         flag(self.emit_empty, "emit_empty")
         # Equal grids make equal windows, and sums with a time stay small.
         self._settle(length=length, slide=slide, offset=type(offset)(offset % slide))
-
-    @property
-    def period(self) -> int:
-        return self.slide
 
     @property
     def per_tuple(self) -> int:
@@ -104,36 +90,8 @@ class Periodic(_TumblingOrSliding, EvenlySpaced):
     def spans(self) -> tuple[int, ...]:
         return self.length, self.slide, self.offset
 
-    def edges(self, lo: int, hi: int) -> Ints:
-        starts = self.starts(lo, hi)
-        if self.length % self.slide == 0:
-            return starts
-        return np.union1d(starts, multiples(self.offset + self.length, self.slide, lo, hi))
-
-    def starts(self, lo: int, hi: int) -> Ints:
-        return multiples(self.offset, self.slide, lo, hi)
-
-    def numbers(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        lowest = np.maximum(
-            (first - (self.offset + self.length)) // self.slide + 1,
-            clamp((after - self.offset - self.length) // self.slide + 1),
-        )
-        highest = np.minimum(
-            (last - self.offset) // self.slide, clamp((upto - self.offset - self.length) // self.slide)
-        )
-        return lowest, highest
-
-    def numbered(self, number: Ints) -> tuple[Ints, Ints]:
-        starts = number * self.slide + self.offset
-        return starts, starts + self.length
-
-    def last_end(self, times: Ints) -> Ints:
-        into = (times - self.offset) % self.slide
-        return np.where(into < self.length, times - into + self.length, NEG_INF)
-
-    def first_start(self, after: int) -> int:
-        number = (after - self.offset - self.length) // self.slide + 1
-        return clamp(number * self.slide + self.offset)
+    def layout(self) -> Layout:
+        return self.offset, self.slide, 1, self.offset + self.length, self.slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +111,8 @@ class MeasuredPeriodic(_TumblingOrSliding, EvenlySpacedOnMeasure):
     measure: str | None = None
 
     def __post_init__(self) -> None:
-        unit = measured_unit(self.measure)
-        length = positive_number(self.length, "length", unit)
-        tumble = f"did you mean tumbling({shown(length)}, measure={shown(self.measure)})?"
-        slide = positive_number(self.slide, "slide", tumble)
-        self._settle(length=length, slide=slide, offset=number(self.offset, "offset", unit))
+        length, slide, offset = numbers_of_period(self.length, self.slide, "slide", self.offset, self.measure)
+        self._settle(length=length, slide=slide, offset=offset)
         if self.per_tuple > MOST_OPEN:
             raise fail(f"every must be at least a {MOST_OPEN}th of length", self.slide, "make it larger")
 

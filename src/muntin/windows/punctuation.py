@@ -43,7 +43,7 @@ class Punctuation(Frame):
         return self._described(f"punctuation where {self.predicate}")
 
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
-        marks = condition(tuples, self.predicate, self.describe())
+        marks = condition(tuples, self.predicate, self)
         return np.where(marks, np.uint8(CLOSE | OPEN), np.uint8(OPEN))
 
 

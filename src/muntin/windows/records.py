@@ -5,17 +5,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from muntin.errors import MuntinError, UserCodeError, cause_text, value_text
+from muntin.windows.base import Window
 from muntin.windows.columns import python_values
-from muntin.windows.tuple_driven import Cuts, Tuples
+from muntin.windows.tuple_driven import Cuts, TupleDriven, Tuples
 
 __all__ = [
     "MOST_WINDOWS",
     "Record",
+    "SeesRecords",
     "cuts_of_user_code",
     "guarded",
     "limited",
@@ -24,6 +26,7 @@ __all__ = [
     "skip_or_raise",
     "too_many",
     "whole",
+    "wrong",
 ]
 
 MOST_WINDOWS = 1_000_000
@@ -60,6 +63,19 @@ class Record(Mapping[str, Any]):
         return f"Record({dict(self._values)!r}, time={self.time}, rank={self.rank})"
 
 
+class SeesRecords(TupleDriven):
+    """Base of windows for which user code looks at records."""
+
+    __slots__ = ()
+
+    repeats: ClassVar[bool] = True
+    wants_records: ClassVar[bool] = True
+
+    def initial_state(self) -> Any:
+        """The state of a key before its first tuple."""
+        return None
+
+
 def records_of(tuples: Tuples) -> Callable[[int, int], Record]:
     """A function of (row, first rank of the key) that gives the record; ranks count from the first."""
     times, ranks = tuples.time.tolist(), tuples.rank.tolist()
@@ -85,16 +101,21 @@ def cuts_of_user_code(rows: list[tuple[int, ...]], opened: Iterable[tuple[int, i
     return Cuts(segment, begin, end, start, stop, due, None, None, edge_segment, edge_rank)
 
 
-def guarded(window: str, what: str, record: object, call: Callable[[], _T]) -> _T:
+def guarded(window: Window, what: str, record: object, call: Callable[[], _T]) -> _T:
     """The result of the user's code; its error names the window, the function and the record."""
     try:
         return call()
     except MuntinError:
         raise
     except Exception as error:
-        found = UserCodeError(f"{window}: {what} failed on {value_text(record, 400)}: {cause_text(error)}")
-        found.cure = "repair it, or remove the window"
-        raise found from error
+        failure = wrong(window, f"{what} failed on {value_text(record, 400)}: {cause_text(error)}")
+        failure.cure = "repair it, or remove the window"
+        raise failure from error
+
+
+def wrong(window: Window, problem: str) -> UserCodeError:
+    """The error for user code that fails, or whose result makes no windows."""
+    return UserCodeError(f"{window.describe()}: {problem}")
 
 
 def skip_or_raise(tuples: Tuples, error: UserCodeError) -> None:
@@ -104,18 +125,18 @@ def skip_or_raise(tuples: Tuples, error: UserCodeError) -> None:
     tuples.failed.append(error)
 
 
-def whole(value: Any, window: str, what: str, place: str) -> int:
+def whole(value: Any, window: Window, what: str, place: str) -> int:
     """An edge or a rank that user code returned; a float is refused, as its fraction would be lost."""
     try:
         return operator.index(value)
     except TypeError:
-        raise UserCodeError(
-            f"{window}: {what} must be an integer: got {value_text(value)} for {place}; "
-            "use // instead of /, or int()"
+        cure = "use // instead of /, or int()"
+        raise wrong(
+            window, f"{what} must be an integer: got {value_text(value)} for {place}; {cure}"
         ) from None
 
 
-def limited(found: Iterable[_T], window: str, what: str, record: object) -> list[_T]:
+def limited(found: Iterable[_T], window: Window, what: str, record: object) -> list[_T]:
     """The windows that user code gives for one tuple or time; an error beyond MOST_WINDOWS."""
     windows = list(islice(found, MOST_WINDOWS + 1))
     if len(windows) > MOST_WINDOWS:
@@ -123,22 +144,19 @@ def limited(found: Iterable[_T], window: str, what: str, record: object) -> list
     return windows
 
 
-def too_many(window: str, what: str, record: object) -> UserCodeError:
+def too_many(window: Window, what: str, record: object) -> UserCodeError:
     """The error for a tuple or time with more than MOST_WINDOWS windows."""
-    return UserCodeError(
-        f"{window}: {what} must give at most {MOST_WINDOWS:,} windows at a time: got more for "
-        f"{value_text(record)}; let fewer of them overlap"
-    )
+    rule = f"{what} must give at most {MOST_WINDOWS:,} windows at a time"
+    return wrong(window, f"{rule}: got more for {value_text(record)}; let fewer of them overlap")
 
 
-def natural(value: Any, window: str, what: str, record: object) -> int:
+def natural(value: Any, window: Window, what: str, record: object) -> int:
     """A number of windows or records that the user's code returned."""
     try:
         number = operator.index(value)
     except TypeError:
         number = -1
     if number < 0:
-        raise UserCodeError(
-            f"{window}: {what} must be 0, 1, 2, ...: got {value_text(value)} for {value_text(record, 400)}"
-        )
+        got = f"got {value_text(value)} for {value_text(record, 400)}"
+        raise wrong(window, f"{what} must be 0, 1, 2, ...: {got}")
     return number

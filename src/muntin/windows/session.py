@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from muntin.deferred_import import DeferredImport
-from muntin.expressions import as_expr
-from muntin.timeline import LIMIT, NEG_INF
+from muntin.timeline import LIMIT
 from muntin.windows.arguments import constructor
-from muntin.windows.base import Context, Ints, Window
+from muntin.windows.base import Context, Window
 from muntin.windows.columns import Numbers, measure_values, owned
 from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
 from muntin.windows.measured import needs_whole_numbers
@@ -84,11 +84,10 @@ class _CutSession(_AnySession, TupleDriven):
     max_length: Any
     context_fields: ClassVar[tuple[str, ...]] = ("seen", "position", "begin", "start", "last", "low")
 
-    def _sessions(
-        self, contexts: Contexts, tuples: Tuples, measure: Numbers, upto: int, closing: bool
-    ) -> tuple[Ints, Numbers, Ints]:
+    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
+        measure = self._measured(tuples)
         unit = measure.dtype.type
-        return session_kernels.sessions(
+        rows, marks, opened = session_kernels.sessions(
             *arrays(tuples),
             matrix(contexts),
             matrix(contexts, measure.dtype),
@@ -96,9 +95,15 @@ class _CutSession(_AnySession, TupleDriven):
             unit(self.gap),
             self.max_length is not None,
             unit(self.max_length or 0),
-            unit(upto),
-            closing,
+            self.timed,
+            ending.upto,
+            ending.closing,
         )
+        return cuts_of_rows(rows, None if self.timed else marks, opened)
+
+    @abstractmethod
+    def _measured(self, tuples: Tuples) -> Numbers:
+        """The times of the tuples, or their values of the measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +139,8 @@ class CappedSession(_CutSession):
     def complete_at(self, newest: int) -> int:
         return newest + self.gap + 1
 
-    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
-        time = owned(tuples.time)
-        rows, (low, high), opened = self._sessions(contexts, tuples, time, ending.upto, ending.closing)
-        # A tuple exactly `gap` after the last one still joins, unless the session has its greatest length.
-        rows[4], rows[5] = high, np.minimum(high + 1, low + self.max_length)
-        return cuts_of_rows(rows, opened=opened)
+    def _measured(self, tuples: Tuples) -> Numbers:
+        return owned(tuples.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +169,11 @@ class MeasuredSession(_CutSession):
             self._settle(max_length=max_length)
         self._settle(gap=gap)
 
-    def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
-        assert self.measure is not None
-        measure = measure_values(tuples, as_expr(self.measure), self.describe())
-        if measure.dtype == np.int64 and any(x % 1 for x in (self.gap, self.max_length or 0)):
+    def _measured(self, tuples: Tuples) -> Numbers:
+        measure = measure_values(tuples, self)
+        if measure.dtype == np.int64 and any(length % 1 for length in (self.gap, self.max_length or 0)):
             raise needs_whole_numbers(self)
-        # On a measure only a tuple ends a session, not the watermark.
-        rows, marks, opened = self._sessions(contexts, tuples, measure, NEG_INF, ending.closing)
-        return cuts_of_rows(rows, marks, opened)
+        return measure
 
 
 def _length(value: object, name: str, unit: str) -> Any:

@@ -10,7 +10,7 @@ from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
 from muntin.windows.columns import Numbers
-from muntin.windows.cut_kernels import put_pair, put_row, room, roomier
+from muntin.windows.cut_kernels import disjoint, put_pair, put_row
 
 SEEN, POSITION, BEGIN, START, LAST, LOW = range(6)
 
@@ -26,41 +26,45 @@ def sessions(
     gap: Any,
     limited: bool,
     max_length: Any,
-    upto: Any,
+    timed: bool,
+    upto: int,
     closing: bool,
 ) -> tuple[Ints, Numbers, Ints]:
-    """Sessions that ended, by a tuple or by `upto`, their edges on the measure, and begins left open."""
-    rows = np.empty((6, room(offsets)), np.int64)
-    marks = np.empty((2, rows.shape[1]), measure.dtype)
+    """Sessions that ended, by a tuple or by `upto`, their edges on the measure, and begins left open.
+
+    `timed`: the measure is the time, so that sessions have no edges apart from it, and `upto` ends them.
+    """
+    rows = np.empty((6, disjoint(offsets)), np.int64)
+    marks = np.empty((2, 0 if timed else rows.shape[1]), measure.dtype)
     opened = np.empty((2, offsets.shape[0]), np.int64)
     m = p = 0
     for s in range(offsets.shape[0] - 1):
         lo, hi = offsets[s], offsets[s + 1]
         b, f, t = contexts[s, BEGIN], contexts[s, START], contexts[s, LAST]
         position, low = raw[s, POSITION], raw[s, LOW]
-        known = contexts[s, SEEN] > 0
+        if contexts[s, SEEN] == 0 and hi > lo:
+            position = measure[lo]
         r = rank[lo] if hi > lo else contexts[s, SEEN]
         fresh = r
         for i in range(lo, hi + 1):
             if b >= 0:
+                limit = low + max_length
                 if i < hi:
-                    ends = measure[i] - position > gap or (limited and measure[i] >= low + max_length)
+                    ends = measure[i] - position > gap or (limited and measure[i] >= limit)
                 else:  # after the last tuple only `upto`, or the end of the stream, ends a session
-                    ends = closing or position + gap < upto or (limited and low + max_length <= upto)
+                    ends = closing or (timed and (position + gap < upto or limit <= upto))
                 if ends:
-                    if m == rows.shape[1]:
-                        rows = roomier(rows)
-                        marks = roomier(marks)
-                    put_row(rows, m, s, b, r, f, time[i] if i < hi else t + 1, time[i] if i < hi else INF)
-                    high = min(position + gap, low + max_length) if limited else position + gap
-                    put_pair(marks, m, low, high)
+                    high = min(position + gap, limit) if limited else position + gap
+                    if timed:
+                        put_row(rows, m, s, b, r, f, int(high), int(min(high + 1, limit)))
+                    else:
+                        put_row(rows, m, s, b, r, f, time[i] if i < hi else t + 1, time[i] if i < hi else INF)
+                        put_pair(marks, m, low, high)
                     m += 1
                     b = np.int64(-1)
             if i < hi:
                 t = time[i]
-                if not known or measure[i] > position:
-                    position = measure[i]
-                known = True
+                position = max(position, measure[i])
                 if b < 0:
                     b, f, low = r, t, position
                 r += 1

@@ -106,7 +106,7 @@ class Until(Frame):
             if what == 0:
                 valid = _not_null(tuples, expr)
             else:
-                values, valid, limit = number_values(tuples, expr, self.describe(), self.limit)
+                values, valid, limit = number_values(tuples, expr, self, self.limit)
         if self.aggregate.filter is not None:
             valid = valid & self._passing(tuples)
         exact = values.dtype == np.int64
@@ -187,7 +187,7 @@ class Until(Frame):
         """Which tuples pass the filter of the aggregate."""
         if self.aggregate.filter is None:
             return np.ones(len(tuples), np.bool_)
-        return condition(tuples, cast(Expr, self.aggregate.filter), self.describe())
+        return condition(tuples, cast(Expr, self.aggregate.filter), self)
 
     def _step(self, partial: Any, values: list[Any] | None, at: tuple[int, int]) -> tuple[Any, bool]:
         """The partial aggregate with one more tuple, and whether it reaches the limit.

@@ -28,6 +28,7 @@ from muntin.windows.context_checks import KeyPositions
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
+    SeesRecords,
     cuts_of_user_code,
     guarded,
     limited,
@@ -35,6 +36,7 @@ from muntin.windows.records import (
     skip_or_raise,
     too_many,
     whole,
+    wrong,
 )
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import LONGEST
@@ -123,7 +125,7 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             while edge <= last[i]:
                 found.update((end, start) for start, end in self._at(edge) if after < end <= upto)
                 if len(found) > MOST_WINDOWS * max(1, len(last) // 1_000):
-                    raise too_many(self.describe(), "containing", edge)
+                    raise too_many(self, "containing", edge)
                 edge = self._next(edge)
                 edges += 1
                 if edges > MOST_EDGES:
@@ -156,46 +158,36 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             "in smaller steps"
         )
 
-    def _limited(self, time: int) -> list[tuple[int, int]]:
-        return limited(self.containing(time), self.describe(), "containing", time)
-
     def _next(self, time: int) -> int:
-        edge = guarded(self.describe(), "next_edge", time, lambda: self._edge(self.next_edge(time), time))
+        edge = guarded(self, "next_edge", time, lambda: self._edge(self.next_edge(time), time))
         if edge <= time:
-            raise UserCodeError(f"{self.describe()}: next_edge must be after the time: got {edge} for {time}")
+            raise wrong(self, f"next_edge must be after the time: got {edge} for {time}")
         return edge
 
     def _require_edges(self, start: int, end: int, time: int) -> None:
         """Slices are cut where `next_edge` says: a window with another edge would get tuples of others."""
         for name, edge in (("start", start), ("end", end)):
             if (known := self._next(edge - 1)) != edge:
-                raise UserCodeError(
-                    f"{self.describe()}: containing must give edges that next_edge gives as well: got "
-                    f"[{start}, {end}) for {time}, and next_edge({edge - 1}) is {known}; let next_edge give "
-                    f"the {name} {edge}, too"
-                )
+                rule = "containing must give edges that next_edge gives as well"
+                got = f"got [{start}, {end}) for {time}, and next_edge({edge - 1}) is {known}"
+                raise wrong(self, f"{rule}: {got}; let next_edge give the {name} {edge}, too")
 
     def _edge(self, edge: Any, time: int) -> int:
-        return whole(edge, self.describe(), "an edge", str(time))
+        return whole(edge, self, "an edge", str(time))
 
     def _at(self, time: int) -> list[tuple[int, int]]:
-        found = guarded(
-            self.describe(),
-            "containing",
-            time,
-            lambda: [(self._edge(s, time), self._edge(e, time)) for s, e in self._limited(time)],
-        )
+        def call() -> list[tuple[int, int]]:
+            windows = limited(self.containing(time), self, "containing", time)
+            return [(self._edge(start, time), self._edge(end, time)) for start, end in windows]
+
+        found = guarded(self, "containing", time, call)
         for start, end in found:
             self._require_edges(start, end, time)
             if not start <= time < end:
-                raise UserCodeError(
-                    f"{self.describe()}: containing must give windows around {time}: got [{start}, {end})"
-                )
+                raise wrong(self, f"containing must give windows around {time}: got [{start}, {end})")
             if max(-start, end) > LIMIT + LONGEST:
-                raise UserCodeError(
-                    f"{self.describe()}: containing must give times within +-2**62: got [{start}, {end}) "
-                    f"for {time}; let a window without end grow, as landmark does"
-                )
+                rule = f"containing must give times within +-2**62: got [{start}, {end}) for {time}"
+                raise wrong(self, f"{rule}; let a window without end grow, as landmark does")
         return found
 
 
@@ -219,7 +211,7 @@ class ForwardContextFree(_UserDefined, BeginsAndEnds):
     """
 
 
-class ForwardContextAware(_UserDefined, TupleDriven):
+class ForwardContextAware(_UserDefined, SeesRecords):
     """Windows that a tuple may reveal after they began.
 
     >>> class Peaks(ForwardContextAware):
@@ -241,12 +233,6 @@ class ForwardContextAware(_UserDefined, TupleDriven):
     """
 
     context: ClassVar[Context] = Context.FORWARD_AWARE
-    repeats: ClassVar[bool] = True
-    wants_records: ClassVar[bool] = True
-
-    def initial_state(self) -> Any:
-        """The state of a key before its first tuple."""
-        return None
 
     @abstractmethod
     def observe(self, state: Any, record: Record) -> tuple[Any, Iterable[tuple[int, int]]]:
@@ -295,27 +281,23 @@ class ForwardContextAware(_UserDefined, TupleDriven):
 
         def call() -> tuple[Any, list[tuple[int, int]]]:
             after, found = self.observe(state, record)
-            windows = limited(found, self.describe(), "observe", record)
+            windows = limited(found, self, "observe", record)
             return after, [(self._whole(begin, record), self._whole(end, record)) for begin, end in windows]
 
-        state, found = guarded(self.describe(), "observe", record, call)
+        state, found = guarded(self, "observe", record, call)
         for begin, end in found:
             self._check(begin, end, oldest, record)
         return state, found
 
     def _whole(self, rank: Any, record: Record) -> int:
-        return whole(rank, self.describe(), "a rank that observe gives", value_text(record, 400))
+        return whole(rank, self, "a rank that observe gives", value_text(record, 400))
 
     def _check(self, begin: int, end: int, oldest: int, record: Record) -> None:
         if not 0 <= begin < end <= record.rank + 1:
-            raise UserCodeError(
-                f"{self.describe()}: observe must give seen ranks: got [{begin}, {end}) for {record!r}"
-            )
+            raise wrong(self, f"observe must give seen ranks: got [{begin}, {end}) for {record!r}")
         if begin < oldest:
-            raise UserCodeError(
-                f"{self.describe()}: keep_rank let go of a rank that a window needs: observe gave "
-                f"[{begin}, {end}) for {record!r}, and only ranks from {oldest} on were kept"
-            )
+            got = f"observe gave [{begin}, {end}) for {record!r}, and only ranks from {oldest} on were kept"
+            raise wrong(self, f"keep_rank let go of a rank that a window needs: {got}")
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         kept = []
@@ -324,9 +306,8 @@ class ForwardContextAware(_UserDefined, TupleDriven):
                 kept.append(until)
                 continue
             rank = next_rank - base
-            call = bound(self.keep_rank, state, rank)
-            found = guarded(self.describe(), "keep_rank", rank, call)
-            first = whole(found, self.describe(), "the rank that keep_rank gives", str(rank))
+            found = guarded(self, "keep_rank", rank, bound(self.keep_rank, state, rank))
+            first = whole(found, self, "the rank that keep_rank gives", str(rank))
             kept.append(min(base + max(first, 0), until))
         return np.array(kept, np.int64)
 

@@ -21,11 +21,13 @@ __all__ = [
     "longer_than_gap",
     "measured_unit",
     "number",
+    "numbers_of_period",
     "plain",
     "positive_number",
     "positive_span",
     "same_kind",
     "shown",
+    "spans_of_period",
     "text",
     "time_offset",
     "whole_number",
@@ -73,7 +75,7 @@ def positive_span(value: object, name: str, cure: str = "") -> int:
 
 
 def _above_zero(value: Any, example: str) -> str:
-    """What may have been meant by a number that is not positive."""
+    """A cure for a number that is not positive."""
     return f"did you mean {shown(type(value)(-value))}?" if value < 0 else f"for example {example}"
 
 
@@ -86,7 +88,7 @@ def time_offset(value: object, name: str = "offset") -> int:
 
 
 def same_kind(**spans: int) -> None:
-    """Either all lengths are times ("5 seconds") or all are plain integers; zero is both."""
+    """Refuse a mixture of durations ("5 seconds") and plain integers; zero is both."""
     given = {name: value for name, value in spans.items() if value}
     if len({isinstance(value, Micros) for value in given.values()}) > 1:
         names = " and ".join(given)
@@ -97,8 +99,27 @@ def same_kind(**spans: int) -> None:
         )
 
 
+def spans_of_period(length: object, step: object, name: str, offset: object) -> tuple[int, int, int]:
+    """Checked length, slide or step (called `name`) and offset of evenly spaced windows on time."""
+    length = positive_span(length, "length")
+    step = positive_span(step, name, cure=f"did you mean tumbling({shown(length)})?")
+    offset = time_offset(offset)
+    same_kind(**{"length": length, name: step, "offset": offset})
+    return length, step, offset
+
+
+def numbers_of_period(
+    length: object, step: object, name: str, offset: object, measure: str | None
+) -> tuple[Any, Any, Any]:
+    """The same on a measure."""
+    unit = measured_unit(measure)
+    length = positive_number(length, "length", unit)
+    cure = f"did you mean tumbling({shown(length)}, measure={shown(measure)})?"
+    return length, positive_number(step, name, cure), number(offset, "offset", unit)
+
+
 def longer_than_gap(gap: Any, max_length: Any) -> None:
-    """A session that ends before its gap can pass is a window of fixed length, and its gap says nothing."""
+    """Refuse a session that ends before its gap can pass: its gap would have no effect."""
     if max_length <= gap:
         swapped = f"; did you mean session({shown(max_length)}, max_length={shown(gap)})?"
         raise QueryError(
@@ -122,19 +143,19 @@ def whole_number(value: object, name: str, cure: str = "") -> int:
 
 
 def _counts(value: object) -> bool:
-    """Whether it is a number; a bool and NumPy's timedelta64 only call themselves one."""
+    """Whether it is a number; bool and NumPy's timedelta64 are registered as one, and are none."""
     return isinstance(value, numbers.Number) and type(value).__name__ not in ("bool", "timedelta64")
 
 
 def flag(value: object, name: str) -> bool:
-    """True or False, and nothing that only counts as one of them."""
+    """True or False, and no other value that is equal to one of them."""
     if not isinstance(value, bool):
         raise fail(f"{name} must be True or False", value, f"write {name}=True, or leave it out")
     return value
 
 
 def empty_on_time(emit_empty: bool, measure: str) -> None:
-    """On another measure nobody knows where the stream stood when nothing came."""
+    """Refuse `emit_empty` on a measure, whose position without a tuple is unknown."""
     if flag(emit_empty, "emit_empty"):
         raise QueryError(
             f'emit_empty must be left out on another measure: got measure="{measure}"; '

@@ -1,14 +1,13 @@
-"""User-defined aggregates compiled by Numba, with the results that Python would give.
+"""User-defined aggregates compiled by Numba, with the results that Python gives.
 
-The interpreter defines what a user's function means. Compiled, it gives the same or raises, and
-what raised is done again in the interpreter: integers beyond 64 bits, a division by zero, an
-exception of the user's own. So a result never depends on whether a function is compiled.
+The interpreter defines the meaning of a user's function. Compiled, the function gives the same result
+or raises, and a batch that raised is computed again in the interpreter: integers beyond 64 bits, a
+division by zero, an exception of the user's own. A result never depends on whether a function is compiled.
 
-* `reading`: which values outside of itself a function reads; they are frozen when it is compiled.
-* `rewriting_kernels`: replaces the operators and calls in a function by the checked ones of
-  `arithmetic_kernels` and `calls_kernels`, and refuses what it does not know; `rounding_kernels`
-  refuses integers that would become floats.
-* `signature_kernels`: the type that all partial aggregates of an aggregate have.
-* `fold_kernels`: the loops over tuples and slices into which lift and combine are inlined.
-* `program`: decides when to compile, and says why not.
+* `reading`: a copy of a function with the values that it reads, and whether they have changed since.
+* `symbols`: values without a number. A function that is called with them records its operations.
+* `tracing`: one function as a tree of operations and branches; all functions of an aggregate as source text.
+* `operation_kernels`: the operations that compiled code needs in a checked form.
+* `fold_kernels`: the loops over tuples and slices around `lift`, `combine`, `invert` and `lower`.
+* `program`: when an aggregate is compiled, and the reason if it is not.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,9 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates.arrays import Bools
-from muntin.aggregates.compiling.reading import identity
+from muntin.aggregates.compiling.reading import Reading
+from muntin.aggregates.compiling.symbols import RefusedError
+from muntin.aggregates.compiling.tracing import Code, trace
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials import cells
 from muntin.aggregates.partials.cells import Cells, Numbers
@@ -32,8 +34,8 @@ __all__ = ["WORTHWHILE", "Program", "kind_of"]
 WORTHWHILE = 50_000
 """Tuples from which on compiling, which takes about a second, is soon repaid."""
 
-_built: dict[Hashable, Kernels | str] = {}
-"""The loops of every aggregate that was compiled in this process, or why there are none."""
+_warned: set[tuple[str, str]] = set()
+"""Aggregates, and the reasons, of which the user has been warned."""
 
 
 class Program:
@@ -54,73 +56,55 @@ class Program:
         self.inputs = inputs
         self.wanted = wanted
         self.kinds = tuple(map(kind_of, types))
-        self.reason = self._refusal(types)
+        self.reason = "compile=False" if wanted is False else ""
+        """Why it is interpreted."""
+        for expr, type_, kind in zip(inputs, types, self.kinds, strict=True):
+            if not kind and not self.reason:
+                self.reason = f'"{expr}" is {type_}, and only booleans, integers and floats are compiled'
+        self.silent = bool(self.reason) or wanted is not None
+        """Whether there is nothing that the user should be warned of."""
         self.tuples = 0
         self.returns = 0
         """How often compiled code had to give back to the interpreter, and why the last time."""
         self.returned = ""
-        self.silent = True
-        """Whether there is nothing that the user should be warned of."""
-        self._kernels: Kernels | None = None
-        self._identity: Hashable = None
+        self._code: Code | None = None
+        self._reading = Reading()
         if wanted:
-            self.compile()
+            self.trace()
             if self.reason:
                 raise QueryError(
                     f'"{functions.name}" cannot be compiled: {self.reason}; leave out compile=True to run '
                     "it in the interpreter"
                 )
 
-    def _refusal(self, types: tuple[pa.DataType, ...]) -> str:
-        if self.wanted is False:
-            return "compile=False"
-        for expr, type_, kind in zip(self.inputs, types, self.kinds, strict=True):
-            if not kind:
-                return f'"{expr}" is {type_}, and only booleans, integers and floats are compiled'
-        return ""
-
     def kernels(self, tuples: int = 0) -> Kernels | None:
         """The compiled loops, if these further tuples make them worthwhile and nothing forbids them."""
         self.tuples += tuples
-        if self.reason:
-            return None
-        if self._kernels is None and self.tuples >= WORTHWHILE:
-            self.compile()
-        elif self._kernels is not None and self._identity != self._current():
-            self._kernels = None
-            self._refuse("a value that its functions read has changed since they were compiled")
-        return self._kernels
+        if not self.reason and self._code is None and self.tuples >= WORTHWHILE:
+            self.trace()
+        elif self._code is not None and not self.reason and not self._reading.unchanged():
+            self.reason = "a value that its functions read has changed since they were compiled"
+        return None if self.reason or self._code is None else fold_kernels.build(self._code)
 
-    def compile(self) -> None:
-        """Compile now, if that is possible."""
-        if self.reason or self._kernels is not None:
+    def trace(self) -> None:
+        """Make the code to compile, or find the reason why there is none."""
+        if self.reason or self._code is not None:
             return
-        self._identity = self._current()
-        key = (self._identity, self.kinds)
-        found = _built.get(key)
-        if found is None:
-            found = _built[key] = fold_kernels.build(self.functions, self.kinds)
-            if isinstance(found, str):
-                self._refuse(found)
-        if isinstance(found, str):
-            self.reason = found
-        else:
-            self._kernels = found
-
-    def _refuse(self, reason: str) -> None:
-        self.reason = reason
-        self.silent = self.wanted is not None
-
-    def _current(self) -> Hashable:
-        f = self.functions
-        return tuple(map(identity, (f.lift, f.combine, f.invert, f.lower)))
+        try:
+            self._code = trace(self.functions, self.kinds, self._reading)
+        except RefusedError as error:
+            self.reason = str(error)
 
     def warn(self, partial: Any) -> None:
         """Say once why it is not compiled, if this partial aggregate lets one expect that it is."""
         parts = partial if isinstance(partial, tuple) else (partial,)
-        if self.silent or not all(type(part) in (bool, int, float) for part in parts):
+        expected = all(type(part) in (bool, int, float) for part in parts)
+        if self.silent or not self.reason or not expected:
             return
         self.silent = True
+        if (self.functions.name, self.reason) in _warned:
+            return
+        _warned.add((self.functions.name, self.reason))
         warnings.warn(
             f'"{self.functions.name}" runs in the interpreter: {self.reason}; '
             "compile=False says that this is meant",
@@ -144,7 +128,7 @@ class Program:
         """Cells one after the other, as numbers if all can be; with each, which of its rows are there."""
         kernels = self.kernels()
         if kernels is not None and any(isinstance(part, Numbers) for part, _ in parts):
-            numbers = [kernels.form.numbers(part, there) for part, there in parts]
+            numbers = [kernels.code.form.numbers(part, there) for part, there in parts]
             if all(part is not None for part in numbers):
                 return cells.joined([part for part in numbers if part is not None])
         return cells.joined([part for part, _ in parts])
@@ -156,13 +140,12 @@ class Program:
     def describe(self, trial: bool) -> str:
         """Whether it is compiled, and why not; a trial finds out whether it can be."""
         if trial:
-            self.compile()
+            self.trace()
         if self.reason:
             return f"interpreted: {self.reason}"
-        if self._kernels is None:
+        if self._code is None:
             return f"interpreted for the first {WORTHWHILE:,} tuples"
-        lower = self._kernels.lower_rows is not None or self.functions.lower is None
-        notes = [] if lower else [f"lower interpreted: {self._kernels.result}"]
+        notes = [f"lower interpreted: {self._code.refused}"] if self._code.refused else []
         if self.returns:
             notes.append(f"interpreted {self.returns} times, last for {self.returned}")
         soon = "" if self.wanted or self.tuples >= WORTHWHILE else f" from {WORTHWHILE:,} tuples on"

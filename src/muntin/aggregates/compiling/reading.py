@@ -1,93 +1,158 @@
-"""What a function of the user's reads beside its arguments.
-
-Compiled code freezes the values of globals, closures and attributes. So two functions are the same
-program only if these are the same too, and a compiled one is used only while nothing has changed.
-"""
+"""Copies of a user's functions with frozen globals, closures and attributes; whether these have changed."""
 
 from __future__ import annotations
 
 import builtins
-import types
-from collections.abc import Hashable, Iterator
+import dis
+import functools
+import math
+from collections.abc import Callable, Hashable, Iterator
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-__all__ = ["OWNER", "identity", "recursive"]
+from muntin.aggregates.compiling.symbols import NATURAL, REPLACED, RefusedError
 
-OWNER = "_muntin_owner"
-"""The attribute of a method's copy that holds the object which the method was bound to."""
+__all__ = ["Reading"]
 
-
-def identity(function: Any) -> Hashable:
-    """Equal for functions that compile to the same: same code, same values read.
-
-    >>> make = lambda k: lambda v: k * v
-    >>> identity(make(2)) == identity(make(2)), identity(make(2)) == identity(make(3))
-    (True, False)
-    """
-    return _identity(function, frozenset())
-
-
-def recursive(function: Any) -> bool:
-    """Whether it calls itself: compiled, it could go too deep for the stack, and nothing would stop it.
-
-    >>> def factorial(n):
-    ...     return 1 if n < 2 else n * factorial(n - 1)
-    >>> recursive(factorial), recursive(lambda v: v)
-    (True, False)
-    """
-    return _holds_itself(identity(function))
+_REFUSED = {
+    "IS_OP": "the operator is",
+    "PUSH_EXC_INFO": "try, or with,",
+    "IMPORT_NAME": "an import inside of a function",
+    "LOAD_BUILD_CLASS": "a class inside of a function",
+    "STORE_GLOBAL": "a change of a global variable",
+    "DELETE_GLOBAL": "a change of a global variable",
+    "STORE_ATTR": "a change of an attribute",
+    "DELETE_ATTR": "a change of an attribute",
+    **dict.fromkeys(("MATCH_CLASS", "MATCH_MAPPING", "MATCH_SEQUENCE", "MATCH_KEYS"), "match"),
+}
+"""Instructions that would see that a symbol is no number, or that change more than local variables."""
 
 
-def _holds_itself(part: Hashable) -> bool:
-    return part is _ITSELF or (isinstance(part, tuple) and any(map(_holds_itself, part)))
+class Reading:
+    """The values outside of a function's arguments that it, and the functions it calls, read."""
 
+    def __init__(self) -> None:
+        self._reads: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
 
-def _identity(value: Any, outer: frozenset[int]) -> Hashable:
-    """`outer` are the functions around it: one that calls itself must come to an end."""
-    value = getattr(value, "py_func", value)
-    if isinstance(value, types.MethodType):
-        own = [(name, getattr(value.__self__, name, None)) for name in value.__func__.__code__.co_names]
-        return _identity(value.__func__, outer), tuple((name, _identity(v, outer)) for name, v in own)
-    if not isinstance(value, types.FunctionType):
-        return _plain(value)
-    if id(value.__code__) in outer:
-        return _ITSELF
-    inner = outer | {id(value.__code__)}
-    read = tuple((name, _identity(found, inner)) for name, found in _read(value))
-    return value.__code__, _plain(value.__defaults__), read
-
-
-def _read(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Names and values of all that it may read; a few more, as attributes have names too."""
-    for name in function.__code__.co_names:
-        yield name, function.__globals__.get(name, getattr(builtins, name, None))
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+    def unchanged(self) -> bool:
+        """Whether all values are those that were frozen."""
         try:
-            yield name, cell.cell_contents
-        except ValueError:  # a variable that has no value yet
-            yield name, None
+            return all(_same(read(), value) for read, value in self._reads.values())
+        except (NameError, AttributeError, ValueError):  # a variable that has no value any more
+            return False
+
+    def callable(self, function: Any, inside: tuple[CodeType, ...] = ()) -> Callable[..., Any]:
+        """A function to call with symbols; `inside` are the functions that call it."""
+        if isinstance(function, MethodType):
+            return self._copy(function.__func__, inside, function.__self__)
+        if isinstance(function, FunctionType):
+            return self._copy(function, inside)
+        found: Callable[..., Any] | None = _known(function)
+        if found is None:
+            raise RefusedError(
+                f"{getattr(function, '__qualname__', function)} is not a function that can be compiled"
+            )
+        return found
+
+    def _copy(self, function: Any, inside: tuple[CodeType, ...], owner: Any = None) -> Callable[..., Any]:
+        code = function.__code__
+        if code in inside:
+            raise RefusedError("a function that calls itself is not compiled")
+        if function.__defaults__ or function.__kwdefaults__:
+            raise RefusedError(f"{function.__qualname__} has arguments with defaults")
+        inner = (*inside, code)
+        self._reads[id(function), "its code"] = (lambda: function.__code__), code
+        freeze = functools.partial(self._frozen, inside=inner)
+        world: dict[str, Any] = {"__builtins__": {}}
+        for name in _names(code):
+            world[name] = freeze(name, (id(function), name), functools.partial(_global, function, name))
+        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+        contents = (freeze(name, (id(cell), ""), functools.partial(_content, cell)) for name, cell in cells)
+        closure = tuple(map(CellType, contents))
+        copy = FunctionType(code, world, function.__name__, None, closure)
+        return copy if owner is None else MethodType(copy, self._owner(owner, inner))
+
+    def _owner(self, owner: Any, inside: tuple[CodeType, ...]) -> Any:
+        """In place of a method's object: attributes are frozen when the method reads them."""
+
+        class Owner:
+            def __getattr__(_, name: str) -> Any:  # noqa: N805
+                return self._frozen(f"self.{name}", (id(owner), name), lambda: getattr(owner, name), inside)
+
+        return Owner()
+
+    def _frozen(self, name: str, key: Hashable, read: Callable[[], Any], inside: tuple[CodeType, ...]) -> Any:
+        """The value that a function reads, as its copy reads it."""
+        try:
+            value = read()
+        except (ValueError, AttributeError, NameError):
+            raise RefusedError(f"it uses {name}, which has no value") from None
+        self._reads[key] = read, value
+        if _is_plain(value) or (isinstance(value, type) and issubclass(value, Exception)):
+            return value
+        if value is math:
+            return _Math()
+        if isinstance(getattr(value, "py_func", value), FunctionType | MethodType):
+            return self.callable(getattr(value, "py_func", value), inside)
+        found = _known(value)
+        if found is None:
+            raise RefusedError(f"it uses {name}, a {type(value).__name__}, which is not compiled")
+        return found
 
 
-def _plain(value: Any) -> Hashable:
-    numbers = value if isinstance(value, tuple) else (value,)
-    if all(type(number) in (bool, int, float, str, type(None)) for number in numbers):
-        return type(value).__name__, repr(value)  # which tells 0.0 from -0.0, and 1 from True
-    return _Same(value)
+class _Math:
+    """The module `math`, for symbols."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(math, name, None)
+        found = value if isinstance(value, float) else _known(value)
+        if found is None:
+            raise RefusedError(f"it uses math.{name}, which is not compiled")
+        return found
 
 
-_ITSELF = object()
+def _known(value: Any) -> Any:
+    """A function of Python as it works with symbols; None if it does not."""
+    if not isinstance(value, type | BuiltinFunctionType):
+        return None
+    return REPLACED.get(value, value if value in NATURAL else None)
 
 
-class _Same:
-    """A value that is equal to nothing but itself; holding it keeps its address from being reused."""
+def _names(code: CodeType) -> Iterator[str]:
+    """The global names that a function reads."""
+    for instruction in dis.get_instructions(code):
+        name, argument = instruction.opname, instruction.argval
+        if name in _REFUSED:
+            raise RefusedError(f"{_REFUSED[name]} is not compiled")
+        if name == "STORE_DEREF" and argument in code.co_freevars:
+            raise RefusedError("a change of a variable of the function around it is not compiled")
+        if name in ("LOAD_ATTR", "LOAD_METHOD") and str(argument).startswith("__"):
+            raise RefusedError(f"the attribute {argument} is not compiled")
+        if name == "LOAD_GLOBAL":
+            yield argument
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
-    __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+def _global(function: FunctionType, name: str) -> Any:
+    found = function.__globals__
+    return found[name] if name in found else getattr(builtins, name)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
 
-    def __hash__(self) -> int:
-        return id(self.value)
+def _content(cell: CellType) -> Any:
+    return cell.cell_contents
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a number, a text, None, or a tuple of such values."""
+    return type(value) in (bool, int, float, str, type(None)) or (
+        type(value) is tuple and all(map(_is_plain, value))
+    )
+
+
+def _same(now: Any, then: Any) -> bool:
+    """Whether they are one object or the same plain value; `repr` tells 0.0 from -0.0, and 1 from True."""
+    if now is then or (isinstance(now, MethodType) and now == then):
+        return True
+    return _is_plain(now) and _is_plain(then) and repr(now) == repr(then)

@@ -13,10 +13,14 @@ import pyarrow as pa
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 
-__all__ = ["Partial", "State", "with_needs"]
+__all__ = ["Partial", "Rows", "State", "States", "with_needs"]
 
 State: TypeAlias = Any
 """The rows of one partial: an array, or a small dataclass of arrays. Only its partial looks inside."""
+States: TypeAlias = tuple[State, ...]
+"""The states of the partials that another one needs."""
+Rows: TypeAlias = Ints | None
+"""Places of rows in a state; None for all rows in order."""
 
 
 class Partial(ABC):
@@ -51,34 +55,18 @@ class Partial(ABC):
         """Raise what `lift` would raise for the first tuple on which it fails; combines nothing."""
 
     @abstractmethod
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
+    def lift(self, g: Groups, needs: States) -> State:
         """One row per group of tuples; `needs` are the lifted states of `self.needs`."""
 
     @abstractmethod
-    def reduce(
-        self,
-        state: State,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> State:
+    def reduce(self, state: State, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> State:
         """Row j combines the rows `rows[lo[j]:hi[j]]` of `state`; without `rows`, `lo[j]:hi[j]`.
 
         An empty range gives the identity. `before` are the states of `needs` over the same rows,
         `after` the reduced ones.
         """
 
-    def window(
-        self,
-        state: State,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> State:
+    def window(self, state: State, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> State:
         """Like `reduce`, for windows: only the `lower` of a bound aggregate reads the result.
 
         So it may refer to `state` where `reduce` would copy all items of all slices. A partial that
@@ -92,6 +80,10 @@ class Partial(ABC):
 
     def running(self, state: State) -> State | None:
         """Row i combines the rows up to i; only where `invertible`, and None where `reduce` has to do it."""
+        return None
+
+    def empty(self) -> State | None:
+        """A state without rows; None where `lift` has to make it, since it depends on the input."""
         return None
 
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -34,9 +35,7 @@ def add_bin_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) 
     """Sum of a range of rows, for each output row."""
     for j in range(lo.size):
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             for k in range(state.shape[1]):
                 out[j, k] += state[r, k]
 
@@ -86,9 +85,7 @@ def equal_bins(
         low = np.inf
         high = -np.inf
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             a, b = _finite(values, offsets[r], offsets[r + 1])
             if a < b:
                 low = min(low, values[a])
@@ -103,9 +100,7 @@ def equal_bins(
             edges[j, k] = low + k * width
         edges[j, bins] = high
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             a, b = _finite(values, offsets[r], offsets[r + 1])
             if a < b:
                 _count_piece(values, upto, offsets[r], a, b, edges[j], found[j])

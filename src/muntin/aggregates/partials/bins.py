@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import Groups, Ints, State
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
@@ -33,20 +34,12 @@ class Bins(NumericPartial):
     def invertible(self) -> bool:
         return True
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
+    def lift(self, g: Groups, needs: States) -> Ints:
         out = np.zeros((g.n, len(self.edges) - 1), dtype=np.int64)
         bin_kernels.count_bins(g.floats(self.expr), g.valid(self.expr), g.ids(), np.array(self.edges), out)
         return out
 
-    def reduce(
-        self,
-        state: Ints,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Ints:
+    def reduce(self, state: Ints, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Ints:
         out = np.zeros((len(lo), state.shape[1]), dtype=np.int64)
         bin_kernels.add_bin_rows(state, rows, lo, hi, out)
         return out

@@ -1,18 +1,33 @@
-"""Base of the partials whose state is one NumPy array: a row per slice, one or a few numbers wide."""
+"""Bases of the partials whose state is one NumPy array: a row per slice, one or a few numbers wide."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import Ints, Partial
+from muntin.aggregates.arrays import Bools
+from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.step_codes import NONE
+from muntin.deferred_import import DeferredImport
+from muntin.expressions import Expr
 from muntin.memory import end_to_end, fresh, rows_at, zeroed
+from muntin.scalars import Scalars
 
-__all__ = ["NumericPartial"]
+if TYPE_CHECKING:
+    from muntin.aggregates.partials import loop_kernels
+else:
+    loop_kernels = DeferredImport("muntin.aggregates.partials.loop_kernels")
+
+__all__ = ["Column", "NumericPartial", "ScalarPartial"]
+
+Column = npt.NDArray[Any]
 
 
 class NumericPartial(Partial):
@@ -24,40 +39,104 @@ class NumericPartial(Partial):
     width: int = 1
 
     @property
+    def step_code(self) -> int:
+        """The code of the partial in the compiled step, which reads `step_input`."""
+        return NONE
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Column] | None] | None:
+        """The column that the compiled step reads, and how it becomes 64-bit words.
+
+        Without a function only its nulls matter; None where the partial reads no column.
+        """
+        return None
+
+    @property
     def ordered(self) -> bool:
         return False
 
-    def concat(self, states: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def concat(self, states: list[Column]) -> Column:
         return end_to_end(states)
 
-    def beside(self, states: list[npt.NDArray[Any]], groups: int) -> npt.NDArray[Any]:
+    def beside(self, states: list[Column], groups: int) -> Column:
         rows, rest = sum(map(len, states)), states[0].shape[1:]
         out = fresh((groups, rows // groups, *rest), self.dtype)
         np.concatenate([state.reshape(groups, -1, *rest) for state in states], axis=1, out=out)
         return out.reshape(rows, *rest)
 
-    def take(self, state: npt.NDArray[Any], index: Ints) -> npt.NDArray[Any]:
-        # Of states that are several numbers wide, `state[index]` takes ten times as long.
+    def take(self, state: Column, index: Ints) -> Column:
+        # For states of several numbers a row, `state[index]` takes ten times as long.
         return rows_at(state, index)
 
-    def cut(self, state: npt.NDArray[Any], low: int, high: int) -> npt.NDArray[Any]:
+    def cut(self, state: Column, low: int, high: int) -> Column:
         return state[low:high]
 
-    def size(self, state: npt.NDArray[Any]) -> int:
+    def size(self, state: Column) -> int:
         return len(state)
 
-    def nbytes(self, state: npt.NDArray[Any]) -> int:
+    def nbytes(self, state: Column) -> int:
         return state.nbytes
 
-    def to_arrow(self, state: npt.NDArray[Any]) -> dict[str, pa.Array]:
+    def to_arrow(self, state: Column) -> dict[str, pa.Array]:
         if self.width == 1:
             return {"0": pa.array(state)}
         return {str(k): pa.array(np.ascontiguousarray(state[:, k])) for k in range(self.width)}
 
-    def from_arrow(self, columns: dict[str, pa.Array]) -> npt.NDArray[Any]:
+    def from_arrow(self, columns: dict[str, pa.Array]) -> Column:
         read = [arrays.read_numbers(columns[str(k)], self.dtype) for k in range(self.width)]
         return read[0] if self.width == 1 else np.column_stack(read)
 
-    def zeros(self, rows: int) -> npt.NDArray[Any]:
+    def rows(self, number: int) -> Column:
+        """Memory for that many rows."""
+        return fresh(number if self.width == 1 else (number, self.width), self.dtype)
+
+    def zeros(self, number: int) -> Column:
         """The identity of the sums, for that many rows."""
-        return zeroed(rows if self.width == 1 else (rows, self.width), self.dtype)
+        return zeroed(number if self.width == 1 else (number, self.width), self.dtype)
+
+
+class ScalarPartial(NumericPartial):
+    """A partial declared on scalars: this class lifts and reduces with the loops of its declaration."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def scalars(self) -> Scalars:
+        """The declaration."""
+
+    def empty(self) -> Column:
+        return self.rows(0)
+
+    def context(self, needs: States) -> tuple[Any, ...]:
+        """The columns of the needed partials that the declaration reads, or constants for all rows."""
+        return needs
+
+    @property
+    def invertible(self) -> bool:
+        return self.scalars.invert is not None
+
+    def lifted(
+        self, g: Groups, values: Column | tuple[Column, ...], valid: Bools | None, needs: States = ()
+    ) -> Column:
+        """The rows of groups, from the columns that `lift` of the declaration reads.
+
+        The loop over runs exists for a column of one number a tuple: only there LLVM vectorises it.
+        """
+        out, loops = self.rows(g.n), loop_kernels.loops(self.scalars)
+        context = self.context(needs) if needs else ()
+        if g.ordered and not isinstance(values, tuple) and values.ndim == 1:
+            loops.lift_runs(values, valid, *g.runs(), out, *context)
+        else:
+            loops.lift_scattered(values, valid, g.ids(), out, *context)
+        return out
+
+    def reduce(self, state: Column, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Column:
+        out = self.rows(len(lo))
+        contexts = (self.context(before), self.context(after)) if before else ()
+        loop_kernels.loops(self.scalars).reduce_rows(state, rows, lo, hi, out, *contexts)
+        return out
+
+    def invert(self, whole: Column, part: Column) -> State:
+        assert self.scalars.invert is not None
+        return self.scalars.invert(whole, part)

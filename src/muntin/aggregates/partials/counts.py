@@ -3,54 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from muntin.aggregates.arrays import Bools
-from muntin.aggregates.base import Groups, Ints, State
-from muntin.aggregates.partials.columns import NumericPartial
-from muntin.deferred_import import DeferredImport
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import States
+from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.step_codes import COUNT
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import sum_kernels
-else:
-    sum_kernels = DeferredImport("muntin.aggregates.partials.sum_kernels")
+from muntin.scalars import TRUE_COUNT
 
 __all__ = ["NotAboveZero", "Rows", "Trues", "Values"]
 
 
-class _Count(NumericPartial):
+class _Count(ScalarPartial):
+    """The number of tuples with a property."""
+
     __slots__ = ()
 
-    @property
-    def invertible(self) -> bool:
-        return True
+    scalars = TRUE_COUNT
 
-    def _counted(self, g: Groups, flags: Bools) -> Ints:
-        out: Ints = self.zeros(g.n)
-        if g.ordered:
-            sum_kernels.count_runs(flags, *g.runs(), out)
-        else:
-            sum_kernels.count_scatter(flags, g.ids(), out)
-        return out
+    def counted(self, g: Groups) -> Bools | None:
+        """Which tuples have the property; None where all have it."""
+        return None
 
-    def reduce(
-        self,
-        state: Ints,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Ints:
-        out: Ints = self.zeros(len(lo))
-        sum_kernels.add_rows(state, rows, lo, hi, out)
-        return out
-
-    def invert(self, whole: Ints, part: Ints) -> Ints:
-        return whole - part
+    def lift(self, g: Groups, needs: States) -> Ints:
+        flags = self.counted(g)
+        return g.sizes() if flags is None else self.lifted(g, flags, None)
 
     def running(self, state: Ints) -> Ints:
         return np.cumsum(state)
@@ -63,19 +43,27 @@ class _Count(NumericPartial):
 class Rows(_Count):
     """The number of tuples."""
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        return g.sizes()
+    @property
+    def step_code(self) -> int:
+        return COUNT
 
 
 @dataclass(frozen=True, slots=True)
 class Values(_Count):
-    """The number of tuples whose value is not null; it also tells which other partials hold a value."""
+    """The number of tuples whose value is not null; other partials hold a value where it is not 0."""
 
     expr: Expr
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        valid = g.valid(self.expr)
-        return g.sizes() if valid is None else self._counted(g, valid)
+    @property
+    def step_code(self) -> int:
+        return COUNT
+
+    @property
+    def step_input(self) -> tuple[Expr, None]:
+        return self.expr, None
+
+    def counted(self, g: Groups) -> Bools | None:
+        return g.valid(self.expr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +72,8 @@ class Trues(_Count):
 
     expr: Expr
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        return self._counted(g, g.true(self.expr))
+    def counted(self, g: Groups) -> Bools:
+        return g.true(self.expr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +82,6 @@ class NotAboveZero(_Count):
 
     expr: Expr
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        found, valid = g.floats(self.expr) <= 0.0, g.valid(self.expr)
-        return self._counted(g, found if valid is None else found & valid)
+    def counted(self, g: Groups) -> Bools:
+        low, valid = g.floats(self.expr) <= 0.0, g.valid(self.expr)
+        return low if valid is None else low & valid

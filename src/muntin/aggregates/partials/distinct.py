@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays, joining
+from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import codes
-from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples, stacked
+from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples
+from muntin.aggregates.partials.records import RaggedPartial, Record
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -26,7 +28,7 @@ __all__ = ["Distinct", "DistinctContents", "DistinctItems"]
 
 
 @dataclass(frozen=True, slots=True)
-class DistinctItems:
+class DistinctItems(Record):
     """Row j holds the items `offsets[j]:offsets[j + 1]`, no two of them equal.
 
     They are sorted by the (time, seq) of their first tuples.
@@ -37,7 +39,19 @@ class DistinctItems:
     seq: Ints
     counts: Ints
     """How many tuples have these values."""
-    columns: tuple[pa.Array, ...]
+    values: tuple[pa.Array, ...]
+    """One array for each column."""
+
+    numbers = ("time", "seq", "counts")
+
+    def columns(self) -> dict[str, Any]:
+        values = {str(k): column for k, column in enumerate(self.values)}
+        return {"time": self.time, "seq": self.seq, "counts": self.counts, **values}
+
+    @classmethod
+    def of(cls, columns: dict[str, Any], **offsets: Ints) -> DistinctItems:
+        time, seq, counts, *values = columns.values()
+        return cls(offsets["offsets"], time, seq, counts, tuple(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +60,11 @@ class DistinctContents:
 
     offsets: Ints
     counts: Ints
-    columns: tuple[pa.Array, ...]
+    values: tuple[pa.Array, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct(Partial):
+class Distinct(RaggedPartial):
     """Each combination of values without nulls once, with its first (time, arrival) and how often it occurs.
 
     Values that are 64-bit numbers have a smaller partial, `SortedRuns`; this one knows the order of
@@ -59,20 +73,16 @@ class Distinct(Partial):
 
     exprs: tuple[Expr, ...]
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> DistinctItems:
+    record = DistinctItems
+
+    def lift(self, g: Groups, needs: States) -> DistinctItems:
         offsets, index = ordered_tuples(g, self.exprs)
         columns = tuple(g.array(expr) for expr in self.exprs)
         ones = np.ones(len(g.time), dtype=np.int64)
         return _without_repetition(DistinctItems(offsets, g.time, g.seq, ones, columns), offsets, index, None)
 
     def reduce(
-        self,
-        state: DistinctItems,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: DistinctItems, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> DistinctItems:
         repeating = hi - lo > 1  # a row alone repeats nothing, and most rows of a table are alone
         if not repeating.any():
@@ -81,64 +91,24 @@ class Distinct(Partial):
         return _without_repetition(state, offsets, index, repeating)
 
     def window(
-        self,
-        state: DistinctItems,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: DistinctItems, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> DistinctContents:
         ordered, joined, *_ = order_kernels.spans(state.offsets, state.time, state.seq, rows, lo, hi)
         if not ordered or joined[-1] < len(state.time):
             found = self.reduce(state, rows, lo, hi, before, after)
-            return DistinctContents(found.offsets, found.counts, found.columns)
+            return DistinctContents(found.offsets, found.counts, found.values)
         # Windows share slices: every item is hashed once.
         starts, index, counts = distinct_kernels.first_in_ranges(
-            state.offsets, *codes(state.columns), state.counts, rows, lo, hi
+            state.offsets, *codes(state.values), state.counts, rows, lo, hi
         )
         place = pa.array(index)
-        return DistinctContents(starts, counts, tuple(column.take(place) for column in state.columns))
-
-    def concat(self, states: list[DistinctItems]) -> DistinctItems:
-        columns = zip(*(s.columns for s in states), strict=True)
-        return DistinctItems(
-            stacked([s.offsets for s in states]),
-            np.concatenate([s.time for s in states]),
-            np.concatenate([s.seq for s in states]),
-            np.concatenate([s.counts for s in states]),
-            tuple(joining.concat(parts) for parts in columns),
-        )
+        return DistinctContents(starts, counts, tuple(column.take(place) for column in state.values))
 
     def take(self, state: DistinctItems, index: Ints) -> DistinctItems:
         return self.reduce(state, None, index, index + 1, (), ())
 
-    def cut(self, state: DistinctItems, low: int, high: int) -> DistinctItems:
-        offsets = state.offsets[low : high + 1]
-        items = slice(offsets[0], offsets[-1])
-        numbers = (state.time[items], state.seq[items], state.counts[items])
-        return DistinctItems(offsets - offsets[0], *numbers, tuple(column[items] for column in state.columns))
-
-    def size(self, state: DistinctItems) -> int:
-        return len(state.offsets) - 1
-
-    def nbytes(self, state: DistinctItems) -> int:
-        parts = (state.offsets, state.time, state.seq, state.counts, *state.columns)
-        return sum(part.nbytes for part in parts)
-
-    def weights(self, state: DistinctItems) -> Ints:
-        return np.diff(state.offsets)
-
-    def to_arrow(self, state: DistinctItems) -> dict[str, pa.Array]:
-        parts = {"time": state.time, "seq": state.seq, "counts": state.counts}
-        parts |= {str(k): column for k, column in enumerate(state.columns)}
-        return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
-
-    def from_arrow(self, columns: dict[str, pa.Array]) -> DistinctItems:
-        names = ("time", "seq", "counts", *map(str, range(len(self.exprs))))
-        offsets, items = arrays.read_lists(columns, *names)
-        time, seq, counts = map(arrays.read_numbers, items[:3])
-        return DistinctItems(offsets, time, seq, counts, tuple(items[3:]))
+    def stored(self, columns: dict[str, pa.Array]) -> list[str]:
+        return [*DistinctItems.numbers, *map(str, range(len(self.exprs)))]
 
     def sound(self, state: DistinctItems) -> bool:
         return arrays.rows_in_order(state.offsets, state.time, state.seq) and bool((state.counts > 0).all())
@@ -154,7 +124,7 @@ def _without_repetition(
     chosen = slice(None) if repeating is None else np.repeat(repeating, np.diff(offsets))
     place = pa.array(index[chosen])
     found = np.zeros(len(index), dtype=np.int64)
-    found[chosen], size = codes(tuple(column.take(place) for column in items.columns))
+    found[chosen], size = codes(tuple(column.take(place) for column in items.values))
     starts, kept, counts = distinct_kernels.first_of_each(
         offsets, found, size, items.counts[index], repeating
     )
@@ -168,5 +138,5 @@ def _at(items: DistinctItems, places: Places) -> DistinctItems:
         places.numbers(items.time),
         places.numbers(items.seq),
         places.numbers(items.counts),
-        tuple(places.values(column) for column in items.columns),
+        tuple(places.values(column) for column in items.values),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -59,9 +60,7 @@ def first_in_ranges(
     total = 0
     for j in range(lo.size):
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             total += offsets[r + 1] - offsets[r]
     index = np.empty(total, np.int64)
     summed = np.empty(total, np.int64)
@@ -69,9 +68,7 @@ def first_in_ranges(
     k = 0
     for j in range(lo.size):
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             for item in range(offsets[r], offsets[r + 1]):
                 k = _enter(item, codes, counts, starts[j], k, found, index, summed)
         starts[j + 1] = k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,15 @@ from pyarrow import types as t
 
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
-from muntin.aggregates.base import Groups, Ints, State
-from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.step_codes import INTEGER_SUM as INTEGER_SUM_CODE
+from muntin.aggregates.partials.step_codes import NONE
 from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, PlacedError
 from muntin.expressions import Expr
+from muntin.scalars import INTEGER_SUM, WIDE_SUM, Scalars
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import limb_kernels
@@ -34,7 +39,7 @@ class SumError(DataError, PlacedError):
 
 
 @dataclass(frozen=True, slots=True)
-class ExactSum(NumericPartial):
+class ExactSum(ScalarPartial):
     """The sum of integers, or of the unscaled integers of decimals, that no intermediate overflows.
 
     A sum is judged when it is a result, not before: whether `2**63 - 1 + 1 - 1` fits must not depend
@@ -46,31 +51,30 @@ class ExactSum(NumericPartial):
     width: int = _INT_LIMBS
 
     @property
+    def scalars(self) -> Scalars:
+        return INTEGER_SUM if self.width == _INT_LIMBS else WIDE_SUM
+
+    @property
+    def step_code(self) -> int:
+        return INTEGER_SUM_CODE if self.width == _INT_LIMBS else NONE
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Ints]]:
+        return self.expr, lambda column: arrays.integers(arrays.plain(column))
+
+    @property
     def invertible(self) -> bool:
         return True
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        out: Ints = self.zeros(g.n)
-        valid = g.valid(self.expr)
-        if self.width == _WIDE_LIMBS:
-            limb_kernels.wide_scatter(arrays.words(g.array(self.expr)), valid, g.ids(), out)
-        elif g.ordered:
-            limb_kernels.limbs_runs(g.integers(self.expr), valid, *g.runs(), out)
-        else:
-            limb_kernels.limbs_scatter(g.integers(self.expr), valid, g.ids(), out)
+    def lift(self, g: Groups, needs: States) -> Ints:
+        wide = self.width == _WIDE_LIMBS
+        values = arrays.words(g.array(self.expr)) if wide else g.integers(self.expr)
+        out = self.lifted(g, values, g.valid(self.expr))
         limb_kernels.carry(out)
         return out
 
-    def reduce(
-        self,
-        state: Ints,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Ints:
-        out: Ints = self.zeros(len(lo))
+    def reduce(self, state: Ints, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Ints:
+        out = self.zeros(len(lo))
         if not limb_kernels.add_limb_rows(state, rows, lo, hi, out):
             raise self._overflow(f"{32 * self.width + 30} bits")
         return out

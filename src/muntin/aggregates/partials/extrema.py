@@ -2,61 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
 from muntin.aggregates import arrays, joining
-from muntin.aggregates.base import Groups, Ints, Partial, State
-from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.partials import step_codes
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.columns import ScalarPartial
 from muntin.aggregates.partials.ranges import spread
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import extremum_kernels
-else:
-    extremum_kernels = DeferredImport("muntin.aggregates.partials.extremum_kernels")
+from muntin.scalars import LARGEST, SMALLEST, Scalars
 
 __all__ = ["ArrowExtremum", "KeyExtremum", "extreme_per_group", "has_arrow_order"]
 
-_INT64 = np.iinfo(np.int64)
-
 
 @dataclass(frozen=True, slots=True)
-class KeyExtremum(NumericPartial):
+class KeyExtremum(ScalarPartial):
     """The smallest or largest order key; where there is none, the identity."""
 
     expr: Expr
     largest: bool
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Ints:
-        out = self._identity(g.n)
-        keys, valid = g.keys(self.expr), g.valid(self.expr)
-        if g.ordered:
-            extremum_kernels.extreme_runs(keys, valid, *g.runs(), self.largest, out)
-        else:
-            extremum_kernels.extreme_scatter(keys, valid, g.ids(), self.largest, out)
-        return out
+    @property
+    def scalars(self) -> Scalars:
+        return LARGEST if self.largest else SMALLEST
 
-    def reduce(
-        self,
-        state: Ints,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Ints:
-        out = self._identity(len(lo))
-        extremum_kernels.extreme_rows(state, rows, lo, hi, self.largest, out)
-        return out
+    @property
+    def step_code(self) -> int:
+        return step_codes.LARGEST if self.largest else step_codes.SMALLEST
 
-    def _identity(self, rows: int) -> Ints:
-        return np.full(rows, _INT64.min if self.largest else _INT64.max, dtype=np.int64)
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Ints]]:
+        return self.expr, lambda column: arrays.order_keys(arrays.plain(column))
+
+    def lift(self, g: Groups, needs: States) -> Ints:
+        return self.lifted(g, g.keys(self.expr), g.valid(self.expr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +54,11 @@ class ArrowExtremum(Partial):
     expr: Expr
     largest: bool
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> pa.Array:
+    def lift(self, g: Groups, needs: States) -> pa.Array:
         return extreme_per_group(g.array(self.expr), g.ids(), g.n, self.largest)
 
     def reduce(
-        self,
-        state: pa.Array,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: pa.Array, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> pa.Array:
         index, group = spread(rows, lo, hi)
         return extreme_per_group(state.take(pa.array(index)), group, len(lo), self.largest)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
-from muntin.aggregates.base import Groups, Ints, State
-from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.step_codes import FLOAT_SUM
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 from muntin.memory import fresh
+from muntin.scalars import Scalars
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import sum_kernels
@@ -23,7 +29,7 @@ else:
 __all__ = ["FloatSum", "LogSum", "ProductSum"]
 
 
-class _Compensated(NumericPartial):
+class _Compensated(ScalarPartial):
     """A sum of floats with its rounding errors summed beside it.
 
     So 1e16 + 1 - 1e16 is 1 in whatever order slices are combined: results do not depend on batches
@@ -39,23 +45,19 @@ class _Compensated(NumericPartial):
     def addends(self, g: Groups) -> tuple[Floats, Bools | None]:
         """What is summed, one number per tuple, and which of them count."""
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
+    @property
+    def scalars(self) -> Scalars:
+        return sum_kernels.FLOAT_SUM
+
+    def lift(self, g: Groups, needs: States) -> Floats:
+        values, valid = self.addends(g)
+        if not g.ordered:
+            return self.lifted(g, values, valid)
         out: Floats = self.zeros(g.n)
-        if g.ordered:
-            sum_kernels.float_runs(*self.addends(g), *g.runs(), out)
-        else:
-            sum_kernels.float_scatter(*self.addends(g), g.ids(), out)
+        sum_kernels.float_runs(values, valid, *g.runs(), out)
         return out
 
-    def reduce(
-        self,
-        state: Floats,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Floats:
+    def reduce(self, state: Floats, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Floats:
         out: Floats = self.zeros(len(lo))
         sum_kernels.add_float_rows(state, rows, lo, hi, out)
         return out
@@ -84,6 +86,14 @@ class FloatSum(_Compensated):
     """The sum of the values as floats."""
 
     expr: Expr
+
+    @property
+    def step_code(self) -> int:
+        return FLOAT_SUM
+
+    @property
+    def step_input(self) -> tuple[Expr, Callable[[pa.Array], Floats]]:
+        return self.expr, lambda column: arrays.floats(arrays.plain(column))
 
     def addends(self, g: Groups) -> tuple[Floats, Bools | None]:
         return g.floats(self.expr), g.valid(self.expr)

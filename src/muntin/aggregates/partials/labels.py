@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import codes
-from muntin.aggregates.partials.lists import stacked
+from muntin.aggregates.partials.records import stacked
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -47,7 +48,7 @@ class PerLabel(Partial):
     columns: tuple[Expr, ...]
     partials: tuple[Partial, ...]
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Labelled:
+    def lift(self, g: Groups, needs: States) -> Labelled:
         g = g.complete(self.label, *self.columns)
         labels, group = g.array(self.label), g.ids()
         code, size = codes((labels,))
@@ -60,13 +61,7 @@ class PerLabel(Partial):
         return Labelled(offsets, labels.take(pa.array(one_of)), tuple(states.values()))
 
     def reduce(
-        self,
-        state: Labelled,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: Labelled, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> Labelled:
         joined, index = list_kernels.gather(state.offsets, rows, lo, hi)
         which = np.repeat(np.arange(len(lo), dtype=np.int64), np.diff(joined))

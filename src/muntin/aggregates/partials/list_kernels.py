@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Ints
-from muntin.compiled_kernels import compiled
+from muntin.compiled_kernels import compiled, inner
+
+
+@inner
+def row_at(rows: Ints | None, i: int) -> int:
+    """The row at place i of a range: `rows[i]`, or i itself without `rows`."""
+    return i if rows is None else rows[np.uint64(i)]
 
 
 @compiled
@@ -34,18 +40,14 @@ def gather(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[Ints, 
     for j in range(lo.size):
         size = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             size += offsets[r + 1] - offsets[r]
         joined[j + 1] = joined[j] + size
     index = np.empty(joined[lo.size], np.int64)
     k = 0
     for j in range(lo.size):
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             for item in range(offsets[r], offsets[r + 1]):
                 index[k] = item
                 k += 1

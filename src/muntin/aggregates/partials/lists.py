@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.records import RaggedPartial, Record, stacked
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -19,14 +21,14 @@ else:
     list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
     order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
-__all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples"]
+__all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples", "stacked"]
 
 _LONG = 256
 """Ranges of so many items are copied one by one, faster than their items by an index."""
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class Items(Record):
     """Row j holds the items `offsets[j]:offsets[j + 1]`, sorted by (time, seq)."""
 
     offsets: Ints
@@ -44,35 +46,21 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected(Partial):
+class Collected(RaggedPartial):
     """All values that are not null, each with its (time, arrival)."""
 
     expr: Expr
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Items:
+    record = Items
+
+    def lift(self, g: Groups, needs: States) -> Items:
         offsets, index = ordered_tuples(g, (self.expr,))
         return _at(Items(offsets, g.time, g.seq, g.array(self.expr)), Places(offsets, index))
 
-    def reduce(
-        self,
-        state: Items,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Items:
+    def reduce(self, state: Items, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Items:
         return _at(state, Places.joined(state.offsets, state.time, state.seq, rows, lo, hi))
 
-    def window(
-        self,
-        state: Items,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Contents:
+    def window(self, state: Items, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Contents:
         places = Places.joined(state.offsets, state.time, state.seq, rows, lo, hi)
         return Contents(places.offsets, places.copies(state.values))
 
@@ -84,39 +72,8 @@ class Collected(Partial):
         left = order_kernels.subtract(whole.offsets, whole.time, whole.seq, part.offsets, part.time, part.seq)
         return _at(whole, Places(*left))
 
-    def concat(self, states: list[Items]) -> Items:
-        return Items(
-            stacked([s.offsets for s in states]),
-            np.concatenate([s.time for s in states]),
-            np.concatenate([s.seq for s in states]),
-            joining.concat([s.values for s in states]),
-        )
-
     def take(self, state: Items, index: Ints) -> Items:
         return self.reduce(state, None, index, index + 1, (), ())
-
-    def cut(self, state: Items, low: int, high: int) -> Items:
-        offsets = state.offsets[low : high + 1]
-        items = slice(offsets[0], offsets[-1])
-        return Items(offsets - offsets[0], state.time[items], state.seq[items], state.values[items])
-
-    def size(self, state: Items) -> int:
-        return len(state.offsets) - 1
-
-    def nbytes(self, state: Items) -> int:
-        parts = (state.offsets, state.time, state.seq, state.values)
-        return sum(part.nbytes for part in parts)
-
-    def weights(self, state: Items) -> Ints:
-        return np.diff(state.offsets)
-
-    def to_arrow(self, state: Items) -> dict[str, pa.Array]:
-        parts = {"time": state.time, "seq": state.seq, "values": state.values}
-        return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
-
-    def from_arrow(self, columns: dict[str, pa.Array]) -> Items:
-        offsets, (time, seq, values) = arrays.read_lists(columns, "time", "seq", "values")
-        return Items(offsets, arrays.read_numbers(time), arrays.read_numbers(seq), values)
 
     def sound(self, state: Items) -> bool:
         return arrays.rows_in_order(state.offsets, state.time, state.seq)
@@ -189,15 +146,3 @@ def join_rows(
     index: Ints
     joined, index = order_kernels.join_in_order(offsets, time, seq, rows, lo, hi)
     return joined, index
-
-
-def stacked(offsets: list[Ints]) -> Ints:
-    """The offsets of rows one after the other.
-
-    >>> stacked([np.array([0, 2, 3]), np.array([0, 4])]).tolist()
-    [0, 2, 3, 7]
-    """
-    ends = np.cumsum([0] + [int(o[-1]) for o in offsets])
-    parts = [np.zeros(1, dtype=np.int64)]
-    parts += [o[1:] + end for o, end in zip(offsets, ends, strict=False)]
-    return np.concatenate(parts)

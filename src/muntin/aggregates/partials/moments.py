@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, Partial, State
-from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.partials.base import States
+from muntin.aggregates.partials.columns import Column, ScalarPartial
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.exact_sums import ExactSum, exact_sum
 from muntin.aggregates.partials.float_sums import FloatSum
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
+from muntin.scalars import Scalars
 
 if TYPE_CHECKING:
     from muntin.aggregates.partials import moment_kernels
@@ -28,8 +29,6 @@ __all__ = ["CentralMoment", "CoMoments", "Total", "deviating", "total_of"]
 
 Total: TypeAlias = ExactSum | FloatSum
 
-Means: TypeAlias = tuple[npt.NDArray[Any], Floats]
-
 
 def total_of(expr: Expr, type_: pa.DataType) -> Total:
     """The sum that means are taken from: exact over integers, over other numbers of floats."""
@@ -37,7 +36,7 @@ def total_of(expr: Expr, type_: pa.DataType) -> Total:
 
 
 @dataclass(frozen=True, slots=True)
-class CentralMoment(NumericPartial):
+class CentralMoment(ScalarPartial):
     """The sum of (x - mean)**order, by two passes and, between rows, by Pébay's formulas.
 
     Never as a sum of powers, which over 1e9 plus small noise loses every digit. The mean is a pair of
@@ -56,39 +55,25 @@ class CentralMoment(NumericPartial):
         lower = (CentralMoment(self.expr, self.total, k) for k in range(2, self.order))
         return Values(self.expr), self.total, *lower
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
-        base, rest = self.total.split_means(needs[1], needs[0])
-        out: Floats = self.zeros(g.n)
-        values, exact = _values(g, self.expr, self.total)
-        valid = g.valid(self.expr)
-        power = _if(self.order == 3), _if(self.order == 4)
-        if g.ordered:
-            moment_kernels.power_runs(values, exact, valid, *g.runs(), base, rest, *power, out)
-        else:
-            moment_kernels.power_scatter(values, exact, valid, g.ids(), base, rest, *power, out)
-        return out
+    @property
+    def scalars(self) -> Scalars:
+        return moment_kernels.MOMENT
 
-    def reduce(
-        self,
-        state: Floats,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Floats:
-        out: Floats = self.zeros(len(lo))
-        means: Means = self.total.split_means(before[1], before[0])
-        means_after: Means = self.total.split_means(after[1], after[0])
-        second, third = (*before[2:], None, None)[:2]
-        moment_kernels.power_rows(
-            state, second, third, _exact(self.total), rows, lo, hi, before[0], *means, *means_after, out
-        )
+    def context(self, needs: States) -> tuple[Any, ...]:
+        count, sums, *lower = needs
+        return count, *_means(self.total, sums, count), *(*lower, None, None)[:2]
+
+    def lift(self, g: Groups, needs: States) -> Floats:
+        values, valid = _values(g, self.expr, self.total), g.valid(self.expr)
+        if not g.ordered:
+            return self.lifted(g, values, valid, needs)
+        out: Floats = self.zeros(g.n)
+        moment_kernels.power_runs(values, valid, *g.runs(), out, *self.context(needs))
         return out
 
 
 @dataclass(frozen=True, slots=True)
-class CoMoments(NumericPartial):
+class CoMoments(ScalarPartial):
     """The sums of dx * dy, dx**2 and dy**2, where dx and dy are the deviations from the means.
 
     It is lifted from tuples that have both values only.
@@ -106,37 +91,21 @@ class CoMoments(NumericPartial):
     def needs(self) -> tuple[Partial, ...]:
         return Values(self.x), self.x_total, self.y_total
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Floats:
+    @property
+    def scalars(self) -> Scalars:
+        return moment_kernels.CO_MOMENTS
+
+    def context(self, needs: States) -> tuple[Any, ...]:
+        count, x, y = needs
+        return count, *_means(self.x_total, x, count), *_means(self.y_total, y, count)
+
+    def lift(self, g: Groups, needs: States) -> Floats:
+        values = _values(g, self.x, self.x_total), _values(g, self.y, self.y_total)
+        if not g.ordered:
+            return self.lifted(g, values, None, needs)
         out: Floats = self.zeros(g.n)
-        xs, ys = _values(g, self.x, self.x_total), _values(g, self.y, self.y_total)
-        means = self._means(needs)
-        if g.ordered:
-            moment_kernels.product_runs(*xs, *ys, *g.runs(), *means, out)
-        else:
-            moment_kernels.product_scatter(*xs, *ys, g.ids(), *means, out)
+        moment_kernels.product_runs(*values, *g.runs(), out, *self.context(needs))
         return out
-
-    def reduce(
-        self,
-        state: Floats,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Floats:
-        out: Floats = self.zeros(len(lo))
-        exact = _exact(self.x_total), _exact(self.y_total)
-        moment_kernels.product_rows(
-            state, *exact, rows, lo, hi, before[0], *self._means(before), *self._means(after), out
-        )
-        return out
-
-    def _means(self, states: tuple[State, ...]) -> tuple[npt.NDArray[Any], Floats, npt.NDArray[Any], Floats]:
-        count, x, y = states
-        x_means: Means = self.x_total.split_means(x, count)
-        y_means: Means = self.y_total.split_means(y, count)
-        return *x_means, *y_means
 
 
 def deviating(squares: Floats, total: Total, sums: State, count: Ints) -> Bools:
@@ -152,15 +121,10 @@ def deviating(squares: Floats, total: Total, sums: State, count: Ints) -> Bools:
     return differ
 
 
-def _values(g: Groups, expr: Expr, total: Total) -> tuple[npt.NDArray[Any], bool | None]:
-    exact = _exact(total)
-    return g.floats(expr) if exact is None else g.keys(expr), exact
+def _values(g: Groups, expr: Expr, total: Total) -> Column:
+    return g.keys(expr) if isinstance(total, ExactSum) else g.floats(expr)
 
 
-def _exact(total: Total) -> bool | None:
-    return _if(isinstance(total, ExactSum))
-
-
-def _if(condition: bool) -> bool | None:
-    """A condition for kernels that are compiled apart for None."""
-    return True if condition else None
+def _means(total: Total, sums: State, count: Ints) -> tuple[Any, ...]:
+    """The means as pairs, and True where these are of integers: kernels are compiled apart for None."""
+    return *total.split_means(sums, count), True if isinstance(total, ExactSum) else None

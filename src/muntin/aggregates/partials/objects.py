@@ -72,7 +72,7 @@ class Folded(Partial):
         valid = g.valid_in_all(self.inputs)
         kernels = self.program.kernels(len(g.time))
         if kernels is not None and (valid is None or self.ignore_nulls):
-            count, value = np.zeros(g.n, dtype=np.int64), kernels.form.zeros(g.n)
+            count, value = np.zeros(g.n, dtype=np.int64), kernels.code.form.zeros(g.n)
             loop, over = (kernels.lift_runs, g.runs()) if g.ordered else (kernels.lift_scatter, (g.ids(),))
             mask = (_ALWAYS, 0) if valid is None else (valid, 1)
             args = (self.program.values(g), *mask, *over)
@@ -104,7 +104,7 @@ class Folded(Partial):
         changed = np.flatnonzero((part.count > 0) & (count > 0))
         kernels = self.program.kernels()
         if kernels is not None and kernels.invert_rows is not None:
-            one, other = (kernels.form.numbers(s.value, s.count > 0) for s in (whole, part))
+            one, other = (kernels.code.form.numbers(s.value, s.count > 0) for s in (whole, part))
             if one is not None and other is not None:
                 value = Numbers(one.scalar, tuple(column.copy() for column in one.columns))
                 args = (one.columns, other.columns, changed)
@@ -147,10 +147,10 @@ def reduce_rows(
 ) -> Folds:
     """The fold of each range of rows, from left to right."""
     kernels = program.kernels()
-    numbers = None if kernels is None else kernels.form.numbers(state.value, state.count > 0)
+    numbers = None if kernels is None else kernels.code.form.numbers(state.value, state.count > 0)
     count = np.zeros(len(lo), dtype=np.int64)
     if kernels is not None and numbers is not None:
-        value = kernels.form.zeros(len(lo))
+        value = kernels.code.form.zeros(len(lo))
         index = np.arange(len(state.count)) if rows is None else rows
         args = (numbers.columns, state.count, index, lo, hi)
         if program.run(kernels.reduce_rows, args, (count, value.columns)):
@@ -182,7 +182,7 @@ def try_each(
     some = np.flatnonzero(valid) if valid is not None and ignore_nulls else np.arange(len(g.time))
     kernels = program.kernels()
     if kernels is not None and (valid is None or ignore_nulls):
-        out = kernels.form.zeros(len(some))
+        out = kernels.code.form.zeros(len(some))
         if program.run(kernels.lift_each, (program.values(g), some), (out.columns,)):
             return
     lift_each(functions, g, inputs, some)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Ints
-from muntin.aggregates.partials.list_kernels import gather
+from muntin.aggregates.partials.list_kernels import gather, row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -114,9 +114,7 @@ def join_in_order(
         last = -1
         ordered = True
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             if offsets[r] < offsets[r + 1]:
                 if last >= 0 and _before(time, seq, offsets[r], last):
                     ordered = False
@@ -150,9 +148,7 @@ def spans(
         last = -1
         size = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             a, b = offsets[r], offsets[r + 1]
             if a == b:
                 continue
@@ -201,9 +197,7 @@ def overlap_rows(
     for j in range(lo.size):
         before = -1
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             if count[r] == 0:
                 continue
             if before >= 0 and not _earlier(extent[2:, before], extent[:2, r]):

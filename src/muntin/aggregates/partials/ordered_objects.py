@@ -95,7 +95,7 @@ class OrderedFold(Partial):
         offsets, index = ordered_tuples(g, self.inputs if self.ignore_nulls else ())
         items: Cells | None = None
         if kernels is not None and (self.ignore_nulls or g.valid_in_all(self.inputs) is None):
-            numbers = kernels.form.zeros(len(index))
+            numbers = kernels.code.form.zeros(len(index))
             if self.program.run(kernels.lift_each, (self.program.values(g), index), (numbers.columns,)):
                 items = numbers
         if items is None:
@@ -112,9 +112,9 @@ class OrderedFold(Partial):
     def _folded(self, lifted: Lifted) -> Cells:
         """The fold of the tuples of each row."""
         kernels = self.program.kernels()
-        numbers = None if kernels is None else kernels.form.numbers(lifted.items)
+        numbers = None if kernels is None else kernels.code.form.numbers(lifted.items)
         if kernels is not None and numbers is not None:
-            found = kernels.form.zeros(len(lifted.offsets) - 1)
+            found = kernels.code.form.zeros(len(lifted.offsets) - 1)
             if self.program.run(kernels.fold_items, (numbers.columns, lifted.offsets), (found.columns,)):
                 return found
         return fold_rows(self.functions, cells.objects(lifted.items).tolist(), lifted.offsets)

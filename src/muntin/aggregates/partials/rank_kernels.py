@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Floats, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -92,9 +93,7 @@ def neighbours(
         n = 0
         total = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             if offsets[r] < offsets[r + 1]:
                 begin[n] = offsets[r]
                 end[n] = offsets[r + 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -195,9 +196,7 @@ def _sizes(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[int, i
         size = 0
         longest = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             size += offsets[r + 1] - offsets[r]
             longest = max(longest, offsets[r + 1] - offsets[r])
         buffered = max(buffered, size - longest)
@@ -264,9 +263,7 @@ def merge_rows(
         n = 0
         longest = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             if offsets[r] < offsets[r + 1]:
                 begin[n] = offsets[r]
                 end[n] = offsets[r + 1]

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
-from muntin.aggregates.base import Groups, Ints, Partial, State
-from muntin.aggregates.partials.lists import stacked
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.ranges import spread
+from muntin.aggregates.partials.records import RaggedPartial, Record
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -33,13 +34,15 @@ _SMALL = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Record):
     """Row j holds the distinct keys `offsets[j]:offsets[j + 1]` in order."""
 
     offsets: Ints
     keys: Ints
     upto: Ints
     """How many values of the row are at most as large as the key: the counts of the runs, summed up."""
+
+    numbers = ("keys", "upto")
 
     def codes(self) -> tuple[Ints, int]:
         """Numbers from 0 that are equal where keys are, and how many there are."""
@@ -92,7 +95,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class SortedRuns(Partial):
+class SortedRuns(RaggedPartial):
     """The order keys of all values that are not null, each once, with how often it occurs.
 
     Slices are sorted once and merged when they combine [scotty §5.4.1]. Windows stay in pieces: a
@@ -103,7 +106,9 @@ class SortedRuns(Partial):
     expr: Expr
     as_float: bool = False
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Runs:
+    record = Runs
+
+    def lift(self, g: Groups, needs: States) -> Runs:
         keys = arrays.order_keys(pa.array(g.floats(self.expr))) if self.as_float else g.keys(self.expr)
         valid = g.valid(self.expr)
         if g.offsets is not None and valid is None:
@@ -120,26 +125,10 @@ class SortedRuns(Partial):
             keys[offsets[j] : offsets[j + 1]].sort()
         return Runs(*run_kernels.compress(offsets, keys))
 
-    def reduce(
-        self,
-        state: Runs,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Runs:
+    def reduce(self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Runs:
         return Pieces(state, rows, lo, hi).merged()
 
-    def window(
-        self,
-        state: Runs,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Pieces:
+    def window(self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Pieces:
         return Pieces(state, rows, lo, hi)
 
     def quantiles(
@@ -165,41 +154,12 @@ class SortedRuns(Partial):
         plain = pa.float64() if self.as_float else type_
         return arrays.floats(arrays.from_keys(keys.reshape(-1), None, plain)).reshape(keys.shape)
 
-    def concat(self, states: list[Runs]) -> Runs:
-        return Runs(
-            stacked([s.offsets for s in states]),
-            np.concatenate([s.keys for s in states]),
-            np.concatenate([s.upto for s in states]),
-        )
-
     def take(self, state: Runs, index: Ints) -> Runs:
         return Pieces(state, None, index, index + 1).merged()
-
-    def cut(self, state: Runs, low: int, high: int) -> Runs:
-        offsets = state.offsets[low : high + 1]
-        items = slice(offsets[0], offsets[-1])
-        return Runs(offsets - offsets[0], state.keys[items], state.upto[items])
-
-    def size(self, state: Runs) -> int:
-        return len(state.offsets) - 1
-
-    def nbytes(self, state: Runs) -> int:
-        return state.offsets.nbytes + state.keys.nbytes + state.upto.nbytes
 
     @property
     def ordered(self) -> bool:
         return False
-
-    def weights(self, state: Runs) -> Ints:
-        return np.diff(state.offsets)
-
-    def to_arrow(self, state: Runs) -> dict[str, pa.Array]:
-        parts = {"keys": state.keys, "upto": state.upto}
-        return {name: arrays.to_lists(state.offsets, part) for name, part in parts.items()}
-
-    def from_arrow(self, columns: dict[str, pa.Array]) -> Runs:
-        offsets, items = arrays.read_lists(columns, "keys", "upto")
-        return Runs(offsets, *map(arrays.read_numbers, items))
 
     def sound(self, state: Runs) -> bool:
         ordered = (arrays.rows_in_order(state.offsets, c) for c in (state.keys, state.upto))

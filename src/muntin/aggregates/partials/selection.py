@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays, joining
+from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.ranges import spread
+from muntin.aggregates.partials.records import Record, RecordPartial
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -25,7 +27,7 @@ __all__ = ["Choice", "Chosen"]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Record):
     """The chosen tuples: their place in the stream, what they were chosen by, what they carry."""
 
     time: Ints
@@ -34,6 +36,9 @@ class Chosen:
     keys: Ints | None
     by: pa.Array | None
     payload: pa.Array
+
+    numbers = ("time", "seq", "keys")
+    optional = ("keys", "by")
 
     def at(self, index: Ints) -> Chosen:
         """The rows at these places; none at -1."""
@@ -49,7 +54,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Partial):
+class Choice(RecordPartial):
     """The tuple with the smallest or largest `by`, and of those the first or the last.
 
     It carries (time, arrival), so it commutes, and no tuple needs to be kept for the order. Nulls in
@@ -62,7 +67,9 @@ class Choice(Partial):
     latest: bool = False
     skip_nulls: bool = False
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Chosen:
+    record = Chosen
+
+    def lift(self, g: Groups, needs: States) -> Chosen:
         by = None if self.by is None else g.array(self.by)
         keyed = by is not None and arrays.has_keys(by.type)
         tuples = Chosen(
@@ -91,15 +98,7 @@ class Choice(Partial):
         )
         return tuples.at(place)
 
-    def reduce(
-        self,
-        state: Chosen,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Chosen:
+    def reduce(self, state: Chosen, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Chosen:
         if state.by is not None:
             index, group = spread(rows, lo, hi)
             spelled = state.at(index)
@@ -110,57 +109,8 @@ class Choice(Partial):
             )
         )
 
-    def concat(self, states: list[Chosen]) -> Chosen:
-        first = states[0]
-        return Chosen(
-            np.concatenate([s.time for s in states]),
-            np.concatenate([s.seq for s in states]),
-            None if first.keys is None else np.concatenate([cast(Ints, s.keys) for s in states]),
-            None if first.by is None else joining.concat([s.by for s in states]),
-            joining.concat([s.payload for s in states]),
-        )
-
     def take(self, state: Chosen, index: Ints) -> Chosen:
         return state.at(index)
-
-    def cut(self, state: Chosen, low: int, high: int) -> Chosen:
-        return Chosen(
-            state.time[low:high],
-            state.seq[low:high],
-            None if state.keys is None else state.keys[low:high],
-            None if state.by is None else state.by[low:high],
-            state.payload[low:high],
-        )
-
-    def size(self, state: Chosen) -> int:
-        return len(state.time)
-
-    def nbytes(self, state: Chosen) -> int:
-        return sum(part.nbytes for part in _parts(state).values())
-
-    def to_arrow(self, state: Chosen) -> dict[str, pa.Array]:
-        return {
-            name: part if isinstance(part, pa.Array) else pa.array(part)
-            for name, part in _parts(state).items()
-        }
-
-    def from_arrow(self, columns: dict[str, pa.Array]) -> Chosen:
-        numbers = {
-            name: arrays.read_numbers(columns[name]) for name in ("time", "seq", "keys") if name in columns
-        }
-        by, payload = columns.get("by"), columns["payload"]
-        return Chosen(numbers["time"], numbers["seq"], numbers.get("keys"), by, payload)
-
-
-def _parts(state: Chosen) -> dict[str, Ints | pa.Array]:
-    parts = {
-        "time": state.time,
-        "seq": state.seq,
-        "keys": state.keys,
-        "by": state.by,
-        "payload": state.payload,
-    }
-    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _numbers(values: Ints, place: Ints, there: Bools, absent: int) -> Ints:

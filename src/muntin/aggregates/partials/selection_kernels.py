@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -60,9 +61,7 @@ def choose_rows(
     for j in range(lo.size):
         best = -1
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             if seq[r] < 0:
                 continue
             if best < 0 or better(keys, time, seq, r, best, largest, latest):

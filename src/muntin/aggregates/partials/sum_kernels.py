@@ -1,7 +1,8 @@
-"""Compiled counts and float sums.
+"""Compiled float sums with compensated rounding.
 
-`valid` and `rows` may be None: Numba then compiles a variant without the test. Loops over ranges go
-through slices, which cannot wrap around, so that LLVM may vectorise them.
+A sum has two numbers: the sum, and the sum of the rounding errors. Where the sum overflows, it is infinite,
+and the second number is the sum scaled down, from which means are computed. If a value is infinite or NaN,
+the second number is not finite either.
 """
 
 from __future__ import annotations
@@ -9,55 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Bools, Floats, Ints
-from muntin.compiled_kernels import compiled
+from muntin.aggregates.partials.list_kernels import row_at
+from muntin.compiled_kernels import compiled, inner
+from muntin.scalars import Scalars
 
 _LANES = 32
 _SPLIT = 2.0**27 + 1.0
 """Splits a float into halves whose products are exact."""
-
-
-@compiled
-def count_runs(valid: Bools, begin: Ints, end: Ints, group: Ints, out: Ints) -> None:
-    """Add the number of valid tuples of each run to its group."""
-    for r in range(begin.size):
-        count = 0
-        for ok in valid[begin[r] : end[r]]:
-            count += ok
-        out[group[r]] += count
-
-
-@compiled
-def count_scatter(valid: Bools, group: Ints, out: Ints) -> None:
-    """Add the number of valid tuples to their groups."""
-    for i in range(group.size):
-        if group[i] >= 0:
-            out[group[i]] += valid[i]
-
-
-@compiled
-def add_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints) -> None:
-    """Sum of a range of rows, for each output row."""
-    for j in range(lo.size):
-        total = 0
-        if rows is None:
-            for x in state[lo[j] : hi[j]]:
-                total += x
-        else:
-            for r in rows[lo[j] : hi[j]]:
-                total += state[r]
-        out[j] = total
-
-
-# A sum of floats has two numbers: the sum, and the sum of what rounding lost. Where the sum overflows, it is
-# infinite, and the second number is the sum scaled down, from which means are computed. If a value is
-# infinite or NaN, the second number is not finite either.
-
 _DOWN = 2.0**-64
 _UP = 2.0**64
 _LARGEST = np.finfo(np.float64).max
 
 
-@compiled
+@inner
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b and its rounding error, exactly (Knuth)."""
     s = a + b
@@ -65,39 +30,40 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     return s, (a - (s - z)) + (b - z)
 
 
-@compiled
+@inner
 def _scaled(total: float, lost: float) -> float:
     """A sum scaled down, whichever of the two numbers holds it."""
     return lost if np.isfinite(lost) and not np.isfinite(total) else total * _DOWN
 
 
-@compiled
-def _added(total: float, lost: float, more: float, more_lost: float, scaled: float) -> tuple[float, float]:
-    """The sum of two sums, either of which may overflow; `scaled` is the second one scaled down."""
-    s, e = _two_sum(total, more)
+@inner
+def _lift(x: float) -> tuple[float, float]:
+    return x, x - x
+
+
+@inner
+def _add(p: tuple[float, float], q: tuple[float, float]) -> tuple[float, float]:
+    """The sum of two sums, either of which may overflow."""
+    s, e = _two_sum(p[0], q[0])
     if np.isfinite(s):
-        return s, e + lost + more_lost
-    scaled += _scaled(total, lost)
+        return s, e + p[1] + q[1]
+    scaled = _scaled(q[0], q[1]) + _scaled(p[0], p[1])
     if not np.isfinite(scaled):
         return scaled, np.nan
     back = scaled * _UP
     return (back, 0.0) if np.isfinite(back) else (back, scaled)
 
 
-@compiled
-def _add_carefully(
-    values: Floats, valid: Bools | None, begin: int, end: int, total: float, lost: float
-) -> tuple[float, float]:
-    """Add further floats to a sum that overflows on the way."""
-    for i in range(begin, end):
-        if valid is None or valid[i]:
-            total, lost = _added(total, lost, values[i], 0.0, values[i] * _DOWN)
-    return total, lost
+FLOAT_SUM = Scalars((0.0, 0.0), _lift, _add)
 
 
 @compiled
 def float_runs(values: Floats, valid: Bools | None, begin: Ints, end: Ints, group: Ints, out: Floats) -> None:
-    """Add the floats of each run to its group; many lanes, so that additions do not wait."""
+    """Add the floats of each run to its group.
+
+    By lanes, so that additions do not wait for each other: twice as fast as the loop of the declaration for
+    runs of 64 tuples, 8 times for 1,024.
+    """
     sums = np.empty(_LANES)
     lost = np.empty(_LANES)
     for r in range(begin.size):
@@ -133,49 +99,37 @@ def float_runs(values: Floats, valid: Bools | None, begin: Ints, end: Ints, grou
                 total, e = _two_sum(total, values[i])
                 error += e
         if not np.isfinite(total):
-            before, lost_before = out[group[r], 0], out[group[r], 1]
-            total, error = _add_carefully(values, valid, begin[r], end[r], before, lost_before)
+            total, error = out[group[r], 0], out[group[r], 1]
+            for i in range(begin[r], end[r]):
+                if valid is None or valid[i]:
+                    total, error = _add((total, error), _lift(values[i]))
         out[group[r], 0] = total
         out[group[r], 1] = error
 
 
 @compiled
-def float_scatter(values: Floats, valid: Bools | None, group: Ints, out: Floats) -> None:
-    """Add floats to their groups."""
-    for i in range(group.size):
-        g = group[i]
-        if g < 0:
-            continue
-        if valid is not None and not valid[i]:
-            continue
-        out[g, 0], out[g, 1] = _added(out[g, 0], out[g, 1], values[i], 0.0, values[i] * _DOWN)
-
-
-@compiled
 def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Floats) -> None:
-    """Sum of a range of rows, for each output row."""
+    """Sum of a range of rows, for each output row; 1.25 times as fast as the loop of the declaration.
+
+    Whether a sum overflows is tested once for a range, not for each row.
+    """
     for j in range(lo.size):
         total = 0.0
         error = 0.0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             total, e = _two_sum(total, state[r, 0])
             error += e + state[r, 1]
         if not np.isfinite(total):
             total = error = 0.0
             for i in range(lo[j], hi[j]):
-                r = i
-                if rows is not None:
-                    r = rows[i]
-                scaled = _scaled(state[r, 0], state[r, 1])
-                total, error = _added(total, error, state[r, 0], state[r, 1], scaled)
+                r = row_at(rows, i)
+                total, error = _add((total, error), (state[r, 0], state[r, 1]))
         out[j, 0] = total
         out[j, 1] = error
 
 
-@compiled
+@inner
 def _lost(error: float) -> float:
     """What rounding lost; beside an infinity or NaN that is NaN and says nothing."""
     return error if np.isfinite(error) else 0.0
@@ -188,7 +142,7 @@ def float_totals(state: Floats, out: Floats) -> None:
         out[j] = state[j, 0] + _lost(state[j, 1])
 
 
-@compiled
+@inner
 def _mean(total: float, lost: float, n: float) -> float:
     if np.isfinite(total) or not np.isfinite(lost):
         return (total + _lost(lost)) / n
@@ -202,7 +156,7 @@ def float_means(state: Floats, count: Ints, out: Floats) -> None:
         out[j] = _mean(state[j, 0], state[j, 1], float(max(count[j], 1)))
 
 
-@compiled
+@inner
 def _product_error(a: float, b: float, product: float) -> float:
     """What rounding added to a * b, exactly (Dekker)."""
     a_high = a * _SPLIT - (a * _SPLIT - a)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregates.arrays import Ints
+from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
 
@@ -20,9 +21,7 @@ def count_codes(offsets: Ints, codes: Ints, size: int, rows: Ints | None, lo: In
     for j in range(lo.size):
         found = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             for code in codes[offsets[r] : offsets[r + 1]]:
                 if seen[code] != j:
                     seen[code] = j
@@ -41,9 +40,7 @@ def most_frequent_codes(
     for j in range(lo.size):
         most = 0
         for i in range(lo[j], hi[j]):
-            r = i
-            if rows is not None:
-                r = rows[i]
+            r = row_at(rows, i)
             before = 0
             for place in range(offsets[r], offsets[r + 1]):
                 code = codes[place]

@@ -28,7 +28,7 @@ Column = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Emission:
-    """Windows to emit. Without `kind` and `revision` all are emitted for the first time, in order of results."""
+    """Windows to emit. Without `kind` and `revision`, all for the first time and in order of results."""
 
     windows: Listing
     kind: Column | None = None

@@ -33,9 +33,9 @@ class Listing:
     """Instances of windows over slices.
 
     Each has the number of its window, its key, its edges, the watermark that completes it (`due`), and the
-    slices `rows[lo:hi]` that it combines. Empty `rows` mean the table's own order. low, high: edges as ranks or on another measure.
-    ordinal: tells instances with the same edges apart; None where there are none. ordered: sorted as
-    results are. life: as in `ClosedWindows`; None where all are 0.
+    slices `rows[lo:hi]` that it combines. Empty `rows` mean the table's own order. low, high: edges as ranks
+    or on another measure. ordinal: tells instances with the same edges apart; None where there are none.
+    ordered: sorted as results are. life: as in `ClosedWindows`; None where all are 0.
     """
 
     query: Column

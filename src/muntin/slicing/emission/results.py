@@ -57,6 +57,25 @@ class ResultShape:
         """
         return _table(self, emissions, keys, threads) if emissions else self.empty
 
+    def first_rows(self, windows: Column, values: list[pa.Array], keys: KeyTable) -> pa.Table:
+        """Rows of periodic windows that are emitted for the first time, in order.
+
+        The columns of `windows` are start, end, the number of the window, and the key.
+        """
+        start, end, number, key = windows[:4]
+        rows, time = len(start), self.binding.time
+        edges = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
+        others = [pa.nulls(rows, field.type) for field in self.edge_fields[2:]]
+        columns = [
+            *(keys.values(key) if self.binding.keys else ()),
+            self._few_names(number) if rows <= FEW_ROWS else self._texts.words.take(pa.array(number)),
+            pa.StructArray.from_arrays([*edges, *others], fields=self.edge_fields),
+            *values,
+            _final(rows),
+            _never(rows),
+        ]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
     def names(self, parts: list[Column], order: Order) -> pa.Array:
         """The names of the queries with these numbers, in this order."""
         known = order.runs_of(parts)
@@ -70,13 +89,17 @@ class ResultShape:
                 return _repeated(self._texts, values[:runs], times[:runs])
         if len(number) > FEW_ROWS:
             return self._texts.words.take(pa.array(number))
-        alike = number.tobytes()
-        made = self._made.get(alike)
-        if made is None:
+        return self._few_names(number)
+
+    def _few_names(self, number: Column) -> pa.Array:
+        """The names of a few windows, cached: the same windows end together again and again."""
+        numbers = number.tobytes()
+        names = self._made.get(numbers)
+        if names is None:
             if len(self._made) >= _KEPT:
                 self._made.clear()
-            made = self._made[alike] = self._texts.words.take(pa.array(number))
-        return made
+            names = self._made[numbers] = self._texts.words.take(pa.array(number))
+        return names
 
     def kinds(self, kind: Column | None, n: int) -> pa.Array:
         """The kinds of n rows in words; most often all of them are final."""

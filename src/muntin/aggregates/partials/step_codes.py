@@ -1,0 +1,13 @@
+"""The codes by which the compiled step knows a partial (see `muntin.slicing.numeric_step`)."""
+
+from __future__ import annotations
+
+__all__ = ["COUNT", "FLOAT_SUM", "INTEGER_SUM", "LARGEST", "NONE", "SMALLEST"]
+
+NONE = -1
+"""A partial that the compiled step does not know."""
+COUNT = 0
+INTEGER_SUM = 1
+FLOAT_SUM = 2
+SMALLEST = 3
+LARGEST = 4

@@ -1,0 +1,123 @@
+"""A small step of periodic windows and numeric partials as one call of compiled code.
+
+The same results as `muntin.slicing.step` gives function by function. A step of 1,024 tuples and ten windows
+takes 0.45 of the time (measured in turn on one machine). Larger steps gain nothing, and take the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.partials.step_codes import NONE
+from muntin.expressions import Expr
+from muntin.slicing.batch import Batch
+from muntin.slicing.edges import REACH
+from muntin.slicing.emission.listing import FAR
+from muntin.slicing.numeric_step_kernels import FIXED, LISTED, ROOM, numeric_step
+from muntin.slicing.slice_table import SliceTable
+from muntin.timeline import LIMIT, NEG_INF
+
+if TYPE_CHECKING:
+    from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.state import State
+
+__all__ = ["NumericStep", "numeric_results"]
+
+Column = npt.NDArray[np.int64]
+
+MOST_TUPLES = 8_192
+"""The most tuples of a step: the copy of a column that the compiled step reads costs more beyond."""
+MOST_SLICES = 512
+"""The most slices before a step."""
+MOST_CUTS = 64
+"""The most slices of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumericStep:
+    """What a plan gives to the compiled step: the codes of its partials, and how to read their input."""
+
+    codes: Column
+    width: int
+    """The number of 64-bit words of all partials of a slice."""
+    inputs: tuple[tuple[Expr, Callable[[pa.Array], npt.NDArray[Any]] | None] | None, ...]
+    """The column that each partial reads, as `NumericPartial.step_input` says."""
+    most_slices: int
+    """The most slices before a step: all of them are copied, and their windows must not exceed the limit."""
+
+    @classmethod
+    def of(cls, plan: BoundPlan) -> NumericStep | None:
+        """None where some window or partial needs more."""
+        edges, partials = plan.served.edges, plan.partials.partials
+        simple = plan.served.only_edges and plan.emits_once and not plan.lateness and not plan.shows_early
+        if not simple or not plan.adds_up_alike or edges.others or len(edges.points):
+            return None
+        numeric = [p for p in partials if isinstance(p, NumericPartial) and p.step_code != NONE]
+        if len(numeric) < len(partials):
+            return None
+        codes = np.array([p.step_code for p in numeric], dtype=np.int64)
+        within_limit = plan.limit.most(1) // plan.served.most_overlapping - MOST_CUTS
+        inputs = tuple(p.step_input for p in numeric)
+        return cls(codes, sum(p.width for p in numeric), inputs, min(MOST_SLICES, within_limit))
+
+    def words(self, batch: Batch) -> Column | None:
+        """The input of each partial as a row of 64-bit words; None where a column has nulls."""
+        words = np.empty((len(self.inputs), len(batch.time)), dtype=np.int64)
+        for row, each in enumerate(self.inputs):
+            if each is not None:
+                expr, read = each
+                column = batch.values[expr]
+                if column.null_count:
+                    return None
+                if read is not None:
+                    words[row] = read(column).view(np.int64)
+        return words
+
+
+def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int) -> pa.Table | None:
+    """Add a batch and move the watermark on in one call; None, and nothing has changed, where that fails.
+
+    It fails for large steps, tuples out of order, late tuples, nulls and sums that overflow.
+    """
+    step, before, table = plan.numeric, state.watermark, state.slices
+    number, extent = len(table.fresh), batch.extent
+    if step is None or len(batch.time) > MOST_TUPLES or number > step.most_slices:
+        return None
+    if state.late_tuples or not extent.ordered or not extent.one_key or extent.low < before:
+        return None
+    words = step.words(batch)
+    if words is None:
+        return None
+    edges, served = plan.served.edges, plan.served
+    slices = np.empty((FIXED + step.width) * (number + MOST_CUTS), dtype=np.int64)
+    windows = np.empty((LISTED + step.width) * ROOM, dtype=np.int64)
+    counts = np.array((0, 0, 0, 0, watermark + REACH if watermark < LIMIT else NEG_INF))
+    key = 0 if batch.ids is None else int(batch.ids[0])
+    if not numeric_step(
+        step.codes, batch.time, words, words.view(np.float64), key, state.key_count,
+        edges.offsets, edges.periods, table.words, served.series.columns,
+        max(before, -LIMIT), min(watermark, FAR), slices, windows, counts,
+    ):  # fmt: skip
+        return None
+    number, ended, merged, walked, quiet_until = counts.tolist()
+    width, partials = FIXED + step.width, plan.partials
+    state.slices = SliceTable.of_words(partials, slices[: width * number].reshape(width, number))
+    state.watermark, state.newest = watermark, max(state.newest, extent.high)
+    state.quiet_until = quiet_until
+    count = len(partials.partials)
+    metrics = state.metrics
+    metrics.update_combines += len(batch.time) * count
+    metrics.merge_combines += (merged + walked) * count
+    metrics.windows += ended
+    if not ended:
+        return plan.results.empty
+    columns = windows[: (LISTED + step.width) * ended].reshape(LISTED + step.width, ended)
+    values = partials.lower(partials.from_words(columns[LISTED:]))
+    return plan.results.first_rows(columns, values, state.keys)

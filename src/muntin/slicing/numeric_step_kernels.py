@@ -1,0 +1,238 @@
+"""Compiled: one step of periodic windows and numeric partials, from the cut to the rows that are emitted.
+
+A small step costs mostly its calls: each call of a kernel takes a microsecond or more whatever it does. So
+the tuples of one key, in order, are cut, lifted and merged into the slices, and the windows that end are
+listed and combined, in a single call. Partials are columns of 64-bit words, known by a code each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.aggregates.partials.limb_kernels import add_limb_rows, carry
+from muntin.aggregates.partials.step_codes import COUNT, FLOAT_SUM, INTEGER_SUM, SMALLEST
+from muntin.aggregates.partials.sum_kernels import add_float_rows, float_runs
+from muntin.compiled_kernels import compiled
+from muntin.scalars import LARGEST_INTEGER, LIMB, MASK, SMALLEST_INTEGER
+from muntin.slicing.cutting_kernels import next_member
+from muntin.slicing.listing_kernels import WIDTH, list_periodic
+from muntin.slicing.slice_table_kernels import key_offsets
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+FIXED = 6
+"""The columns of a slice before its partials: key, first, last, n, mark, rank."""
+LISTED = 6
+"""The columns of a window before its partials: start, end, number, key, lo, hi."""
+ROOM = 512
+"""The most windows that one call lists."""
+FAILED = -1
+
+
+@compiled
+def numeric_step(
+    codes: Ints,
+    time: Ints,
+    values: Ints,
+    floats: Floats,
+    key: int,
+    keys: int,
+    offsets: Ints,
+    periods: Ints,
+    old: Ints,
+    series: Ints,
+    before: int,
+    watermark: int,
+    slices: Ints,
+    windows: Ints,
+    counts: Ints,
+) -> bool:
+    """Add tuples of one key in order to the slices `old`, and list the windows that end by the watermark.
+
+    `values` has one row per partial, of which `floats` is a view. `slices` and `windows` get columns one
+    behind the other. `counts` gets the number of slices and windows, the combines of merging and of
+    windows, and the first edge after the watermark, at most the time that it holds. False, and nothing
+    useful in them, where a sum overflows or there is no room.
+    """
+    width = old.shape[0] - FIXED
+    begins = cut(time, offsets, periods, slices.shape[0] // (FIXED + width) - old.shape[1])
+    if begins.shape[0] < 2:
+        return False
+    new = lifted_slices(codes, width, time, values, floats, key, begins)
+    number, merged = merged_slices(codes, old, new, offsets, periods, slices)
+    if number < 0:
+        return False
+    table = slices[: (FIXED + width) * number].reshape(FIXED + width, number)
+    rows = np.empty((ROOM, WIDTH), np.int64)
+    edges, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
+    starts = key_offsets(table[0], keys)
+    none = np.zeros(1, np.bool_)
+    ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, edges, others)
+    if ended < 0:
+        return False
+    out = windows[: (LISTED + width) * ended].reshape(LISTED + width, ended)
+    out[0], out[1] = edges[:ended], edges[ended : 2 * ended]
+    listed = others[: 4 * ended].reshape(4, ended)
+    out[2], out[3], out[4], out[5] = listed[0], listed[1], listed[2], listed[3]
+    if not reduced(codes, table[FIXED:], np.arange(number), listed[2], listed[3], out[LISTED:]):
+        return False
+    walked = 0
+    for j in range(ended):
+        walked += max(0, listed[3, j] - listed[2, j] - 1)
+    counts[0], counts[1], counts[2], counts[3] = number, ended, merged, walked
+    if counts[4] > watermark:  # within reach
+        counts[4] = next_member(offsets, periods, watermark, counts[4])
+    return True
+
+
+@compiled
+def cut(time: Ints, offsets: Ints, periods: Ints, room: int) -> Ints:
+    """Where slices begin among times in order, and behind them the number of times; empty without room.
+
+    One comparison with the next edge for each tuple. [scotty Alg. 1]
+    """
+    begins = np.empty(room + 1, np.int64)
+    count = 0
+    edge = time[0]
+    for i in range(time.shape[0]):
+        if time[i] >= edge:
+            if count == room:
+                return begins[:0]
+            begins[count] = i
+            count += 1
+            edge = next_member(offsets, periods, time[i], LARGEST_INTEGER)
+    begins[count] = time.shape[0]
+    return begins[: count + 1]
+
+
+@compiled
+def lifted_slices(
+    codes: Ints, width: int, time: Ints, values: Ints, floats: Floats, key: int, begins: Ints
+) -> Ints:
+    """The slices of these tuples: their fixed columns, and the columns of their partials."""
+    count = begins.shape[0] - 1
+    new = np.zeros((FIXED + width, count), np.int64)
+    for j in range(count):
+        new[0, j], new[1, j], new[2, j] = key, time[begins[j]], time[begins[j + 1] - 1]
+        new[3, j], new[5, j] = begins[j + 1] - begins[j], -1
+    begin, end, group = begins[:-1], begins[1:], np.arange(count)
+    at = FIXED
+    for p in range(codes.shape[0]):
+        code = codes[p]
+        if code == COUNT:
+            new[at] = new[3]
+            at += 1
+        elif code == INTEGER_SUM:
+            limbs = np.zeros((count, 2), np.int64)
+            for j in range(count):
+                for x in values[p, begin[j] : end[j]]:
+                    limbs[j, 0] += x & MASK
+                    limbs[j, 1] += x >> LIMB
+            carry(limbs)
+            new[at], new[at + 1] = limbs[:, 0], limbs[:, 1]
+            at += 2
+        elif code == FLOAT_SUM:
+            sums = np.zeros((count, 2))
+            float_runs(floats[p], None, begin, end, group, sums)
+            bits = sums.view(np.int64)
+            new[at], new[at + 1] = bits[:, 0], bits[:, 1]
+            at += 2
+        else:
+            for j in range(count):
+                run = values[p, begin[j] : end[j]]
+                new[at, j] = run.min() if code == SMALLEST else run.max()
+            at += 1
+    return new
+
+
+@compiled
+def merged_slices(
+    codes: Ints, old: Ints, new: Ints, offsets: Ints, periods: Ints, out: Ints
+) -> tuple[int, int]:
+    """Merge two sorted tables of slices: how many slices there are, and how many rows were combined.
+
+    Rows of one key combine unless an edge lies between them. FAILED where a sum overflows.
+    """
+    n, m = old.shape[1], new.shape[1]
+    both = np.empty((old.shape[0], n + m), np.int64)
+    both[:, :n], both[:, n:] = old, new
+    order, lo, hi = np.empty(n + m, np.int64), np.empty(n + m, np.int64), np.empty(n + m, np.int64)
+    i, j, count = 0, n, 0
+    edge, previous = 0, -1
+    for o in range(n + m):
+        first = j == n + m or (
+            i < n and (both[0, i] < both[0, j] or (both[0, i] == both[0, j] and both[1, i] <= both[1, j]))
+        )
+        r = i if first else j
+        order[o] = r
+        i, j = (i + 1, j) if first else (i, j + 1)
+        if (
+            previous >= 0
+            and both[0, r] == both[0, previous]
+            and both[1, r] < edge
+            and (r >= n or previous >= n)
+        ):
+            hi[count - 1] = o + 1
+        else:
+            lo[count], hi[count] = o, o + 1
+            count += 1
+            edge = next_member(offsets, periods, both[1, r], LARGEST_INTEGER)
+        previous = r
+    table = out[: old.shape[0] * count].reshape(old.shape[0], count)
+    for s in range(count):
+        r = order[lo[s]]
+        table[0, s], table[1, s], table[2, s] = both[0, r], both[1, r], both[2, r]
+        table[3, s], table[4, s], table[5, s] = both[3, r], both[4, r], both[5, r]
+        for o in range(lo[s] + 1, hi[s]):
+            r = order[o]
+            table[2, s] = max(table[2, s], both[2, r])
+            table[3, s] += both[3, r]
+            table[4, s] += both[4, r]
+    fits = reduced(codes, both[FIXED:], order, lo[:count], hi[:count], table[FIXED:])
+    return (count, n + m - count) if fits else (FAILED, 0)
+
+
+@compiled
+def reduced(codes: Ints, words: Ints, order: Ints, lo: Ints, hi: Ints, out: Ints) -> bool:
+    """Combine the rows `order[lo:hi]` of all partials, for each output row; False where a sum overflows."""
+    at = 0
+    fits = True
+    for p in range(codes.shape[0]):
+        code = codes[p]
+        if code == COUNT:
+            for j in range(lo.shape[0]):
+                total = 0
+                for o in range(lo[j], hi[j]):
+                    total += words[at, order[o]]
+                out[at, j] = total
+            at += 1
+        elif code == INTEGER_SUM:
+            limbs = np.zeros((lo.shape[0], 2), np.int64)
+            fits = add_limb_rows(pairs_of(words, at), order, lo, hi, limbs) and fits
+            out[at], out[at + 1] = limbs[:, 0], limbs[:, 1]
+            at += 2
+        elif code == FLOAT_SUM:
+            sums = np.zeros((lo.shape[0], 2))
+            add_float_rows(pairs_of(words, at).view(np.float64), order, lo, hi, sums)
+            bits = sums.view(np.int64)
+            out[at], out[at + 1] = bits[:, 0], bits[:, 1]
+            at += 2
+        else:
+            for j in range(lo.shape[0]):
+                extreme = LARGEST_INTEGER if code == SMALLEST else SMALLEST_INTEGER
+                for o in range(lo[j], hi[j]):
+                    word = words[at, order[o]]
+                    extreme = min(extreme, word) if code == SMALLEST else max(extreme, word)
+                out[at, j] = extreme
+            at += 1
+    return fits
+
+
+@compiled
+def pairs_of(words: Ints, at: int) -> Ints:
+    """Two columns as rows of two words."""
+    pairs = np.empty((words.shape[1], 2), np.int64)
+    pairs[:, 0], pairs[:, 1] = words[at], words[at + 1]
+    return pairs
