@@ -212,9 +212,10 @@ def _in_parts(
             return [table]
     if batch is not None and parallel.add(plan, state, batch):
         batch = None
-    before, tables = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
-    if tables is not None:
-        return [*tables, _table(plan, state, tidy(plan, state, before))]
+    before, completed = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
+    if completed is not None:
+        tables, emissions = completed
+        return [*tables, _table(plan, state, emissions + tidy(plan, state, before), parallel)]
     if batch is not None:
         add(plan, state, batch, raw)
     return None
@@ -282,8 +283,14 @@ def _crosses_period(plan: BoundPlan, before: int, watermark: int) -> bool:
     return before == NEG_INF or before // early.period < watermark // early.period
 
 
-def _table(plan: BoundPlan, state: State, emissions: list[Emission]) -> pa.Table:
+def _table(
+    plan: BoundPlan, state: State, emissions: list[Emission], parallel: ParallelSteps | None = None
+) -> pa.Table:
     """These windows as rows of results; skipped errors are counted and logged."""
     if state.failed:
         report_errors(plan, state)
-    return plan.results.table(emissions, state.keys) if emissions else plan.results.empty
+    if not emissions:
+        return plan.results.empty
+    if parallel is not None:
+        return parallel.table(plan, state, emissions)
+    return plan.results.table(emissions, state.keys)
