@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benchmarks import latency
 from benchmarks.__main__ import app
 from muntin.planning.plan import STORES
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.emission.results import ResultShape
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -29,15 +29,15 @@ def test_steps_are_checked() -> None:
 
 
 def test_a_wrong_result_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = SlicingOperator.table
+    table = ResultShape.table
 
-    def wrong(self: SlicingOperator, emissions: Any) -> pa.Table:
-        found = table(self, emissions)
+    def wrong(self: ResultShape, *arguments: Any) -> pa.Table:
+        found = table(self, *arguments)
         name = "value" if "value" in found.column_names else "total"
         at = found.column_names.index(name)
         return found.set_column(at, name, pa.array([v + 1 for v in found[name].to_pylist()], pa.int64()))
 
-    monkeypatch.setattr(SlicingOperator, "table", wrong)
+    monkeypatch.setattr(ResultShape, "table", wrong)
     with pytest.raises(AssertionError, match=r"lazy: \[920\] at 11, not \[919\]"):
         latency.measure_latency("max", "lazy", 10, rounds=2)
     with pytest.raises(AssertionError, match="windows and sums of t1"):

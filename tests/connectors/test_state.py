@@ -10,16 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from muntin.connectors.spark.parts import from_body
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark import parts
+from muntin.connectors.spark import table_parts
 from muntin.connectors.spark.migration import asked_for
 from muntin.connectors.spark.state import read, write
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.stream_stats import counted
+from muntin.connectors.spark.table_parts import from_body
 from muntin.errors import SnapshotError
 from muntin.slicing.snapshots.archive import VERSION
 from muntin.timeline import INF
@@ -85,8 +85,8 @@ def test_a_small_table_does_not_make_the_parts_of_a_large_one_long() -> None:
     sizes: dict[str, list[int]] = {}
     for path, body in group.parts.items():
         sizes.setdefault(path.rpartition("#")[0], []).append(len(body))
-    assert len(sizes["registry/session"]) <= 5
-    assert sum(sizes["registry/session"]) < 50_000
+    assert len(sizes["emitted/session"]) <= 5
+    assert sum(sizes["emitted/session"]) < 50_000
     assert sum(sizes["slices"]) > 1_000_000
     assert sum(sizes["tuples"]) > 1_000_000
     assert max(sizes["slices"] + sizes["tuples"]) < 200_000
@@ -106,7 +106,7 @@ FOLLOWING = {
 def test_windows_that_follow_tuples_write_no_more_when_there_are_many(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 1 << 13)  # so that all tables have more than a few parts soon
+    monkeypatch.setattr(table_parts, "PART_BYTES", 1 << 13)  # so that all tables have many parts soon
     schema = SCHEMA.set(2, pa.field("v", pa.float64()))
     group = KeyGroup(late(q=FOLLOWING[name]), schema, warm=True)
     written, stored = [], []

@@ -119,7 +119,7 @@ for declared in (scalars.LARGEST, scalars.SMALLEST, scalars.COUNT):
 moments, one = np.zeros(4), (np.ones(4, np.int64), np.arange(4.0), np.zeros(4), None, None, None)
 all_ = (np.full(1, 4), np.full(1, 1.5), np.zeros(1), None, None, None)
 reduce, out = loops(MOMENT).reduce_rows, np.zeros(1)
-reduce(moments, None, lo, lo + 4, out, one, all_)
+reduce(moments, None, lo, lo + 4, out, *one, *all_)
 print(out[0], hits + sum(reduce.stats.cache_hits.values()))
 """
 

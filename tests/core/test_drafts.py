@@ -88,6 +88,7 @@ QUERIES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[st
         {},
     ),
     "in order": ({"ten": w.tumbling(10), "three": w.count(3)}, SUMS, {}, {"in_order": True}),
+    "one key": ({"ten": w.tumbling(10), "more": w.sliding(20, 5)}, {"total": a.sum("v")}, {}, {}),
     "two stacks": ({"long": w.sliding(20, every=1)}, {"most": a.max("v")}, {}, {"store": "two_stacks"}),
     "finger tree": ({"long": w.sliding(20, every=1)}, {"most": a.max("v")}, LATE, {"store": "fiba"}),
 }  # fmt: skip
@@ -113,7 +114,7 @@ def begun(name: str) -> Operator:
     if "bad" in QUERIES[name][2]:
         op.process([{"t": None, "k": "a", "v": 1}, {"t": 1, "k": "c", "v": 1}, {"t": 27, "k": "a", "v": 1}])
     op.advance(35)
-    op.process(pa.Table.from_batches([rows([33, 36, 2])]))
+    op.process(pa.Table.from_batches([rows([36] if name == "one key" else [33, 36, 2])]))
     op.flush()
     return op
 
@@ -206,6 +207,7 @@ STEPS: dict[str, Step] = {
     "tuples": lambda engine: engine.process(rows(range(40, 60), "abcd")),
     "late tuples": lambda engine: engine.process(rows([31, 34, 35, 3])),
     "tuples and a watermark": lambda engine: engine.process(rows(range(40, 60)), watermark=55),
+    "few tuples of one key": lambda engine: engine.process(rows(range(40, 46), "a"), watermark=46),
     "a quiet watermark": lambda engine: engine.advance(36),
     "a watermark": lambda engine: engine.advance(50),
     "the end": lambda engine: engine.finish(),

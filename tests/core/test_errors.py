@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from muntin.slicing.tuples import KeptTuples
 
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError, UserCodeError
+from muntin.slicing import tuple_slicer
+from muntin.slicing.key_lives import Lives
 from muntin.slicing.partials import PartialSet
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.rows import compare
@@ -300,7 +301,7 @@ def test_late_tuples_are_judged_again_after_a_failed_watermark() -> None:
     with unchanged(op, DataError):
         op.advance(40)
     assert op.take_late().num_rows == 0
-    assert op._engine.served.all[0].late == 0
+    assert op.stats().late == {"x": 0}
     op.process(batch((28, -BIG)))
     assert op.advance(40)["x"].to_pylist() == [BIG + 1]
     assert op.take_late()["v"].to_pylist() == [7]
@@ -356,7 +357,8 @@ class InjectedError(Exception):
 def failing_at(call: int) -> Iterator[None]:
     """The so-manieth call into lifting, combining, lowering or cutting fails."""
     calls = 0
-    originals = [(PartialSet, name) for name in ("lift", "reduce", "lower")] + [(KeptTuples, "cut")]
+    originals: list[tuple[Any, str]] = [(PartialSet, name) for name in ("lift", "reduce", "lower")]
+    originals += [(tuple_slicer, "cut"), (Lives, "cut")]
 
     def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
         def count(*arguments: Any, **named: Any) -> Any:

@@ -15,7 +15,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError
-from muntin.slicing.operator import SlicingOperator
+from muntin.slicing import step as step_module
 from muntin.windows.base import Window
 
 
@@ -32,13 +32,13 @@ class Batches:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.sizes: list[int] = []
-        take_in = SlicingOperator.take_in
+        take_in = step_module.take_in
 
-        def counted(engine: SlicingOperator, data: pa.RecordBatch, *rest: Any) -> Any:
+        def counted(plan: Any, state: Any, arrivals: Any, data: pa.RecordBatch, *rest: Any) -> Any:
             self.sizes.append(len(data))
-            return take_in(engine, data, *rest)
+            return take_in(plan, state, arrivals, data, *rest)
 
-        patch.setattr(SlicingOperator, "take_in", counted)
+        patch.setattr(step_module, "take_in", counted)
 
 
 WAITING: dict[str, tuple[Window, dict[str, Any], int]] = {

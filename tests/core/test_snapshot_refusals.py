@@ -94,14 +94,14 @@ def test_any_buffer_of_bytes_will_do(saved: bytes) -> None:
 
 
 def test_another_version_is_refused_by_number(saved: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert archive.VERSION == 5
-    for other in (4, 6):
+    assert archive.VERSION == 6
+    for other in (5, 7):
         monkeypatch.setattr(archive, "VERSION", other)
         written = query({"x": w.tumbling(10)}).operator().snapshot()
-        with pytest.raises(SnapshotError, match=f"format version 5, this version of Muntin reads {other}"):
+        with pytest.raises(SnapshotError, match=f"format version 6, this version of Muntin reads {other}"):
             Operator.restore(saved)
         monkeypatch.undo()
-        with pytest.raises(SnapshotError, match=f"format version {other}, this version of Muntin reads 5"):
+        with pytest.raises(SnapshotError, match=f"format version {other}, this version of Muntin reads 6"):
             Operator.restore(written)
 
 
@@ -149,7 +149,7 @@ def test_a_damaged_query_text_is_a_snapshot_error_or_a_query_error() -> None:
         lambda header, tables: header.update(bound=[]) or tables.pop("declared"),
         lambda header, tables: tables.pop("slices"),
         lambda header, tables: tables.update(slices=tables["slices"].drop_columns(["first"])),
-        lambda header, tables: tables.update(progress=tables["progress"].drop_columns(["base"])),
+        lambda header, tables: tables.update(positions=tables["positions"].drop_columns(["base"])),
     ],
 )
 def test_a_snapshot_that_lacks_a_part_is_refused(saved: bytes, change: Change) -> None:
@@ -182,10 +182,10 @@ def test_few_bytes_that_ask_for_much_memory_are_refused(body: bytes, message: st
 
 
 @pytest.mark.parametrize("value", [10**12, -1, 10**30, 1.5, None, "many", [[]]])
-@pytest.mark.parametrize("name", ["keys", "seq", "newest"])
+@pytest.mark.parametrize("name", ["keys", "arrivals", "newest"])
 def test_numbers_that_cannot_be_are_refused(saved: bytes, name: str, value: Any) -> None:
     header, tables = archive.unpack(saved)
-    if (name, value) in (("seq", 10**12), ("newest", 10**12), ("newest", -1)):  # which can be
+    if (name, value) in (("arrivals", 10**12), ("newest", 10**12), ("newest", -1)):  # which can be
         return
     with pytest.raises(SnapshotError, match="does not hold what a snapshot of this version does"):
         Operator.restore(archive.pack(header | {name: value}, tables))

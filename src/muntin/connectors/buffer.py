@@ -157,8 +157,18 @@ class InputBuffer:
         self._rows, self._bytes = self._rows + len(times), bulk
         return True
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits: no record, no batch and no watermark."""
+        return not self.records and not self.batches and self.promised is None
+
+    def trusts(self, schema: pa.Schema) -> bool:
+        """Whether a batch of this schema needs no conversion, as the last one that was sliced."""
+        binding, known, _, _ = self._judged
+        return binding is not None and binding is self.engine.binding and schema.equals(known)
+
     def trust(self, schema: pa.Schema) -> None:
-        """Judge these columns, of a batch that was sliced or made for the query: others of them may wait."""
+        """Judge the columns of a batch that was sliced unchanged: others of the same schema may wait."""
         binding = self.engine.binding
         if binding is not self._judged[0] or not schema.equals(self._judged[1]):
             sure = binding is not None and self._cannot_fail(binding, schema)

@@ -137,16 +137,19 @@ class Operator:
             if self._buffer.waits_unchecked:
                 self._alike, self._none = self._buffer.records[-1].keys(), self._nothing()
             return self._flush() if self._buffer.over else self._nothing()
-        self._slice_waiting()
+        if not self._buffer.is_empty:
+            self._slice_waiting()
         if record is not None:
             self._buffer.records.append(dict(record))
             return self._flush()
+        if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
+            return self._due(self._take(data))
         batch, misfits = to_batch(data, self._expected())
-        found = self._due(self._take(batch, misfits))
+        results = self._due(self._take(batch, misfits))
         if type(data) is pa.RecordBatch and batch is data:
             self._buffer.trust(data.schema)
             self._none = self._nothing()
-        return found
+        return results
 
     @exclusive
     def _run(self, data: object) -> pa.Table:
@@ -244,15 +247,7 @@ class Operator:
             return self._engine.process(batch, misfits=misfits)
         if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
             self._check_lag(batch.schema.field(self._engine.spec.time).type)
-        before = self._engine.saved()
-        results = self._engine.process(batch, misfits=misfits)
-        if self._engine.plan is None:  # only bad tuples so far
-            return results
-        try:
-            return _joined([results, self._engine.advance(self._engine.state.newest - self._connection.lag)])
-        except BaseException:
-            self._engine.go_back(before)  # the tuples and the watermark that they make belong to one step
-            raise
+        return self._engine.process(batch, misfits=misfits, lag=self._connection.lag)
 
     def _check_lag(self, kind: pa.DataType) -> None:
         if self._connection.lag is not None and not pa.types.is_null(kind):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.expressions import Expr
@@ -19,6 +21,8 @@ from muntin.slicing.window_limit import WindowLimit
 from muntin.timeline import INF, LIMIT, NEG_INF
 
 __all__ = ["BoundPlan", "Settings"]
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +166,15 @@ class BoundPlan:
 
     @cached_property
     def emits_once(self) -> bool:
-        """Whether every window is periodic or irregular, never empty, and not remembered."""
-        return (
-            not self.remembered
-            and len(self.served.context_free) == len(self.served.all)
-            and not (self.served.with_empty)
-        )
+        """Whether no emitted window is remembered, and none is emitted empty."""
+        return not self.remembered and not self.served.with_empty
+
+    @cached_property
+    def policies(self) -> tuple[Flags, Flags]:
+        """Which windows, by number, are remembered when they are emitted, and which are emitted empty."""
+        remembered = [window in self.remembered for window in self.served.all]
+        with_empty = [window.emits_empty for window in self.served.all]
+        return np.array(remembered, dtype=np.bool_), np.array(with_empty, dtype=np.bool_)
 
     def final(self, watermark: int) -> int:
         """Tuples before this time are late for every window that counts tuples."""

@@ -160,7 +160,7 @@ def merged_slices(
     both[:, :n], both[:, n:] = old, new
     order, lo, hi = np.empty(n + m, np.int64), np.empty(n + m, np.int64), np.empty(n + m, np.int64)
     i, j, count = 0, n, 0
-    edge, previous = 0, -1
+    previous = -1
     for o in range(n + m):
         first = j == n + m or (
             i < n and (both[0, i] < both[0, j] or (both[0, i] == both[0, j] and both[1, i] <= both[1, j]))
@@ -168,17 +168,16 @@ def merged_slices(
         r = i if first else j
         order[o] = r
         i, j = (i + 1, j) if first else (i, j + 1)
-        if (
-            previous >= 0
-            and both[0, r] == both[0, previous]
-            and both[1, r] < edge
-            and (r >= n or previous >= n)
-        ):
+        joined = False
+        # Two old rows were apart before, and stay apart.
+        if previous >= 0 and (r >= n or previous >= n) and both[0, r] == both[0, previous]:
+            begin = both[1, order[lo[count - 1]]]
+            joined = both[1, r] < next_member(offsets, periods, begin, LARGEST_INTEGER)
+        if joined:
             hi[count - 1] = o + 1
         else:
             lo[count], hi[count] = o, o + 1
             count += 1
-            edge = next_member(offsets, periods, both[1, r], LARGEST_INTEGER)
         previous = r
     table = out[: old.shape[0] * count].reshape(old.shape[0], count)
     for s in range(count):

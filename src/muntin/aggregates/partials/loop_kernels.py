@@ -72,7 +72,10 @@ def _lift_scattered(values: Any, valid: Bools | None, group: Ints, out: Any, *co
 
 
 def _reduce_rows(state: Any, rows: Ints | None, lo: Ints, hi: Ints, out: Any, *contexts: Any) -> None:
-    """Combine a range of rows, for each output row; `contexts` are those of the rows and of the results."""
+    """Combine a range of rows, for each output row.
+
+    The first half of `contexts` belongs to the rows of the state, the second one to those of the result.
+    """
     for j in range(lo.size):
         after = row_after(contexts, j)
         p = START[0]
@@ -127,25 +130,23 @@ def _put_4(state: Any, i: int, p: Any) -> None:
 _ACCESS = ((_get_1, _put_1), (_get_2, _put_2), (_get_3, _put_3), (_get_4, _put_4))
 
 
-def _row_of(typing_context: Any, given: Any, i: Any, which: int | None = None) -> Any:
-    """Row i of columns, as a tuple of scalars; of the columns at place `which`, where there are any.
+def _row_of(given: Any, begin: int, end: int) -> Any:
+    """Row i of the columns from `begin` to `end`, as a tuple of scalars.
 
     A column is an array, an array of two words a row, or a constant that is the same in every row.
     """
-    columns = given if which is None or not len(given) else given[which]
-    kinds = (columns,) if isinstance(columns, types.Array) else tuple(columns)
+    kinds = (given,) if isinstance(given, types.Array) else tuple(given)
     places: list[tuple[int, Any, int]] = []
-    for k, kind in enumerate(kinds):
+    for k, kind in enumerate(kinds[begin:end], begin):
         words = 2 if isinstance(kind, types.Array) and kind.ndim == 2 else 1
         places += [(k, kind, word) for word in range(words)]
     found = types.Tuple([kind.dtype if isinstance(kind, types.Array) else kind for _, kind, _ in places])
     pair = types.UniTuple(types.uint64, 2)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        whole = args[0] if columns is given else builder.extract_value(args[0], which)
         parts = []
         for k, kind, word in places:
-            part = whole if isinstance(columns, types.Array) else builder.extract_value(whole, k)
+            part = args[0] if isinstance(given, types.Array) else builder.extract_value(args[0], k)
             if isinstance(kind, types.Array):
                 at: Any = types.uint64
                 place = args[1]
@@ -160,15 +161,15 @@ def _row_of(typing_context: Any, given: Any, i: Any, which: int | None = None) -
 
 
 def _row(typing_context: Any, columns: Any, i: Any) -> Any:
-    return _row_of(typing_context, columns, i)
+    return _row_of(columns, 0, 1 if isinstance(columns, types.Array) else len(columns))
 
 
 def _row_before(typing_context: Any, contexts: Any, i: Any) -> Any:
-    return _row_of(typing_context, contexts, i, 0)
+    return _row_of(contexts, 0, len(contexts) // 2)
 
 
 def _row_after(typing_context: Any, contexts: Any, i: Any) -> Any:
-    return _row_of(typing_context, contexts, i, 1)
+    return _row_of(contexts, len(contexts) // 2, len(contexts))
 
 
 row: Any = intrinsic(_row)

@@ -85,12 +85,11 @@ def power_runs(
     end: Ints,
     group: Ints,
     out: Floats,
-    count: Ints,
     base: Numbers,
     rest: Floats,
     exact: bool | None,
-    second: Floats | None,
-    third: Floats | None,
+    second: bool | None,
+    third: bool | None,
 ) -> None:
     """Add the powers of the deviations of each run to its group.
 

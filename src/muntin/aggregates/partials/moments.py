@@ -60,15 +60,19 @@ class CentralMoment(ScalarPartial):
         return moment_kernels.MOMENT
 
     def context(self, needs: States) -> tuple[Any, ...]:
-        count, sums, *lower = needs
-        return count, *_means(self.total, sums, count), *(*lower, None, None)[:2]
+        base, rest = self.total.split_means(needs[1], needs[0])
+        exact = True if isinstance(self.total, ExactSum) else None
+        second = needs[2] if self.order > 2 else None
+        return needs[0], base, rest, exact, second, needs[3] if self.order > 3 else None
 
     def lift(self, g: Groups, needs: States) -> Floats:
         values, valid = _values(g, self.expr, self.total), g.valid(self.expr)
         if not g.ordered:
             return self.lifted(g, values, valid, needs)
         out: Floats = self.zeros(g.n)
-        moment_kernels.power_runs(values, valid, *g.runs(), out, *self.context(needs))
+        _, base, rest, exact, _, _ = self.context(needs)
+        second, third = (True if self.order > k else None for k in (2, 3))
+        moment_kernels.power_runs(values, valid, *g.runs(), out, base, rest, exact, second, third)
         return out
 
 

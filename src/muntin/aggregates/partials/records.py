@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -19,9 +20,9 @@ Column: TypeAlias = npt.NDArray[Any] | pa.Array
 
 
 class Record:
-    """A state of columns of equal length; a subclass is a frozen dataclass of them.
+    """A state of columns of equal length; a subclass is a frozen dataclass of them, with slots.
 
-    A field `offsets`, where there is one, divides the columns into rows: row j holds the items
+    A first field `offsets`, where there is one, divides the columns into rows: row j holds the items
     `offsets[j]:offsets[j + 1]`.
     """
 
@@ -32,20 +33,16 @@ class Record:
     optional: ClassVar[tuple[str, ...]] = ()
     """The columns that may be None."""
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """All columns."""
-        return [field.name for field in fields(cls) if field.name != "offsets"]  # type: ignore[arg-type]
-
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, Any]:
         """The columns that are not None."""
-        found = {name: getattr(self, name) for name in self.names()}
+        slots: tuple[str, ...] = self.__slots__
+        found = {name: getattr(self, name) for name in slots if name != "offsets"}
         return {name: column for name, column in found.items() if column is not None}
 
     @classmethod
-    def of(cls, columns: dict[str, Column], **offsets: Ints) -> Any:
+    def of(cls, columns: dict[str, Any]) -> Any:
         """The record of these columns."""
-        return cls(**(dict.fromkeys(cls.optional) | columns | offsets))
+        return cls(**(dict.fromkeys(cls.optional) | columns))
 
 
 class RecordPartial(Partial):
@@ -53,16 +50,17 @@ class RecordPartial(Partial):
 
     __slots__ = ()
 
-    record: ClassVar[type[Record]]
+    record: ClassVar[Any]
+    """The class of the state, a `Record`."""
 
     def concat(self, states: list[Any]) -> Any:
-        return self.record.of(_mapped(states, _joined))
+        return self.record(*map(_joined, zip(*map(_fields(self.record), states), strict=True)))
 
     def cut(self, state: Any, low: int, high: int) -> Any:
-        return self.record.of(_mapped([state], lambda columns: columns[0][low:high]))
+        return self.record(*_sliced(_fields(self.record)(state), low, high))
 
     def size(self, state: Any) -> int:
-        return len(getattr(state, self.record.numbers[0]))
+        return len(state.time)
 
     def nbytes(self, state: Any) -> int:
         return sum(int(column.nbytes) for column in state.columns().values())
@@ -76,7 +74,8 @@ class RecordPartial(Partial):
 
     def stored(self, columns: dict[str, pa.Array]) -> list[str]:
         """The names of the columns of a record in a snapshot."""
-        return [name for name in self.record.names() if name not in self.record.optional or name in columns]
+        names = [name for name in self.record.__slots__ if name != "offsets"]
+        return [name for name in names if name not in self.record.optional or name in columns]
 
     def _read(self, columns: Iterable[tuple[str, pa.Array]]) -> dict[str, Column]:
         numbers = self.record.numbers
@@ -89,14 +88,13 @@ class RaggedPartial(RecordPartial):
     __slots__ = ()
 
     def concat(self, states: list[Any]) -> Any:
-        return self.record.of(_mapped(states, _joined), offsets=stacked([s.offsets for s in states]))
+        offsets, *columns = zip(*map(_fields(self.record), states), strict=True)
+        return self.record(stacked(list(offsets)), *map(_joined, columns))
 
     def cut(self, state: Any, low: int, high: int) -> Any:
         offsets = state.offsets[low : high + 1]
-        items = slice(offsets[0], offsets[-1])
-        return self.record.of(
-            _mapped([state], lambda columns: columns[0][items]), offsets=offsets - offsets[0]
-        )
+        first, last = offsets[0], offsets[-1]
+        return self.record(offsets - first, *_sliced(_fields(self.record)(state)[1:], first, last))
 
     def size(self, state: Any) -> int:
         return len(state.offsets) - 1
@@ -114,7 +112,7 @@ class RaggedPartial(RecordPartial):
     def from_arrow(self, columns: dict[str, pa.Array]) -> Any:
         names = self.stored(columns)
         offsets, items = arrays.read_lists(columns, *names)
-        return self.record.of(self._read(zip(names, items, strict=True)), offsets=offsets)
+        return self.record.of({"offsets": offsets, **self._read(zip(names, items, strict=True))})
 
 
 def stacked(offsets: list[Ints]) -> Ints:
@@ -129,19 +127,28 @@ def stacked(offsets: list[Ints]) -> Ints:
     return np.concatenate(parts)
 
 
-def _mapped(states: list[Any], function: Callable[[list[Any]], Column]) -> dict[str, Column]:
-    """A function of the columns of one name, for each; for columns that are the same object, once."""
-    parts = [state.columns() for state in states]
-    done: dict[tuple[int, ...], Column] = {}
-    found: dict[str, Column] = {}
-    for name in parts[0]:
-        columns = [part[name] for part in parts]
-        key = tuple(map(id, columns))
-        if key not in done:
-            done[key] = function(columns)
-        found[name] = done[key]
-    return found
+# A field of a record is a column, a tuple of columns, or None.
 
 
-def _joined(columns: list[Any]) -> Column:
-    return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else joining.concat(columns)
+@cache
+def _fields(record: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The fields of a state, in order; in one call, since steps of few tuples cut and join often."""
+    return attrgetter(*record.__slots__)
+
+
+def _sliced(fields: tuple[Any, ...], low: int, high: int) -> tuple[Any, ...]:
+    return tuple(
+        [
+            None if field is None else _sliced(field, low, high) if type(field) is tuple else field[low:high]
+            for field in fields
+        ]
+    )
+
+
+def _joined(fields: Sequence[Any]) -> Any:
+    first = fields[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(fields)
+    if isinstance(first, tuple):
+        return tuple(map(_joined, zip(*fields, strict=True)))
+    return None if first is None else joining.concat(fields)

@@ -112,6 +112,15 @@ class Choice(RecordPartial):
     def take(self, state: Chosen, index: Ints) -> Chosen:
         return state.at(index)
 
+    def cut(self, state: Chosen, low: int, high: int) -> Chosen:
+        return Chosen(
+            state.time[low:high],
+            state.seq[low:high],
+            None if state.keys is None else state.keys[low:high],
+            None if state.by is None else state.by[low:high],
+            state.payload[low:high],
+        )
+
 
 def _numbers(values: Ints, place: Ints, there: Bools, absent: int) -> Ints:
     if not len(values):

@@ -122,15 +122,14 @@ class EmittedWindows(Table):
         rows = np.full(len(new.key), -1, dtype=np.int64)
         if not len(self) or not len(rows):
             return rows
-        columns = [np.concatenate([getattr(self, c), getattr(new, c)]) for c in IDENTITY]
-        order = np.lexsort(columns)
-        same = np.ones(len(order) - 1, dtype=np.bool_)
-        for column in columns:
-            same &= column[order[1:]] == column[order[:-1]]
+        order, hits = _repeated([np.concatenate([getattr(self, c), getattr(new, c)]) for c in IDENTITY])
         # Rows precede equal candidates, since the sort is stable.
-        hits = np.flatnonzero(same)
         rows[order[hits + 1] - len(self)] = order[hits]
         return rows
+
+    def is_distinct(self) -> bool:
+        """Whether each identity has one row."""
+        return not len(self) or not len(_repeated([getattr(self, c) for c in IDENTITY])[1])
 
     def decide(
         self, new: Candidates, watermark: int, scope: Mask | None, early: bool, frozen: int | None = None
@@ -197,3 +196,12 @@ class EmittedWindows(Table):
         """The rows that have not expired; those due at `final` itself may be cut once more."""
         stays = self.due >= final
         return self if stays.all() else self.take(stays)
+
+
+def _repeated(columns: list[Column]) -> tuple[Column, Column]:
+    """The sorted order of rows, and the positions in it whose row equals the next one."""
+    order = np.lexsort(columns)
+    same = np.ones(len(order) - 1, dtype=np.bool_)
+    for column in columns:
+        same &= column[order[1:]] == column[order[:-1]]
+    return order, np.flatnonzero(same)

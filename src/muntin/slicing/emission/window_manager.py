@@ -29,7 +29,7 @@ Mask = npt.NDArray[np.bool_]
 
 def due_results(plan: BoundPlan, state: State, before: int, closing: bool = False) -> list[Emission]:
     """Results due at the watermark that the state has reached; `before` is the one that it replaces."""
-    if plan.emits_once and not plan.lateness:
+    if plan.emits_once and not plan.lateness and not plan.served.sessions and not plan.served.tuple_driven:
         listings = _context_free(plan, state, before, state.watermark)
         return with_values(plan, state, [e for listing in listings for e in first_results(listing)])
     emissions = _due_context_free(plan, state, before)
@@ -73,8 +73,7 @@ def forget_expired(plan: BoundPlan, state: State) -> None:
 
 def _due_context_free(plan: BoundPlan, state: State, before: int) -> list[Emission]:
     emissions: list[Emission] = []
-    remembered = np.array([q in plan.remembered for q in plan.served.all], dtype=np.bool_)
-    with_empty = np.array([q.emits_empty for q in plan.served.all], dtype=np.bool_)
+    remembered, with_empty = plan.policies
     for listing in _context_free(plan, state, before, state.watermark):
         if plan.emits_once:
             emissions += first_results(listing)

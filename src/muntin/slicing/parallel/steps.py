@@ -109,10 +109,11 @@ class ParallelSteps:
 
     def complete(
         self, plan: BoundPlan, state: State, batch: Batch | None, watermark: int, add: Add, complete: Complete
-    ) -> list[pa.Table] | None:
+    ) -> tuple[list[pa.Table], list[Emission]] | None:
         """Add tuples and move the watermark on, by key; None where that does not apply.
 
-        Nothing is evicted: the caller does that for the whole state, as after a step on one thread.
+        Returns the results of all portions but the last, and the windows of that one. Nothing is evicted:
+        the caller does that for the whole state, as after a step on one thread.
         """
         size = len(state.slices)
         tuples = (0 if state.tuples is None else len(state.tuples)) + (0 if batch is None else len(batch))
@@ -131,6 +132,7 @@ class ParallelSteps:
             whole.newest = max(state.newest, batch.extent.high)
         parts = divided(plan, whole, bounds)
         tables: list[pa.Table] = []
+        emissions: list[Emission] = []
         try:
             if batch is not None:
                 self.threads.map(
@@ -142,17 +144,19 @@ class ParallelSteps:
             whole.slices = max((part.slices for part in parts), key=len)  # for the size of portions
             on_the_way = portions(plan, whole, watermark)
             for stop in [*on_the_way, watermark]:
+                if emissions:
+                    tables.append(self.table(plan, state, emissions))
                 found = self.threads.map(
                     lambda part, begin, stop=stop: [
                         _among_all(e, begin) for e in complete(part_plan, part, stop, True)
                     ],
                     parts, bounds[:-1],
                 )  # fmt: skip
-                tables.append(self.table(plan, state, [e for emissions in found for e in emissions]))
+                emissions = [e for part in found for e in part]
         except MuntinError:
             return None
         joined(state, parts, bounds)
-        return tables
+        return tables, emissions
 
     def table(self, plan: BoundPlan, state: State, emissions: list[Emission]) -> pa.Table:
         """Rows of results, made by all threads where they are many."""

@@ -112,6 +112,7 @@ def _load_emitted(
 ) -> EmittedWindows:
     """Emitted windows, with the values that a retraction repeats; context-free windows have none."""
     is_free = isinstance(served.window, ContextFreeWindow)
+    refuse_unless(EmittedWindows(**columns).is_distinct(), "an emitted window must appear once")
     values = _attached(table, "value/")
     if not values:
         refuse_unless(is_free or not len(table), "emitted windows must have their values")
