@@ -119,6 +119,8 @@ class ParallelSteps:
         tuples = (0 if state.tuples is None else len(state.tuples)) + (0 if batch is None else len(batch))
         if state.key_count < 2 or not plan.adds_up_alike or state.late_tuples:
             return None
+        if any(q.window.interpreted for q in plan.served.all):  # a window that was added later
+            return None
         if (size < FEW_SLICES and tuples < FEW) or _is_near_limit(plan, size):
             return None
         if batch is not None and batch.extent.low < plan.final(state.watermark):
