@@ -237,7 +237,7 @@ def outcome(engine: SlicingOperator, step: Step) -> str:
 def test_a_step_leaves_its_state_as_it_was(name: str) -> None:
     """After each kind of step the old state is unchanged, and going on from it gives what a replay gives."""
     engine = begun(name)._engine
-    saved, before, tables = engine.saved(), freeze(engine.state), contents(engine)
+    saved, before, tables = (engine.plan, engine.state), freeze(engine.state), contents(engine)
     old = engine.state
     for step in STEPS.values():
         fresh = begun(name)._engine
@@ -245,7 +245,7 @@ def test_a_step_leaves_its_state_as_it_was(name: str) -> None:
         for follow in ("tuples", "a watermark", "the end"):
             assert outcome(engine, STEPS[follow]) == outcome(fresh, STEPS[follow])
         assert_same(old, before)
-        engine.go_back(saved)
+        engine.keep(*saved)
         assert contents(engine) == tables
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,26 @@ def test_a_query_with_code_of_the_user_has_no_threads() -> None:
     assert several._engine.parallel is None
     assert_same(one, several, lambda op: op.process(stream(300, 5)))
     assert_same_end(one, several)
+
+
+def test_code_of_a_window_that_is_added_runs_on_the_thread_of_the_caller(used: set[str]) -> None:
+    callers: set[str] = set()
+
+    def each(record: Any) -> tuple[int, int]:
+        callers.add(threading.current_thread().name)
+        return 1, 1
+
+    query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t")
+    one, several = both(query)
+    first, second, *_ = parts_of(nearly_in_order(1_200, 9))
+    for op in (one, several):
+        op.process(first)
+    assert_same(one, several, lambda op: op.advance(100))
+    assert used
+    assert_same(one, several, lambda op: op.add_query(own=w.discretize(each)).since)
+    assert_same(one, several, lambda op: op.process(second))
+    assert_same_end(one, several)
+    assert callers == {threading.current_thread().name}
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "two", None])

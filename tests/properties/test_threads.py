@@ -1,8 +1,9 @@
-"""`run` on several threads beside `run` on one: the same rows, in the same order, bit for bit."""
+"""Several threads and one: the same rows, in the same order, bit for bit."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -16,7 +17,8 @@ from muntin.slicing import numbering
 from muntin.slicing.emission import portions, result_order, results
 from muntin.slicing.parallel import by_time, pieces, steps
 from muntin.slicing.parallel.compiled_queries import is_compiled
-from muntin.testing.scenarios import Scenario
+from muntin.testing.engines import EmbeddedEngine
+from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios
 from muntin.testing.strategy_aggregates import AGGREGATES
 from muntin.windows import tumbling
@@ -43,13 +45,9 @@ def outcome(query: Any, table: pa.Table, threads: int) -> tuple[object, str]:
     return result.schema, repr(result.to_pylist())
 
 
-@SOME
-@given(scenario=scenarios(early=True, aggregates=COMPILED), few=st.sampled_from([1, 1, 5, steps.FEW]))
-def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
-    """Where `few` tuples are enough to be shared, and `few` slices, however little there is to do."""
-    note(repr(scenario))
-    rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
-    table = pa.Table.from_pylist(rows, schema=scenario.schema)
+@contextmanager
+def little_is_shared(few: int) -> Iterator[None]:
+    """`few` tuples, slices and rows are enough to be shared by threads."""
     small: list[tuple[Any, str, int]] = [(steps, name, few) for name in ("FEW", "FEW_SLICES", "FEW_ROWS")]
     small += [(pieces, "BLOCK", 4), (result_order, "LONG", 1), (results, "MANY_ROWS", few)]
     small += [(by_time, "LONG", 1), (portions, "PORTION", 10 * few), (portions, "OF_KEY", 1)]
@@ -57,7 +55,42 @@ def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
     with ExitStack() as stack:
         for module, name, value in small:
             stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+@SOME
+@given(scenario=scenarios(early=True, aggregates=COMPILED), few=st.sampled_from([1, 1, 5, steps.FEW]))
+def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
+    """However little there is to do."""
+    note(repr(scenario))
+    rows = [row for action in scenario.actions if action.name == "process" for row in action.value]
+    table = pa.Table.from_pylist(rows, schema=scenario.schema)
+    with little_is_shared(few):
         assert outcome(scenario.query, table, 3) == outcome(scenario.query, table, 1)
+
+
+def played(engine: EmbeddedEngine, action: Any) -> str:
+    try:
+        if action.name == "add":
+            return repr(engine.add_query(action.value, action.window, None))
+        return repr(play(engine, action))
+    except MuntinError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@SOME
+@given(
+    scenario=st.booleans().flatmap(lambda early: scenarios(early=early, live=True, aggregates=COMPILED)),
+    few=st.sampled_from([1, 1, 5]),
+)
+def test_threads_of_an_operator_do_not_show(scenario: Scenario, few: int) -> None:
+    """Step by step, with late tuples, and windows that are added and removed."""
+    note(repr(scenario))
+    several, one = (EmbeddedEngine(scenario.query, scenario.schema, threads=n) for n in (3, 1))
+    with little_is_shared(few):
+        for number, action in enumerate(scenario.actions):
+            assert played(several, action) == played(one, action), f"step {number}, {action}"
+        assert repr(several.take_late()) == repr(one.take_late())
 
 
 @settings(SOME, max_examples=settings.default.max_examples // 4)

@@ -27,6 +27,8 @@ class Plan:
 
     workload: Workload
     decisions: tuple[Decision, ...]
+    shuffle: Decision
+    """What crosses a shuffle between partitions and key groups: slices or tuples."""
     forced: bool = False
     """Whether the user chose the store."""
 
@@ -48,7 +50,7 @@ class Plan:
     @property
     def sends_slices(self) -> bool:
         """Whether slices cross a shuffle between partitions and key groups, and not tuples."""
-        return decide("what crosses a shuffle?", SHUFFLE, self.workload).answer == "slices"
+        return self.shuffle.answer == "slices"
 
     @property
     def store(self) -> str:
@@ -93,7 +95,8 @@ def make_plan(
     decisions = [decide(question, table, workload) for question, table in TREES]
     if store is not None:
         decisions[-1] = Decision(decisions[-1].question, store, "forced by store=", "your choice")
-    return Plan(workload, tuple(decisions), store is not None)
+    shuffle = decide("what crosses a shuffle?", SHUFFLE, workload)
+    return Plan(workload, tuple(decisions), shuffle, store is not None)
 
 
 def explain(

@@ -207,15 +207,18 @@ def _in_parts(
 ) -> list[pa.Table] | None:
     """Add the batch, and complete windows in parts; None where windows remain to be completed."""
     if batch is not None and watermark == INF:
-        table = parallel.run(plan, state, batch)
+        table, added = parallel.run(plan, state, batch)
         if table is not None:
             return [table]
+        batch = None if added else batch
     if batch is not None and parallel.add(plan, state, batch):
         batch = None
     before, completed = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
     if completed is not None:
         tables, emissions = completed
-        return [*tables, _table(plan, state, emissions + tidy(plan, state, before), parallel)]
+        if watermark < INF:
+            emissions += tidy(plan, state, before)
+        return [*tables, _table(plan, state, emissions, parallel)]
     if batch is not None:
         add(plan, state, batch, raw)
     return None

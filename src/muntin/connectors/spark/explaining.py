@@ -102,12 +102,13 @@ def _steps(case: Case, choice: Choice) -> list[str]:
 
 def _packed_steps(case: Case) -> list[str]:
     groups = case.frame.sparkSession.conf.get(PARTITIONS) if case.query.keys else "1"
-    if planning.make_plan(case.query).sends_slices:
+    plan = planning.make_plan(case.query)
+    if plan.sends_slices:
         before = "Python, mapInArrow: each partition slices its tuples and combines them"
         crossing = "slices, packed; one row per partition and key group, and no tuples"
     else:
         before = "Python, mapInArrow: each partition packs its tuples"
-        crossing = "tuples, packed, since windows depend on them, on empty windows, or late tuples are routed"
+        crossing = f"tuples, packed, since {plan.shuffle.reason}"
     by = f"of {', '.join(case.query.keys)}" if case.query.keys else "of the only stream"
     after, last = "Python, applyInArrow: slices of a key group become windows", []
     if case.frame.isStreaming:

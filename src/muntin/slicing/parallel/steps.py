@@ -69,24 +69,32 @@ class ParallelSteps:
             return keys.encode(columns)
         return number_keys(keys, columns, self.threads)
 
-    def run(self, plan: BoundPlan, state: State, batch: Batch) -> pa.Table | None:
-        """All windows of one batch, which is the whole stream, by time; None where that does not apply."""
+    def run(self, plan: BoundPlan, state: State, batch: Batch) -> tuple[pa.Table | None, bool]:
+        """All windows of one batch, which is the whole stream, by time.
+
+        No table where that does not apply; then also whether the batch was added.
+        """
         pieces = self._pieces(plan, state, batch)
         is_new = not len(state.slices) and not state.emitted
         if pieces is None or not is_new or not are_independent(plan, state) or not suits_pieces(plan, pieces):
-            return None
+            return None, False
+        part = state.draft()
         try:
             tables = self._sliced(plan, state, batch, pieces)
             size = sum(map(len, tables))
-            if size < FEW_SLICES or _is_near_limit(plan, size):
-                return None
-            part = state.draft()
+            if _is_near_limit(plan, size):
+                return None, False
+            if size < FEW_SLICES:
+                for rows in tables:
+                    add_slices(plan, part, rows)
+                _take_over(state, part)
+                return None, True
             table = results_by_time(plan.for_parts(1), part, pieces, tables, self.threads)
         except MuntinError:
-            return None
+            return None, False
         state.metrics, state.watermark, state.newest = part.metrics, INF, batch.extent.high
         evict(plan, state)
-        return table
+        return table, True
 
     def add(self, plan: BoundPlan, state: State, batch: Batch) -> bool:
         """Slice a batch in pieces of time; False where that does not apply, and nothing has changed."""
@@ -103,8 +111,7 @@ class ParallelSteps:
             add_slices(plan, part, sliced.rows(0, batch.keys))
         except MuntinError:
             return False
-        state.slices, state.metrics = part.slices, part.metrics
-        state.newest, state.has_late_change = part.newest, part.has_late_change
+        _take_over(state, part)
         return True
 
     def complete(
@@ -112,12 +119,15 @@ class ParallelSteps:
     ) -> tuple[list[pa.Table], list[Emission]] | None:
         """Add tuples and move the watermark on, by key; None where that does not apply.
 
-        Returns the results of all portions but the last, and the windows of that one. Nothing is evicted:
-        the caller does that for the whole state, as after a step on one thread.
+        Returns the results of all portions but the last, and the windows of that one. Nothing is evicted
+        before the end of the stream: the caller does that for the whole state, as after a step on one
+        thread, since folded slices add up in another order.
         """
         size = len(state.slices)
         tuples = (0 if state.tuples is None else len(state.tuples)) + (0 if batch is None else len(batch))
         if state.key_count < 2 or not plan.adds_up_alike or state.late_tuples:
+            return None
+        if any(q.window.interpreted for q in plan.served.all):  # a window that was added later
             return None
         if (size < FEW_SLICES and tuples < FEW) or _is_near_limit(plan, size):
             return None
@@ -148,7 +158,7 @@ class ParallelSteps:
                     tables.append(self.table(plan, state, emissions))
                 found = self.threads.map(
                     lambda part, begin, stop=stop: [
-                        _among_all(e, begin) for e in complete(part_plan, part, stop, True)
+                        _among_all(e, begin) for e in complete(part_plan, part, stop, stop < INF)
                     ],
                     parts, bounds[:-1],
                 )  # fmt: skip
@@ -179,6 +189,12 @@ class ParallelSteps:
         edges = edges_around(plan, state, batch.extent.low, batch.extent.high, batch.time)
         gap, partials = plan.served.gap, plan.partials
         return self.threads.map(lambda piece: slice_piece(batch, piece, edges, gap, partials), pieces)
+
+
+def _take_over(state: State, part: State) -> None:
+    """Take over the slices that were added to a draft."""
+    state.slices, state.metrics = part.slices, part.metrics
+    state.newest, state.has_late_change = part.newest, part.has_late_change
 
 
 def _is_near_limit(plan: BoundPlan, size: int) -> bool:
