@@ -2,7 +2,7 @@
 
 A key is alive while it has slices, tuples, windows that may still change, or late tuples that wait.
 Some queries need their keys for ever, unless the query says when a silent key is forgotten
-(`muntin.slicing.lives`). Of each key that was ever seen they leave
+(`muntin.slicing.key_lives`). Of each key that was ever seen they leave
 
 - a few numbers, where tuples are numbered or a position is carried on: count windows (the next
   tuple's rank), windows on another measure (how far it has come), `slide_by_tuple` at every n-th
