@@ -199,9 +199,12 @@ def _in_parts(
             return [table]
     if batch is not None and parallel.add(plan, state, batch):
         batch = None
-    before, tables = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
-    if tables is not None:
-        return [*tables, _table(plan, state, tidy(plan, state, before))]
+    before, found = state.watermark, parallel.complete(plan, state, batch, watermark, add, complete)
+    if found is not None:
+        tables, last = found
+        emissions = last + tidy(plan, state, before)
+        report_errors(plan, state)
+        return [*tables, parallel.table(plan, state, emissions)]
     if batch is not None:
         add(plan, state, batch, raw)
     return None

@@ -100,7 +100,7 @@ class ParallelSteps:
             sliced = slice_pieces(batch, pieces, edges, plan.served.gap, plan.partials, self.threads)
             if sliced is None:
                 return False
-            add_slices(plan, part, sliced.rows(0, batch.keys))
+            add_slices(plan, part, sliced)
         except MuntinError:
             return False
         state.slices, state.metrics = part.slices, part.metrics
@@ -109,10 +109,12 @@ class ParallelSteps:
 
     def complete(
         self, plan: BoundPlan, state: State, batch: Batch | None, watermark: int, add: Add, complete: Complete
-    ) -> list[pa.Table] | None:
+    ) -> tuple[list[pa.Table], list[Emission]] | None:
         """Add tuples and move the watermark on, by key; None where that does not apply.
 
-        Nothing is evicted: the caller does that for the whole state, as after a step on one thread.
+        Returns the results on the way, and the windows of the last portion: early results are ordered
+        among them. Nothing is evicted: the caller does that for the whole state, as after a step on one
+        thread.
         """
         size = len(state.slices)
         tuples = (0 if state.tuples is None else len(state.tuples)) + (0 if batch is None else len(batch))
@@ -131,6 +133,7 @@ class ParallelSteps:
             whole.newest = max(state.newest, batch.extent.high)
         parts = divided(plan, whole, bounds)
         tables: list[pa.Table] = []
+        last: list[Emission] = []
         try:
             if batch is not None:
                 self.threads.map(
@@ -148,11 +151,13 @@ class ParallelSteps:
                     ],
                     parts, bounds[:-1],
                 )  # fmt: skip
-                tables.append(self.table(plan, state, [e for emissions in found for e in emissions]))
+                last = [e for emissions in found for e in emissions]
+                if stop < watermark:
+                    tables.append(self.table(plan, state, last))
         except MuntinError:
             return None
         joined(state, parts, bounds)
-        return tables
+        return tables, last
 
     def table(self, plan: BoundPlan, state: State, emissions: list[Emission]) -> pa.Table:
         """Rows of results, made by all threads where they are many."""
