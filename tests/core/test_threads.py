@@ -407,9 +407,9 @@ def test_a_batch_of_one_key_out_of_order_goes_to_its_key() -> None:
 
 
 def test_early_results_are_ordered_among_final_ones() -> None:
-    query = mt.windows(five=w.count(5)).aggregate(n=a.count()).by("k").on("t", early=mt.every(10))
+    query = mt.windows(x=w.delta("v", by=3)).aggregate(n=a.count()).by("k").on("t", early=mt.every(10))
     keys = np.where(np.arange(200) < 2, 7, np.arange(200) % 7)  # one is silent after two tuples
-    tuples = pa.record_batch({"t": np.arange(200) // 2, "k": keys})
+    tuples = pa.record_batch({"t": np.arange(200) // 2, "k": keys, "v": np.arange(200) % 11})
     operators = [query.operator(), query.operator(threads=3)]
     one, two = ([op.process(tuples), op.advance(60), op.advance(75)] for op in operators)
     assert {*pa.concat_tables(one)["kind"].to_pylist()} == {"early", "final"}
