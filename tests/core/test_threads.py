@@ -392,3 +392,25 @@ def test_results_of_parts_are_moved_as_ranges_or_by_row(keys: int, monkeypatch: 
         found.validate(full=True)
         assert moved == expected
         moved.clear()
+
+
+def test_a_batch_of_one_key_out_of_order_goes_to_its_key() -> None:
+    """Its slices are made without the number of the key, which is not the first that the operator knows."""
+    query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count(), total=a.sum("v")).by("k").on("t")
+    both = pa.record_batch({"t": [1, 2], "k": ["a", "b"], "v": [1, 2]})
+    times = np.arange(400) // 4 + 3
+    times[::7] -= 2
+    late_key = pa.record_batch({"t": times, "k": ["b"] * 400, "v": np.arange(400)})
+    operators = [query.operator(), query.operator(threads=2)]
+    one, two = ([op.process(both), op.process(late_key), op.advance(60), op.finish()] for op in operators)
+    assert [table.to_pylist() for table in two] == [table.to_pylist() for table in one]
+
+
+def test_early_results_are_ordered_among_final_ones() -> None:
+    query = mt.windows(x=w.delta("v", by=3)).aggregate(n=a.count()).by("k").on("t", early=mt.every(10))
+    keys = np.where(np.arange(200) < 2, 7, np.arange(200) % 7)  # one is silent after two tuples
+    tuples = pa.record_batch({"t": np.arange(200) // 2, "k": keys, "v": np.arange(200) % 11})
+    operators = [query.operator(), query.operator(threads=3)]
+    one, two = ([op.process(tuples), op.advance(60), op.advance(75)] for op in operators)
+    assert {*pa.concat_tables(one)["kind"].to_pylist()} == {"early", "final"}
+    assert [table.to_pylist() for table in two] == [table.to_pylist() for table in one]

@@ -377,3 +377,18 @@ def test_a_window_added_in_the_quiet_comes_out_in_time() -> None:
     op.add_query(ten=w.tumbling(10))
     op.process({"t": [11]})
     assert op.advance(20)["query"].to_pylist() == ["ten", "ten"]
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_small_step_that_overflows_names_its_window_or_skips_it(in_order: bool) -> None:
+    """The compiled step hands it on, as it cannot tell which window failed."""
+    query = mt.windows(ten=w.tumbling(10)).aggregate(x=a.sum("v")).on("t")
+    tuples = pa.record_batch({"t": [1, 2, 11, 21], "v": [2**62, 2**62, 3, 1]})
+    op = query.operator(in_order=in_order)
+    with pytest.raises(DataError, match=r"does not fit into 64 bits \(at ten \[0, 10\)\)"):
+        (op.process(tuples), op.process(tuples.slice(3)), op.advance(20))
+    op = query.on("t", on_error="skip").operator(in_order=in_order)
+    op.process(tuples.slice(0, 0))  # the next batch waits for the watermark
+    results = pa.concat_tables([op.process(tuples), op.advance(20)])
+    assert results["x"].to_pylist() == [None, 3]
+    assert op.stats().errors == 1

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.step_codes import NONE
+from muntin.errors import PlacedError
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import REACH
@@ -84,7 +85,8 @@ class NumericStep:
 def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int) -> pa.Table | None:
     """Add a batch and move the watermark on in one call; None, and nothing has changed, where that fails.
 
-    It fails for large steps, tuples out of order, late tuples, nulls and sums that overflow.
+    It fails for large steps, tuples out of order, late tuples, nulls, sums that overflow, and values that
+    cannot be computed: the other way skips these, or names the window.
     """
     step, before, table = plan.numeric, state.watermark, state.slices
     number, extent = len(table.fresh), batch.extent
@@ -108,6 +110,14 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
         return None
     number, ended, merged, walked, quiet_until = counts.tolist()
     width, partials = FIXED + step.width, plan.partials
+    results = plan.results.empty
+    if ended:
+        columns = windows[: (LISTED + step.width) * ended].reshape(LISTED + step.width, ended)
+        try:
+            values = partials.lower(partials.from_words(columns[LISTED:]))
+        except PlacedError:
+            return None
+        results = plan.results.first_rows(columns, values, state.keys)
     state.slices = SliceTable.of_words(partials, slices[: width * number].reshape(width, number))
     state.watermark, state.newest = watermark, max(state.newest, extent.high)
     state.quiet_until = quiet_until
@@ -116,8 +126,4 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
     metrics.update_combines += len(batch.time) * count
     metrics.merge_combines += (merged + walked) * count
     metrics.windows += ended
-    if not ended:
-        return plan.results.empty
-    columns = windows[: (LISTED + step.width) * ended].reshape(LISTED + step.width, ended)
-    values = partials.lower(partials.from_words(columns[LISTED:]))
-    return plan.results.first_rows(columns, values, state.keys)
+    return results

@@ -7,7 +7,6 @@ same tuples in the same order. So the slices are those of `slice_batch`, bit for
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,7 +21,7 @@ from muntin.slicing.slicer import Lifted, cells_of, lift_cells, rows_of_cells, s
 from muntin.timeline import TimeExtent
 from muntin.timeline.extent_kernels import block_extents
 
-__all__ = ["Blocks", "Piece", "Sliced", "pieces_of", "slice_piece", "slice_pieces"]
+__all__ = ["Blocks", "Piece", "pieces_of", "slice_piece", "slice_pieces"]
 
 Column = npt.NDArray[np.int64]
 
@@ -111,41 +110,31 @@ def slice_piece(batch: Batch, piece: Piece, edges: Column, gap: int, partials: P
     """The slices of one piece."""
     if piece.cells is None:
         return slice_sorted(batch.take(piece.rows), edges, gap, partials)
-    return rows_of_cells([_lift(batch, piece, partials)], 0, _keys(batch), partials)
-
-
-@dataclass(frozen=True, slots=True)
-class Sliced:
-    """The slices of a batch, which are put together for some of its keys at a time."""
-
-    offsets: Column
-    """How many rows stand before those of each key; at the end how many there are."""
-    rows: Callable[[int, int], SliceTable]
-    """The rows of the keys from one to another, as keys 0, 1, 2, ..."""
-
-    @property
-    def size(self) -> int:
-        """How many rows there are in all."""
-        return int(self.offsets[-1])
+    return _rows([_lift(batch, piece, partials)], batch, partials)
 
 
 def slice_pieces(
     batch: Batch, pieces: list[Piece], edges: Column, gap: int, partials: PartialSet, threads: Threads
-) -> Sliced | None:
+) -> SliceTable | None:
     """As `slice_batch`, each thread a piece; None where tuples are few for each slice.
 
     Then the keys of a part are better sliced by themselves.
     """
     if pieces[0].cells is None:  # and there is one key
-        tables = threads.map(lambda piece: slice_piece(batch, piece, edges, gap, partials), pieces)
-        table = concat(tables)
-        return Sliced(np.array([0, len(table)]), lambda begin, end: table)
+        return concat(threads.map(lambda piece: slice_piece(batch, piece, edges, gap, partials), pieces))
     cells = sum(len(piece.cells) + 1 for piece in pieces if piece.cells is not None)
     if _keys(batch) * cells * _PLENTY > len(batch) + 65_536:
         return None
-    lifted = threads.map(lambda piece: _lift(batch, piece, partials), pieces)
-    offsets = np.append(0, np.cumsum(np.sum([piece.filled for piece in lifted], axis=0)))
-    return Sliced(offsets, lambda begin, end: rows_of_cells(lifted, begin, end, partials))
+    return _rows(threads.map(lambda piece: _lift(batch, piece, partials), pieces), batch, partials)
+
+
+def _rows(lifted: list[Lifted], batch: Batch, partials: PartialSet) -> SliceTable:
+    """The slices of a batch; those of a single key get its number, since cells have none."""
+    keys = _keys(batch)
+    table = rows_of_cells(lifted, 0, keys, partials)
+    if keys == 1 and batch.ids is not None:
+        table.key[:] = batch.ids[0]
+    return table
 
 
 def _lift(batch: Batch, piece: Piece, partials: PartialSet) -> Lifted:

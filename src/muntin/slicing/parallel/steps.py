@@ -108,7 +108,7 @@ class ParallelSteps:
             sliced = slice_pieces(batch, pieces, edges, plan.served.gap, plan.partials, self.threads)
             if sliced is None:
                 return False
-            add_slices(plan, part, sliced.rows(0, batch.keys))
+            add_slices(plan, part, sliced)
         except MuntinError:
             return False
         _take_over(state, part)
