@@ -16,7 +16,7 @@ from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.codes import has_codes
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
-from muntin.aggregates.partials.runs import SortedRuns, in_pieces
+from muntin.aggregates.partials.runs import SortedRuns, unmerged
 from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
@@ -98,7 +98,7 @@ class CountDistinct(Aggregate):
         require_codes(self, types)
         if len(types) == 1 and arrays.has_keys(arrays.plain_type(types[0])):
             runs = SortedRuns(self.inputs[0])  # shared with the quantiles of the column
-            return Bound(pa.int64(), (runs,), lambda s: pa.array(in_pieces(s[0]).distinct()))
+            return Bound(pa.int64(), (runs,), lambda s: pa.array(unmerged(s[0]).distinct()))
         return Bound(pa.int64(), (Distinct(self.inputs),), lambda s: pa.array(np.diff(s[0].offsets)))
 
     def parameters(self) -> dict[str, object]:
@@ -175,7 +175,7 @@ class Mode(Aggregate):
             return Bound(
                 type_,
                 (SortedRuns(expr),),
-                lambda s: arrays.from_keys(*in_pieces(s[0]).most_frequent(), type_),
+                lambda s: arrays.from_keys(*unmerged(s[0]).most_frequent(), type_),
             )
         return Bound(type_, (Distinct(self.inputs),), _mode_of_items)
 
