@@ -1,4 +1,4 @@
-"""collect_set, count_distinct and mode: values that are counted once, or how often they are counted."""
+"""collect_set, count_distinct and mode: the distinct values of a window, their number, the most frequent."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CollectSet(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct(Aggregate):
-    """The number of distinct combinations of values; `count_distinct` is the way to write it."""
+    """The number of distinct combinations of values; made by `count_distinct`."""
 
     columns: tuple[Expr, ...]
 
@@ -103,14 +103,14 @@ class CountDistinct(Aggregate):
 
     def parameters(self) -> dict[str, object]:
         names = [expr.column for expr in self.columns]
-        found: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
+        columns: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
         if None in names:
             if len(names) > 1:
                 raise QueryError(
                     f"{self} cannot be written to a file: of several columns none can be computed"
                 )
-            found = {"expression": self.columns[0].to_text()}
-        return found if self.filter is None else found | {"filter": cast(Expr, self.filter).to_text()}
+            columns = {"expression": self.columns[0].to_text()}
+        return columns if self.filter is None else columns | {"filter": cast(Expr, self.filter).to_text()}
 
     def describe(self) -> str:
         shown = [*map(str, self.columns)] + ([] if self.filter is None else [f"filter={self.filter}"])

@@ -1,4 +1,4 @@
-"""Partials over some of the tuples: `filter=`, as SQL's FILTER clause, and columns side by side."""
+"""Partials over some of the tuples: those that satisfy `filter=`, or have values in several columns."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class _OverSome(Partial):
 class Filtered(_OverSome):
     """A partial over the tuples for which the condition is true.
 
-    All partials with the same condition share the chosen tuples, and equal partials with equal
-    conditions are one, as without a condition.
+    Partials with the same condition share the chosen tuples. Equal partials with equal conditions are
+    computed once.
     """
 
     condition: Expr

@@ -52,7 +52,7 @@ class _Histogram(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class FixedBins(_Histogram):
-    """The bins between given edges; `histogram` is the way to write it. The partial: a count per bin."""
+    """The bins between given edges, made by `histogram`. The partial: a count per bin."""
 
     edges: Sequence[float]
 
@@ -95,7 +95,7 @@ class FixedBins(_Histogram):
 
 @dataclass(frozen=True, slots=True)
 class EqualBins(_Histogram):
-    """Equally wide bins; `histogram` is the way to write it. The partial: all values, sorted."""
+    """Equally wide bins, made by `histogram`. The partial: all values, sorted."""
 
     bins: int
 
