@@ -25,7 +25,7 @@ def demo(
     embedded: Annotated[
         bool, typer.Option("--embedded", help="Without Spark: a small shop, one late tuple, step by step.")
     ] = False,
-    flights: Annotated[int | None, typer.Option(help="Only so many of the flights.", min=1)] = None,
+    flights: Annotated[int | None, typer.Option(help="The number of flights to stream.", min=1)] = None,
 ) -> None:
     """Stream a year of flights through Spark: ten windows, late tuples and what they change."""
     from muntin.demo import shop, show

@@ -1,4 +1,4 @@
-"""`Query`: what `mt.windows(...)` builds, and all that can be done with it."""
+"""`Query`, the result of `mt.windows(...)`: build, run, explain, save."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Query(QuerySpec):
         return Controlled(self.validated(), fspath(path))
 
     def stats(self, running: Any) -> StreamStats:
-        """What this query has done so far in a running streaming query of Spark; print it."""
+        """The work of this query so far in a running streaming query of Spark; print it."""
         from muntin.connectors.spark.stream_stats import stats
 
         return stats(self, running)

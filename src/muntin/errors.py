@@ -52,7 +52,7 @@ class ConcurrentCallError(MuntinError, RuntimeError):
 class PlacedError(MuntinError):
     """An error about one of the rows that were being computed.
 
-    The attributes are for whoever catches it on its way and knows more than the code that raised it.
+    Callers that catch it set the attributes that the code that raised it does not know.
     """
 
     row: int | None = None
@@ -64,14 +64,14 @@ class PlacedError(MuntinError):
     time: int | None = None
     """The time of the tuple that it failed on, in the unit inside."""
     cure: str = ""
-    """What to do about it; the message ends with it, after the place."""
+    """The remedy; the message ends with it, after the place."""
 
 
 class UserCodeError(PlacedError):
-    """A function that the user gave failed; its own error is the `__cause__`."""
+    """A user's function failed; its exception is the `__cause__`."""
 
     part: int | None = None
-    """Which of the calls, or of the parts that were combined, failed."""
+    """The index of the call, or of the combined partial aggregate, that failed."""
     seq: int | None = None
     """The arrival number of the tuple that it failed on."""
 

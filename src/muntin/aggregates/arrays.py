@@ -51,9 +51,9 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 _INT64 = np.dtype(np.int64)
 _TOP = np.int64(-(2**63))
 _NARROW_DECIMAL = 18
-"""Decimals of so many digits fit into 64 bits."""
+"""The largest number of digits of a decimal that fits into 64 bits."""
 _EXACT, _EXACT_TENS = 2**53, 22
-"""All integers up to the first one are floats, and so are the powers of ten up to that of the second one."""
+"""Floats represent all integers up to `_EXACT` exactly, and the powers of ten up to 10**`_EXACT_TENS`."""
 
 
 _ENCODED = frozenset(
@@ -95,7 +95,7 @@ def is_decimal(type_: pa.DataType) -> bool:
 
 
 def has_keys(type_: pa.DataType) -> bool:
-    """Whether `order_keys` knows the type: an order that fits into 64 bits."""
+    """Whether `order_keys` supports the type: its order fits into 64 bits."""
     if is_decimal(type_):
         return bool(type_.precision <= _NARROW_DECIMAL)
     return bool(
@@ -160,10 +160,10 @@ def floats(array: pa.Array) -> Floats:
 
 
 def _nearest_floats(array: pa.Array) -> Floats:
-    """Decimals as the floats next to them.
+    """Decimals as the nearest floats.
 
-    Arrow's own cast multiplies by a power of ten that is rounded already: it makes 123456.78899999999 of
-    123456.789. A quotient of two floats that are exact is rounded once; texts are read so, too, but slowly.
+    Arrow's cast multiplies by a rounded power of ten: it gives 123456.78899999999 for 123456.789. The
+    quotient of two exact floats is rounded once; parsing a text gives the same result, but slowly.
     """
     scale = array.type.scale
     if not types.is_decimal256(array.type) and 0 <= scale <= _EXACT_TENS:
@@ -187,8 +187,7 @@ def order_keys(array: pa.Array) -> Ints:
     True
     """
     if types.is_floating(array.type):
-        found: Ints = array_kernels.float_keys(floats(array).view(np.int64))
-        return found
+        return array_kernels.float_keys(floats(array).view(np.int64))
     if types.is_uint64(array.type):
         return _fixed(array, np.dtype(np.uint64)).view(np.int64) ^ _TOP
     return integers(array)
@@ -198,7 +197,7 @@ def from_keys(keys: Ints, ok: Bools | None, type_: pa.DataType) -> pa.Array:
     """The values of these order keys; null where not `ok`."""
     if types.is_floating(type_):
         bits = np.where(keys < 0, -keys | _TOP, keys)
-        # A NaN made narrower warns; so does a key that stands for no value.
+        # Narrowing a NaN, or an arbitrary key at a null, warns.
         with np.errstate(invalid="ignore", over="ignore"):
             return from_fixed(bits.view(np.float64).astype(f"f{type_.bit_width // 8}"), ok, type_)
     if types.is_uint64(type_):

@@ -51,7 +51,7 @@ ORIGIN: Order = (0, 0)
 
 
 class Traits:
-    """What the planner reads about an aggregate.
+    """The traits of an aggregate that the planner reads.
 
     Not part of the dataclass below: most classes set these once, user-defined aggregates per object.
     """
@@ -68,14 +68,14 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Traits, ABC):
-    """What the user writes; subclasses are frozen dataclasses.
+    """An aggregate as the user writes it; subclasses are frozen dataclasses.
 
     A subclass names its constructor, lists in `column_fields` which of its fields are columns, in
     `predicate_fields` which are conditions, and sets the traits where they differ from the ones above.
     The scalar functions obey the laws of a monoid: `combine` is associative, `identity()` is neutral.
 
-    Tuples for which `filter` is false or null do not count. The functions here know nothing of it:
-    whoever calls them leaves those tuples out.
+    Tuples for which `filter` is false or null do not count. The functions here ignore the filter; their
+    callers omit those tuples.
     """
 
     filter: ColumnLike | None = field(default=None, kw_only=True)
@@ -121,11 +121,11 @@ class Aggregate(Traits, ABC):
         return self
 
     def in_order(self) -> Aggregate:
-        """The same aggregate for a stream in order, where that saves anything."""
+        """The aggregate for a stream in order: itself, or a cheaper equivalent."""
         return self
 
     def invert(self, whole: Any, part: Any) -> Any:
-        """What remains of `whole` without `part`; only where `invertible`."""
+        """Remove `part` from `whole`; only where `invertible`."""
         raise QueryError(f"{self.constructor} is not invertible")
 
     @abstractmethod
@@ -192,14 +192,14 @@ class Bound:
 
 
 def joined(p: Any, q: Any, join: Callable[[Any, Any], Any]) -> Any:
-    """`join(p, q)`, where None is no value: the neutral element that any semigroup can be given."""
+    """`join(p, q)`, where None is the neutral element, which makes any semigroup a monoid."""
     if p is None:
         return q
     return p if q is None else join(p, q)
 
 
 def refuse(aggregate: Aggregate, expr: Expr, type_: pa.DataType, wanted: str) -> DataError:
-    """The error for an input whose type makes no sense."""
+    """The error for an input of an unsupported type."""
     cure = "cast the column, or choose another one"
     if type_ == pa.null():
         cure = "it holds nothing but nulls, cast it to the type that it should have"

@@ -37,8 +37,8 @@ class _Bits(Aggregate):
         return joined(p, q, _SCALAR[self.operation])
 
     def lower(self, p: Any) -> int | None:
-        found: int | None = p
-        return found
+        bits: int | None = p
+        return bits
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         (expr,), type_ = self.inputs, arrays.plain_type(types[0])
@@ -90,7 +90,7 @@ class BitXor(_Bits):
     invertible = True
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, int] | None:
-        """The count beside the bits: without it, nothing would tell an inverted 0 from no value."""
+        """(count, bits): the count distinguishes an inverted 0 from no value."""
         return None if value is None else (1, int(value))
 
     def combine(self, p: Any, q: Any) -> Any:

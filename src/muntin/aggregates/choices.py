@@ -1,4 +1,4 @@
-"""first, last, arg_min and arg_max: one tuple of the window speaks for it."""
+"""first, last, arg_min and arg_max: the value of one tuple of the window."""
 
 from __future__ import annotations
 

@@ -36,15 +36,15 @@ Classes: TypeAlias = dict[Any, Class]
 """By the rank of the label."""
 
 _SMALLEST = 1e-9
-"""Least variance, as a part of the model's largest: a column that did not vary must not decide alone."""
+"""Least variance, as a fraction of the model's largest: a constant column must not decide alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class NaiveBayes(Aggregate):
     """Gaussian naive Bayes: how often each label occurs, and mean and variance of each column under it.
 
-    Tuples with a null in one of the columns are skipped; the empty list over none. `classify` tells
-    the likeliest label of new values by such a model.
+    Tuples with a null in one of the columns are skipped; the empty list over none. `classify` gives the
+    likeliest label of new values by such a model.
 
     >>> species = NaiveBayes("species", columns=["length", "width"])
     >>> cats = species.combine(species.lift("cat", 40, 9), species.lift("cat", 50, 11))
@@ -105,11 +105,11 @@ class NaiveBayes(Aggregate):
         largest = max((v for one in model for v in one["variances"]), default=0.0) or 1.0
 
         def likelihood(one: Mapping[str, Any]) -> float:
-            found = math.log(one["count"])
+            log_likelihood = math.log(one["count"])
             for value, mean, variance in zip(values, one["means"], one["variances"], strict=True):
                 spread = max(variance, _SMALLEST * largest)
-                found -= (math.log(spread) + (value - mean) ** 2 / spread) / 2
-            return found
+                log_likelihood -= (math.log(spread) + (value - mean) ** 2 / spread) / 2
+            return log_likelihood
 
         return max(model, key=likelihood)["label"] if model else None
 
@@ -167,7 +167,7 @@ class NaiveBayes(Aggregate):
 
 
 def _joined(p: Class, q: Class) -> Class:
-    """Both parts of one class, by Chan's formula."""
+    """Two partial models of one class combined, by Chan's formula."""
     (label, m, p_means, p_squares), (_, n, q_means, q_squares) = p, q
     apart = [y - x for x, y in zip(p_means, q_means, strict=True)]
     means = (x + d * n / (m + n) for x, d in zip(p_means, apart, strict=True))

@@ -86,8 +86,8 @@ class Covariance(_Dependence):
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         def lower(states: tuple[State, ...]) -> pa.Array:
             freedom = states[0] if self.population else states[0] - 1
-            found = states[3][:, 0] / np.maximum(freedom, 1)
-            return arrays.from_fixed(found, freedom > 0, pa.float64())
+            covariance = states[3][:, 0] / np.maximum(freedom, 1)
+            return arrays.from_fixed(covariance, freedom > 0, pa.float64())
 
         return Bound(pa.float64(), self._partials(*self._totals(types)), lower)
 
@@ -117,8 +117,8 @@ class Correlation(_Dependence):
             vary = deviating(dx, x_total, x, count) & deviating(dy, y_total, y, count) & (count > 1)
             root = _root(np.where(vary, dx, 1.0), np.where(vary, dy, 1.0))
             # Where squares overflow, the quotient would be 0, as if there were no correlation: give NaN.
-            found = np.divide(product, root, out=np.full(len(root), np.nan), where=np.isfinite(root))
-            return arrays.from_fixed(np.clip(found, -1.0, 1.0), vary, pa.float64())
+            quotient = np.divide(product, root, out=np.full(len(root), np.nan), where=np.isfinite(root))
+            return arrays.from_fixed(np.clip(quotient, -1.0, 1.0), vary, pa.float64())
 
         return Bound(pa.float64(), self._partials(x_total, y_total), lower)
 

@@ -1,4 +1,4 @@
-"""collect_set, count_distinct and mode: values that are counted once, or how often they are counted."""
+"""collect_set, count_distinct and mode: the distinct values of a window, their number, the most frequent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.codes import has_codes
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
-from muntin.aggregates.partials.runs import SortedRuns, in_pieces
+from muntin.aggregates.partials.runs import SortedRuns, unmerged
 from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
@@ -70,7 +70,7 @@ class CollectSet(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct(Aggregate):
-    """The number of distinct combinations of values; `count_distinct` is the way to write it."""
+    """The number of distinct combinations of values; made by `count_distinct`."""
 
     columns: tuple[Expr, ...]
 
@@ -98,19 +98,19 @@ class CountDistinct(Aggregate):
         require_codes(self, types)
         if len(types) == 1 and arrays.has_keys(arrays.plain_type(types[0])):
             runs = SortedRuns(self.inputs[0])  # shared with the quantiles of the column
-            return Bound(pa.int64(), (runs,), lambda s: pa.array(in_pieces(s[0]).distinct()))
+            return Bound(pa.int64(), (runs,), lambda s: pa.array(unmerged(s[0]).distinct()))
         return Bound(pa.int64(), (Distinct(self.inputs),), lambda s: pa.array(np.diff(s[0].offsets)))
 
     def parameters(self) -> dict[str, object]:
         names = [expr.column for expr in self.columns]
-        found: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
+        columns: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
         if None in names:
             if len(names) > 1:
                 raise QueryError(
                     f"{self} cannot be written to a file: of several columns none can be computed"
                 )
-            found = {"expression": self.columns[0].to_text()}
-        return found if self.filter is None else found | {"filter": cast(Expr, self.filter).to_text()}
+            columns = {"expression": self.columns[0].to_text()}
+        return columns if self.filter is None else columns | {"filter": cast(Expr, self.filter).to_text()}
 
     def describe(self) -> str:
         shown = [*map(str, self.columns)] + ([] if self.filter is None else [f"filter={self.filter}"])
@@ -175,7 +175,7 @@ class Mode(Aggregate):
             return Bound(
                 type_,
                 (SortedRuns(expr),),
-                lambda s: arrays.from_keys(*in_pieces(s[0]).most_frequent(), type_),
+                lambda s: arrays.from_keys(*unmerged(s[0]).most_frequent(), type_),
             )
         return Bound(type_, (Distinct(self.inputs),), _mode_of_items)
 

@@ -1,4 +1,4 @@
-"""Partials over some of the tuples: `filter=`, as SQL's FILTER clause, and columns side by side."""
+"""Partials over some of the tuples: those that satisfy `filter=`, or have values in several columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates.base import Aggregate, Bound, Groups, Ints, Partial, State
+from muntin.aggregates.partials.base import Rows, States
 from muntin.errors import DataError
 from muntin.expressions import Expr
 
@@ -52,29 +53,13 @@ class _OverSome(Partial):
     def try_lift(self, g: Groups) -> None:
         self.partial.try_lift(self.choose(g))
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> State:
+    def lift(self, g: Groups, needs: States) -> State:
         return self.partial.lift(self.choose(g), needs)
 
-    def reduce(
-        self,
-        state: State,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> State:
+    def reduce(self, state: State, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> State:
         return self.partial.reduce(state, rows, lo, hi, before, after)
 
-    def window(
-        self,
-        state: State,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> State:
+    def window(self, state: State, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> State:
         return self.partial.window(state, rows, lo, hi, before, after)
 
     def invert(self, whole: State, part: State) -> State:
@@ -123,8 +108,8 @@ class _OverSome(Partial):
 class Filtered(_OverSome):
     """A partial over the tuples for which the condition is true.
 
-    All partials with the same condition share the chosen tuples, and equal partials with equal
-    conditions are one, as without a condition.
+    Partials with the same condition share the chosen tuples. Equal partials with equal conditions are
+    computed once.
     """
 
     condition: Expr

@@ -48,7 +48,7 @@ class Groups:
     n: int
     """Number of groups."""
     group: Ints | None
-    """The group of each tuple, -1 for a tuple to leave out."""
+    """The group of each tuple, -1 for a tuple to ignore."""
     ordered: bool
     """Whether the tuples are sorted by group, then by (time, seq)."""
     time: Ints
@@ -59,7 +59,7 @@ class Groups:
     chosen: pa.Array | None = None
     """Which entries of `values` are the tuples; None where all are, in that order."""
     counts: Ints | None = None
-    """How many tuples each group has, where that is known."""
+    """The number of tuples of each group, where it is known."""
     _views: dict[_View, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,40 +79,40 @@ class Groups:
         key = ("array", expr.text)  # here and below without a function to make it: all partials ask for them
         if key not in self._views:
             self._views[key] = arrays.plain(self._chosen(expr))
-        found: pa.Array = self._views[key]
-        return found
+        column: pa.Array = self._views[key]
+        return column
 
     def valid(self, expr: Expr) -> Bools | None:
         """Which values are not null; None where all are."""
         key = ("valid", expr.text)
         if key not in self._views:
             self._views[key] = self._valid(expr)
-        found: Bools | None = self._views[key]
-        return found
+        mask: Bools | None = self._views[key]
+        return mask
 
     def valid_in_all(self, exprs: tuple[Expr, ...]) -> Bools | None:
-        """Which tuples have no null in any of these columns; None where none has."""
+        """Which tuples have a value in all of these columns; None where all have."""
         masks = [mask for expr in exprs if (mask := self.valid(expr)) is not None]
         return _frozen(np.logical_and.reduce(masks)) if masks else None
 
     def true(self, expr: Expr) -> Bools:
-        """Where a condition is true; null is not."""
+        """Which tuples satisfy a condition; null counts as false."""
         return self._view("true", expr.text, lambda: _frozen(arrays.true(self.array(expr))))
 
     def integers(self, expr: Expr) -> Ints:
-        """The values as 64-bit integers (unscaled, for decimals); anything where null."""
+        """The values as 64-bit integers (unscaled, for decimals); arbitrary at nulls."""
         return self._view("integers", expr.text, lambda: _frozen(arrays.integers(self.array(expr))))
 
     def bits(self, expr: Expr) -> Ints:
-        """The bits of integers, uint64 as well; anything where null."""
+        """The bits of integers, uint64 as well; arbitrary at nulls."""
         return self._view("bits", expr.text, lambda: _frozen(arrays.bits(self.array(expr))))
 
     def floats(self, expr: Expr) -> Floats:
-        """The values as 64-bit floats; anything where null."""
+        """The values as 64-bit floats; arbitrary at nulls."""
         return self._view("floats", expr.text, lambda: _frozen(arrays.floats(self.array(expr))))
 
     def keys(self, expr: Expr) -> Ints:
-        """Integers in the order of the values, see `arrays.order_keys`; anything where null."""
+        """Integers in the order of the values, see `arrays.order_keys`; arbitrary at nulls."""
         return self._view("keys", expr.text, lambda: _frozen(arrays.order_keys(self.array(expr))))
 
     def runs(self) -> tuple[Ints, Ints, Ints]:
@@ -124,15 +124,15 @@ class Groups:
         return self.group if self.group is not None else self._view("ids", None, self._ids)
 
     def sizes(self) -> Ints:
-        """How many tuples each group has."""
+        """The number of tuples of each group."""
         return self._view("sizes", None, self._sizes)
 
     def where(self, condition: Expr) -> Groups:
-        """The same groups with those tuples only for which the condition is true."""
+        """The same groups, with only the tuples for which the condition is true."""
         return self._view("where", condition.text, lambda: self._choose(self.true(condition)))
 
     def complete(self, *exprs: Expr) -> Groups:
-        """The same groups with those tuples only that have a value in all of these columns."""
+        """The same groups, with only the tuples that have a value in all of these columns."""
         return self._view("complete", exprs, lambda: self._choose(self.valid_in_all(exprs)))
 
     def _choose(self, flags: Bools | None) -> Groups:
@@ -152,10 +152,10 @@ class Groups:
 
     def _view(self, kind: str, of: str | tuple[Expr, ...] | None, make: Callable[[], _T]) -> _T:
         key = (kind, of)
-        found: _T = self._views.get(key, _UNMADE)
-        if found is _UNMADE:
-            found = self._views[key] = make()
-        return found
+        view: _T = self._views.get(key, _UNMADE)
+        if view is _UNMADE:
+            view = self._views[key] = make()
+        return view
 
     def _chosen(self, expr: Expr) -> pa.Array:
         return self.values[expr] if self.chosen is None else self.values[expr].take(self.chosen)

@@ -18,7 +18,7 @@ from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Ints, Order, State, refuse
 from muntin.aggregates.lists import list_array
 from muntin.aggregates.partials.bins import Bins
-from muntin.aggregates.partials.runs import SortedRuns, in_pieces
+from muntin.aggregates.partials.runs import SortedRuns, unmerged
 from muntin.aggregates.ranking import whole_number
 from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError, value_text
@@ -52,7 +52,7 @@ class _Histogram(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class FixedBins(_Histogram):
-    """The bins between given edges; `histogram` is the way to write it. The partial: a count per bin."""
+    """The bins between given edges, made by `histogram`. The partial: a count per bin."""
 
     edges: Sequence[float]
 
@@ -95,7 +95,7 @@ class FixedBins(_Histogram):
 
 @dataclass(frozen=True, slots=True)
 class EqualBins(_Histogram):
-    """Equally wide bins; `histogram` is the way to write it. The partial: all values, sorted."""
+    """Equally wide bins, made by `histogram`. The partial: all values, sorted."""
 
     bins: int
 
@@ -128,11 +128,11 @@ class EqualBins(_Histogram):
         runs = SortedRuns(self.inputs[0], as_float=arrays.is_decimal(type_))
 
         def lower(states: tuple[State, ...]) -> pa.Array:
-            pieces = in_pieces(states[0]).narrowed()
-            held = pieces.runs
-            values = runs.values(held.keys, type_)
+            rows = unmerged(states[0]).narrowed()
+            state = rows.runs
+            values = runs.values(state.keys, type_)
             edges, counts = bin_kernels.equal_bins(
-                held.offsets, values, held.upto, pieces.rows, pieces.lo, pieces.hi, self.bins
+                state.offsets, values, state.upto, rows.rows, rows.lo, rows.hi, self.bins
             )
             return _column(self, edges, counts, ~np.isnan(edges[:, 0]))
 

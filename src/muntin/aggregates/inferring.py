@@ -1,4 +1,4 @@
-"""The type of the results of a user-defined aggregate, where the user does not say it."""
+"""The type of the results of a user-defined aggregate, inferred where the user does not declare it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SAMPLES: list[tuple[Callable[[pa.DataType], bool], list[Any]]] = [
 
 
 def result_type(functions: Functions, types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """What the last function promises to return or, failing that, returns for sample values."""
+    """The annotated return type of the last function or, without one, the type of its sample results."""
     last = functions.lower or functions.combine
     try:
         promised = typing.get_type_hints(last).get("return")
@@ -49,11 +49,11 @@ def result_type(functions: Functions, types: tuple[pa.DataType, ...]) -> pa.Data
         promised = None
     if promised in _ANNOTATIONS:
         return _ANNOTATIONS[promised]
-    found, error = _sample_results(functions, types)
-    if int in map(type, found):  # True is 1 for Python, but not for Arrow
-        found = [int(value) if isinstance(value, bool) else value for value in found]
+    results, error = _sample_results(functions, types)
+    if int in map(type, results):  # True is 1 for Python, but not for Arrow
+        results = [int(value) if isinstance(value, bool) else value for value in results]
     try:
-        inferred = pa.array(found).type
+        inferred = pa.array(results).type
     except pa.ArrowException as unfit:
         raise _unknown(functions, f"its results are of several types: {unfit}") from unfit
     if not t.is_null(inferred):
@@ -68,19 +68,19 @@ def _sample_results(
 ) -> tuple[list[Any], UserCodeError | None]:
     """The results over one sample tuple, over two and over three, and the first failure."""
     rows = list(zip(*map(_samples, types), strict=True)) if types else [()] * 3
-    found: list[Any] = []
+    results: list[Any] = []
     failure: UserCodeError | None = None
     for n in range(1, len(rows) + 1):
         try:
             whole = functions.fold(functions.each("lift", rows[:n]))
-            found.append(whole if functions.lower is None else functions.each("lower", [(whole,)])[0])
+            results.append(whole if functions.lower is None else functions.each("lower", [(whole,)])[0])
         except UserCodeError as error:
             failure = failure or error
-    return found, failure
+    return results, failure
 
 
 def _samples(type_: pa.DataType) -> list[Any]:
-    """Harmless values of this type."""
+    """Three sample values of this type."""
     if t.is_decimal(type_):
         return [decimal.Decimal(n).quantize(decimal.Decimal(1).scaleb(-type_.scale)) for n in (1, 2, 4)]
     if t.is_timestamp(type_):
@@ -90,7 +90,7 @@ def _samples(type_: pa.DataType) -> list[Any]:
 
 
 def _roomy(type_: pa.DataType) -> pa.DataType:
-    """The type with room for more digits than the samples had."""
+    """The type with the largest precision for decimals: the samples have few digits."""
     if t.is_decimal(type_):
         return pa.decimal128(38, type_.scale)
     return pa.list_(_roomy(type_.value_type)) if t.is_list(type_) else type_

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Ints, Order
 from muntin.aggregates.counts import require_condition
 from muntin.aggregates.partials.counts import Trues, Values
@@ -53,8 +52,7 @@ class _Vote(Aggregate):
         return Bound(pa.bool_(), (Values(expr), Trues(expr)), lambda s: self._lower_columns(*s))
 
     def _lower_columns(self, values: Ints, true: Ints) -> pa.Array:
-        found: Bools = self.holds(values, true)
-        return pa.array(found, mask=values == 0)
+        return pa.array(self.holds(values, true), mask=values == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From the partial aggregates of the user's functions to a column of results."""
+"""The column of results from the partial aggregates of a user's functions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NUMBERS = {"bool": pa.bool_(), "int64": pa.int64(), "float64": pa.float64()}
 class Lowering:
     """The user's `lower` over all rows; null over no tuple.
 
-    Compiled only where it gives exactly the type of the results, since Arrow's own conversions of
-    Python values and of arrays differ.
+    Compiled code runs only where it gives the exact type of the results: Arrow converts Python values
+    and arrays differently.
     """
 
     functions: Functions
@@ -40,8 +40,8 @@ class Lowering:
     def __call__(self, states: tuple[State, ...]) -> pa.Array:
         state = states[0]
         folds = state if isinstance(state, Folds) else state.folds
-        found = self._compiled(folds.count, folds.value)
-        return self._interpreted(folds.count, folds.value) if found is None else found
+        results = self._compiled(folds.count, folds.value)
+        return self._interpreted(folds.count, folds.value) if results is None else results
 
     def _compiled(self, count: Ints, value: Cells) -> pa.Array | None:
         kernels = self.program.kernels()
@@ -60,21 +60,21 @@ class Lowering:
 
     def _interpreted(self, count: Ints, value: Cells) -> pa.Array:
         there = np.flatnonzero(count)
-        found = cells.objects(cells.taken(value, there))
-        for j, partial in zip(there.tolist(), found, strict=True):
+        values = cells.objects(cells.taken(value, there))
+        for j, partial in zip(there.tolist(), values, strict=True):
             if type(partial) is Failed:
                 error = UserCodeError(partial.reason)
                 error.row = j
                 raise error
         if self.functions.lower is not None:
             try:
-                found = cells.objects(self.functions.each("lower", [(p,) for p in found]))
+                values = cells.objects(self.functions.each("lower", [(p,) for p in values]))
             except UserCodeError as error:
                 error.row = int(there[error.part or 0])
                 raise
         results: list[Any] = [None] * len(count)
-        for j, value in zip(there.tolist(), found, strict=True):
-            results[j] = value
+        for j, result in zip(there.tolist(), values, strict=True):
+            results[j] = result
         try:
             return _column(results, self.type)
         except _UNFIT as error:
@@ -83,13 +83,13 @@ class Lowering:
     def _unfit(self, results: list[Any], error: Exception) -> UserCodeError:
         """The error for a result that does not have the type of the column."""
         j = next((j for j, value in enumerate(results) if not _fits(value, self.type)), 0)
-        found = UserCodeError(
+        failure = UserCodeError(
             f'user-defined aggregate "{self.functions.name}": a result is no {self.type}: '
             f"{value_text(results[j], 80)} ({error})"
         )
-        found.row = j
-        found.cure = 'say what it is with type=..., or choose on_error="skip", which gives null'
-        return found
+        failure.row = j
+        failure.cure = 'say what it is with type=..., or choose on_error="skip", which gives null'
+        return failure
 
 
 def _column(results: list[Any], type_: pa.DataType) -> pa.Array:
@@ -97,7 +97,7 @@ def _column(results: list[Any], type_: pa.DataType) -> pa.Array:
 
 
 def _whole(value: Any) -> Any:
-    """What Python takes for an integer; Arrow would refuse True, and cut fractions off."""
+    """A bool as an integer, and an error for a fraction; Arrow refuses True and truncates fractions."""
     if isinstance(value, float) and not value.is_integer():
         raise ValueError("it is not whole")
     return int(value) if isinstance(value, bool) else value

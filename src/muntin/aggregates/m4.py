@@ -52,8 +52,8 @@ class M4(Aggregate):
         type_ = pa.struct([(name, b.type) for name, b in zip(_FIELDS, bound, strict=True)])
 
         def lower(states: tuple[State, ...]) -> pa.Array:
-            held = dict(zip(partials, states, strict=True))
-            columns = [b.lower(tuple(held[partial] for partial in b.partials)) for b in bound]
+            by_partial = dict(zip(partials, states, strict=True))
+            columns = [b.lower(tuple(by_partial[partial] for partial in b.partials)) for b in bound]
             return pa.StructArray.from_arrays(columns, fields=list(type_), mask=columns[0].is_null())
 
         return Bound(type_, partials, lower)

@@ -22,7 +22,7 @@ from muntin.aggregates.sums import require_number
 __all__ = ["GeometricMean", "Mean", "WeightedMean"]
 
 _MEAN_DIGITS = 4
-"""So many more digits than its values has a mean of decimals, as in Spark."""
+"""The digits that a mean of decimals has in addition to those of its values, as in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ class WeightedMean(Aggregate):
         def lower(states: tuple[State, ...]) -> pa.Array:
             total, weighed = products.floats(states[0]), weights.floats(states[1])
             with np.errstate(invalid="ignore"):  # inf / inf
-                found = total / np.where(weighed == 0.0, 1.0, weighed)
-            return arrays.from_fixed(found, weighed != 0.0, pa.float64())
+                means = total / np.where(weighed == 0.0, 1.0, weighed)
+            return arrays.from_fixed(means, weighed != 0.0, pa.float64())
 
         both = (expr, weight)
         return Bound(pa.float64(), (Complete(products, both), Complete(weights, both)), lower)

@@ -28,7 +28,7 @@ class _Quantile(Aggregate):
     kind = "holistic"
 
     def fractions(self) -> tuple[float, ...]:
-        """Which parts of the values lie below the results."""
+        """The fractions of the values that lie below each result."""
         return (0.5,)
 
     def identity(self) -> tuple[Any, ...]:
@@ -129,8 +129,8 @@ class Percentiles(_Quantile):
             values, there = runs.quantiles(states[0], self.fractions(), type_)
             ends = np.cumsum(there, dtype=np.int32) * np.int32(len(self.q))
             offsets = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
-            found = pa.array(values[there].reshape(-1))
-            return pa.ListArray.from_arrays(offsets, found, mask=pa.array(~there))
+            items = pa.array(values[there].reshape(-1))
+            return pa.ListArray.from_arrays(offsets, items, mask=pa.array(~there))
 
         return Bound(pa.list_(pa.float64()), (runs,), lower)
 

@@ -65,8 +65,8 @@ class _Shape(Aggregate):
 
     def _lower_columns(self, count: Ints, second: Floats, moment: Floats, differ: Bools) -> pa.Array:
         with np.errstate(all="ignore"):  # moments beyond floats
-            found = self.shape(count, np.where(differ, second, 1.0), moment)
-        return arrays.from_fixed(found, differ, pa.float64())
+            shapes = self.shape(count, np.where(differ, second, 1.0), moment)
+        return arrays.from_fixed(shapes, differ, pa.float64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Skewness(_Shape):
     """The third standardised moment of the population; null where the values do not differ.
 
     >>> skewness = Skewness("delay")
-    >>> parts = [skewness.lift(x) for x in (1, 1, 4)]
-    >>> round(skewness.lower(skewness.combine(skewness.combine(parts[0], parts[1]), parts[2])), 6)
+    >>> p, q, r = (skewness.lift(x) for x in (1, 1, 4))
+    >>> round(skewness.lower(skewness.combine(skewness.combine(p, q), r)), 6)
     0.707107
     """
 

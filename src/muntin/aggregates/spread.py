@@ -62,8 +62,8 @@ class Variance(Aggregate):
             count, sums, squares = states
             freedom = count if self.population else count - 1
             differ = deviating(squares, total, sums, count)
-            found = np.where(differ, squares, 0.0) / np.maximum(freedom, 1)
-            return arrays.from_fixed(self._finish(found), freedom > 0, pa.float64())
+            variances = np.where(differ, squares, 0.0) / np.maximum(freedom, 1)
+            return arrays.from_fixed(self._finish(variances), freedom > 0, pa.float64())
 
         return Bound(pa.float64(), (Values(expr), total, CentralMoment(expr, total, 2)), lower)
 

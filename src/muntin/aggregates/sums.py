@@ -18,7 +18,7 @@ from muntin.errors import DataError
 __all__ = ["Sum", "require_number"]
 
 _SUM_DIGITS = 10
-"""So many more digits than its values has a sum of decimals, as in Spark."""
+"""The digits that a sum of decimals has in addition to those of its values, as in Spark."""
 
 
 @dataclass(frozen=True, slots=True)

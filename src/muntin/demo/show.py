@@ -116,20 +116,20 @@ class Summary:
     def table(self) -> Table:
         """The summary."""
         seconds = time.perf_counter() - self.began
-        found = Table(title="Summary", title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
-        found.add_column()
-        found.add_column(justify="right")
-        found.add_row("tuples", f"{self.tuples:,}")
-        found.add_row("windows", f"{self.kinds['final']:,}")
-        found.add_row("late tuples, behind the watermark", f"{self.late:,}")
-        found.add_row("updates by them", f"{self.kinds['update']:,}")
-        found.add_row("retractions: windows that moved", f"{self.kinds['retract']:,}")
-        found.add_row("seconds", f"{seconds:.0f}")
-        found.add_row("tuples per second", f"{self.tuples / seconds:,.0f}")
+        summary = Table(title="Summary", title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
+        summary.add_column()
+        summary.add_column(justify="right")
+        summary.add_row("tuples", f"{self.tuples:,}")
+        summary.add_row("windows", f"{self.kinds['final']:,}")
+        summary.add_row("late tuples, behind the watermark", f"{self.late:,}")
+        summary.add_row("updates by them", f"{self.kinds['update']:,}")
+        summary.add_row("retractions: windows that moved", f"{self.kinds['retract']:,}")
+        summary.add_row("seconds", f"{seconds:.0f}")
+        summary.add_row("tuples per second", f"{self.tuples / seconds:,.0f}")
         if self.first is not None and self.tuples > self.in_first:
             warm = (self.tuples - self.in_first) / (time.perf_counter() - self.first)
-            found.add_row("after the first step, which starts the workers", f"{warm:,.0f}")
-        return found
+            summary.add_row("after the first step, which starts the workers", f"{warm:,.0f}")
+        return summary
 
 
 def _watch(console: Console, steps: Iterator[Step], tuples: int, summary: Summary) -> None:
@@ -156,12 +156,12 @@ def newest(results: pa.Table) -> dict[str, dict[str, Any]]:
     ends = results.append_column("end", pc.struct_field(results["window"], "end"))
     changed = pc.is_in(ends["kind"], pa.array(CHANGED))
     ordered = ends.append_column("changed", changed).sort_by([("changed", "ascending"), ("end", "ascending")])
-    found = {}
+    latest = {}
     for name in ASKED:
         rows = ordered.filter(pc.equal(ordered["query"], name))
         if len(rows):
-            (found[name],) = rows.slice(len(rows) - 1).to_pylist()
-    return found
+            (latest[name],) = rows.slice(len(rows) - 1).to_pylist()
+    return latest
 
 
 def results_table(shown: dict[str, dict[str, Any]]) -> Table:

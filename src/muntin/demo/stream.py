@@ -25,7 +25,7 @@ SETTINGS = {
     "spark.app.name": "muntin demo",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what others read, instead of INT96
-    "spark.ui.showConsoleProgress": "false",  # the demonstration has a bar of its own
+    "spark.ui.showConsoleProgress": "false",  # the demonstration shows another progress bar
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # it ends before more would pay
 }
 SCHEMA = "scheduled timestamp, carrier string, airport string, dest string, delay long, miles long"

@@ -167,14 +167,14 @@ def _column(expr: Expr, batch: pa.RecordBatch | pa.Table) -> pa.Array:
 
 def _check_columns(expr: Expr, schema: pa.Schema) -> None:
     for name in expr.columns:
-        found = schema.get_all_field_indices(name)
-        if len(found) != 1:
-            problem = "there is no column" if not found else "there is more than one column"
+        indices = schema.get_all_field_indices(name)
+        if len(indices) != 1:
+            problem = "there is no column" if not indices else "there is more than one column"
             within = "" if expr.column else f" (in {expr.text})"
             raise DataError(
                 f'{problem} "{name}"{within}; the columns are {", ".join(schema.names) or "none"}.'
-                + ("" if found else nearest(name, schema.names))
-                + (_EXPRESSION if expr.column and not found and _OPERATORS.search(name) else "")
+                + ("" if indices else nearest(name, schema.names))
+                + (_EXPRESSION if expr.column and not indices and _OPERATORS.search(name) else "")
             )
 
 

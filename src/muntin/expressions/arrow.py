@@ -1,6 +1,6 @@
 """Between the small expression language and Arrow's compute expressions.
 
-Arrow offers no way to look into an expression, but its pickled form is an Arrow
+Arrow has no functions to inspect an expression, but its pickled form is an Arrow
 file whose schema metadata lists the calls, fields and literals in order. Reading
 that list keeps what `str(expression)` loses, such as 2 against 2.0 in `qty / 2`.
 """

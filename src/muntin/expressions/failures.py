@@ -34,12 +34,12 @@ one kind (texts stand in quotes, numbers and True or False without), or cast the
 
 
 def _problem(message: str) -> tuple[str, str]:
-    if found := _NO_KERNEL.search(message):
-        types = re.split(r", (?![^<]*>)", found[2])
+    if match := _NO_KERNEL.search(message):
+        types = re.split(r", (?![^<]*>)", match[2])
         cure = f"{_ONE_KIND}, or cast the column" if len(types) > 1 else "cast the column"
-        return f'"{operator_of(found[1])}" does not take {" and ".join(types)}', cure
-    if found := _NO_MEMBER.search(message):
-        return f'"in" does not find {found[2]} among {found[1]}', f"{_ONE_KIND}"
+        return f'"{operator_of(match[1])}" does not take {" and ".join(types)}', cure
+    if match := _NO_MEMBER.search(message):
+        return f'"in" does not find {match[2]} among {match[1]}', _ONE_KIND
     for words, cure in _CURES.items():
         if words in message:
             return words, cure

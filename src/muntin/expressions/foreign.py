@@ -1,4 +1,4 @@
-"""Columns of Spark in a query: known by a name, computed by Spark before the query reads them."""
+"""Spark columns in a query: each has a name, and Spark computes it before the query reads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALIAS = re.compile(r".* AS `?([^`()]+)`?", re.DOTALL)
 class ColumnName(str):
     """The name of a column, and the Spark column that computes it.
 
-    To the workers it goes without that: the column is there by then.
+    Pickled without the Spark column: for the workers, Spark has computed it.
     """
 
     __slots__ = ("computed", "shown", "source")
@@ -26,10 +26,10 @@ class ColumnName(str):
 
     @classmethod
     def of(cls, name: str, shown: str, computed: bool, source: Any = None) -> ColumnName:
-        """A name that knows these."""
-        found = cls(name)
-        found.shown, found.computed, found.source = shown, computed, source
-        return found
+        """A name with these attributes."""
+        column = cls(name)
+        column.shown, column.computed, column.source = shown, computed, source
+        return column
 
     def __reduce__(self) -> tuple[Any, tuple[str, str, bool]]:
         return ColumnName.of, (str(self), self.shown, self.computed)

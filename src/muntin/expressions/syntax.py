@@ -144,7 +144,7 @@ def _operand(node: Node, binds: int) -> str:
 
 
 class _Reader:
-    """Turns Python's syntax tree into nodes and refuses everything that is not in the language."""
+    """Converts Python's syntax tree to nodes; a QueryError for everything that is not in the language."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -169,8 +169,8 @@ class _Reader:
                 return self._fold(tree, "and" if isinstance(op, ast.And) else "or", map(self.read, values))
             case ast.Compare(left=left, ops=ops, comparators=rights):
                 lefts = [left, *rights[:-1]]
-                parts = [self._compare(tree, *part) for part in zip(lefts, ops, rights, strict=True)]
-                return self._fold(tree, "and", parts)
+                tests = [self._compare(tree, *test) for test in zip(lefts, ops, rights, strict=True)]
+                return self._fold(tree, "and", tests)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self._call(tree, name, args)
         raise self._refused(tree, f"{_thing(tree)} is not part of the expression language; {_LANGUAGE}")

@@ -1,4 +1,4 @@
-"""What the user asks for, as frozen data without any machinery."""
+"""The user's query as frozen data; other packages run it."""
 
 from muntin.query.policies import (
     MAX_AHEAD,

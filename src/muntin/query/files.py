@@ -1,6 +1,6 @@
-"""Between queries and the TOML files that hold them.
+"""Reading and writing of queries as TOML files.
 
-Nothing here knows a single window or aggregate: `type` and `function` name a
+No code here depends on a particular window or aggregate: `type` and `function` name a
 constructor of `muntin.windows` or `muntin.aggregates`, and the other keys are its
 arguments, so a new one needs no change here. A computed column is a text in the
 small expression language under the key `expression` (or `by_expression` for the
@@ -197,8 +197,8 @@ class _Reader:
 def to_toml(query: QuerySpec) -> str:
     """The text of a file that `loads` reads back as an equal query.
 
-    Raises QueryError, naming the window or aggregate, if it holds what a file
-    cannot: a Python function, or an Arrow expression beyond the small language.
+    Raises QueryError, naming the window or aggregate, for a value that a file
+    cannot express: a Python function, or an Arrow expression beyond the small language.
     """
     query.validated()
     stream: dict[str, object] = {"time": query.time}

@@ -87,15 +87,15 @@ def source_form(spec: QuerySpec) -> str:
     def calls(items: tuple[tuple[str, Any], ...], package: str) -> str:
         return ", ".join(f"{name}={_source_item(item, package)}" for name, item in items)
 
-    parts = [f"mt.windows({calls(spec.windows, 'w')})"]
+    source = [f"mt.windows({calls(spec.windows, 'w')})"]
     if spec.aggregates:
-        parts.append(f"aggregate({calls(spec.aggregates, 'a')})")
+        source.append(f"aggregate({calls(spec.aggregates, 'a')})")
     if spec.keys:
-        parts.append(f"by({', '.join(map(repr, spec.keys))})")
+        source.append(f"by({', '.join(map(repr, spec.keys))})")
     if spec.time:
         policies = "".join(f", {name}={_source(value)}" for name, value in policy_arguments(spec).items())
-        parts.append(f"on({spec.time!r}{policies})")
-    return ".".join(parts)
+        source.append(f"on({spec.time!r}{policies})")
+    return ".".join(source)
 
 
 def _plain_item(item: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _plain_number(value: numbers.Real | Decimal) -> int | str:
 
 def _held(item: object) -> dict[str, object]:
     if dataclasses.is_dataclass(item):
-        # What does not tell two items apart, how one is run for instance, is not part of the query.
+        # Fields that do not count in comparisons, such as how an item is run, do not belong to the query.
         return {f.name: getattr(item, f.name) for f in dataclasses.fields(item) if f.compare}
     return dict(getattr(item, "__dict__", {}))
 

@@ -1,8 +1,8 @@
 """The query as frozen data: windows, aggregates, keys, time and policies.
 
-`QuerySpec` validates as it is built, so that a mistake shows where it is written;
-`validated()` also refuses what is not complete yet. How a query runs is known
-above this layer, by `muntin.dsl.Query`.
+`QuerySpec` validates its arguments in each method, so that an error is raised where
+the mistake is written; `validated()` also refuses an incomplete query. `muntin.dsl.Query`,
+in a higher layer, runs it.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class QuerySpec:
             bad: Tuples without a usable time, with a value of a wrong type, or that an
                 expression or the `lift` of an aggregate refuses, fail the run, are skipped,
                 or are routed.
-            idle_after: Close the windows of a stream that was silent for so long.
+            idle_after: Close the windows of a stream that was silent for this long.
             forget_keys_after: Forget a key that has no tuple for this span of event time. Its open
                 windows close after its last tuple, and a later tuple is treated as that of a new
                 key, with rank 0. Applies to windows that would otherwise hold every key for ever:

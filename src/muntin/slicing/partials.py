@@ -123,7 +123,10 @@ class PartialSet:
         """The rows of several states, of which each has as many for each group, one group after the other."""
         columns = zip(*parts, strict=True)
         return tuple(
-            [p.beside(list(column), groups) for p, column in zip(self.partials, columns, strict=True)]
+            [
+                p.concat_by_group(list(column), groups)
+                for p, column in zip(self.partials, columns, strict=True)
+            ]
         )
 
     def empty(self) -> States:

@@ -1,4 +1,4 @@
-"""Aggregate stores: sliding-window aggregation as data structures of its own.
+"""Aggregate stores: data structures for sliding-window aggregation, usable without queries.
 
 >>> from muntin.stores import TwoStacksLite
 >>> window = TwoStacksLite("sum")

@@ -20,7 +20,7 @@ from muntin.stores.queue_kernels import COMBINES, DISORDER, EMPTY, MISSING, OK
 
 
 class Store(ABC):
-    """A sliding window over (time, value) entries that knows the aggregate of its content.
+    """A sliding window over (time, value) entries, with the aggregate of its content.
 
     Times are integers; ranges are half-open. The same time inserted twice combines in order of
     arrival (Two-Stacks Lite and DABA Lite store tied entries one after the other, with the same answers).
@@ -169,8 +169,8 @@ class Store(ABC):
         identity = self.monoid.identity if self.compiled else self.monoid.python.identity
         return reduce(self._k.combine, partials, identity)
 
-    def _assert_same(self, expected: Any, found: Any, rule: str) -> None:
-        assert _close(expected, found), f"{rule}: {expected!r} expected, {found!r} found"
+    def _assert_same(self, expected: Any, actual: Any, rule: str) -> None:
+        assert _close(expected, actual), f"{rule}: {expected!r} expected, got {actual!r}"
 
     def _bulk(self, ts: Iterable[int], vs: Iterable[Any]) -> tuple[Any, Any]:
         if self.compiled:
@@ -209,7 +209,7 @@ def _array(items: Iterable[Any]) -> npt.NDArray[Any]:
 
 
 def _coercion(monoid: Monoid, compiled: bool) -> Any:
-    """Values enter compiled kernels with one type only: each new type would compile them anew."""
+    """Values as one type for compiled kernels: Numba would compile them again for every other type."""
     if not compiled:
         return lambda v: v
     return index if monoid.input == "int64" else float

@@ -73,14 +73,14 @@ def accessors(width: int) -> Accessors:
 
 
 def filled(types: tuple[str, ...], p: Any, n: int) -> Any:
-    """``n`` rows that hold the partial ``p``: an array for one column, a tuple of arrays for more."""
+    """``n`` rows of the partial ``p``: an array for one column, a tuple of arrays for more."""
     if len(types) == 1:
         return np.full(n, p, types[0])
     return tuple(np.full(n, part, name) for name, part in zip(types, p, strict=True))
 
 
 def arrays(cells: Any) -> tuple[Any, ...]:
-    """The columns of ``cells``, be they one or several."""
+    """The columns of ``cells``, one or several."""
     return cells if isinstance(cells, tuple) else (cells,)
 
 

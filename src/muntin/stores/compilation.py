@@ -1,9 +1,9 @@
 """One source per algorithm: the same functions compiled for numbers and interpreted for objects.
 
-A ``*_kernels`` module holds plain Python functions over indexable columns. They name the monoid's
-parts as module globals (``combine``, ``lift``, ``get``, ``put``, ``ONE``). `specialise` makes a copy
-of these functions whose globals hold one particular monoid: interpreted over lists as they are, or
-compiled by Numba over NumPy arrays (the code generation of the Reactive Aggregator, paper 5.3).
+A ``*_kernels`` module has plain Python functions over indexable columns. They refer to the functions of a
+monoid as module globals (``combine``, ``lift``, ``get``, ``put``, ``ONE``). `specialise` copies these
+functions with the globals of one monoid: interpreted over lists, or compiled by Numba over NumPy arrays
+(the code generation of the Reactive Aggregator, paper 5.3).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from muntin.stores import columns
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
-_FORMAT = "5"  # part of the cache key of compiled kernels: raise it when this module changes their meaning
+_FORMAT = "5"  # belongs to the cache key of compiled kernels: raise it when this module changes their meaning
 _namespaces: dict[tuple[object, ...], types.SimpleNamespace] = {}
 
 
@@ -32,16 +32,16 @@ def specialise(
 ) -> types.SimpleNamespace:
     """The functions of the kernel modules for one monoid, as attributes of a namespace.
 
-    ``constants`` take the place of the modules' integers of these names (the arity of a tree).
-    Compiled kernels of named monoids are kept on disk by Numba, so only the first process compiles.
+    ``constants`` replace the modules' integers of these names (the arity of a tree).
+    Numba caches the compiled kernels of named monoids on disk, so only the first process compiles.
     """
     key = (*(module.__name__ for module in modules), monoid, compiled, *sorted(constants.items()))
-    found = _namespaces.get(key)
-    if found is None:
+    namespace = _namespaces.get(key)
+    if namespace is None:
         bindings = {**_bindings(monoid, compiled), **constants}
         suffix = f"@{monoid.name}.{_fingerprint(monoid, modules, constants)}" if compiled else ""
-        found = _namespaces[key] = _copy(modules, bindings, suffix, compiled, cache=monoid.named)
-    return found
+        namespace = _namespaces[key] = _copy(modules, bindings, suffix, compiled, cache=monoid.named)
+    return namespace
 
 
 def _bindings(monoid: Monoid, compiled: bool) -> dict[str, Any]:
@@ -57,12 +57,12 @@ def _bindings(monoid: Monoid, compiled: bool) -> dict[str, Any]:
     from muntin.stores.jit_kernels import jit
 
     get, put = columns.accessors(len(monoid.columns))
-    parts = {"get": get, "put": put, "combine": monoid.combine, "lift": monoid.lift}
+    functions = {"get": get, "put": put, "combine": monoid.combine, "lift": monoid.lift}
     if monoid.invert is not None:
-        parts["invert"] = monoid.invert
+        functions["invert"] = monoid.invert
     return {
         "ONE": monoid.identity,
-        **{name: jit(function, hot=True) for name, function in parts.items()},
+        **{name: jit(function, hot=True) for name, function in functions.items()},
     }
 
 
@@ -93,7 +93,7 @@ def _copy(
 def _compile(
     namespace: dict[str, Any], names: list[str], hot: set[str], suffix: str, cache: bool
 ) -> types.SimpleNamespace:
-    """Kernels that call each other, and for each a way in from Python; all compiled when first called."""
+    """Kernels that call each other, and an entry from Python for each; all compiled when first called."""
     from muntin.stores.jit_kernels import jit, jit_entry
     from muntin.stores.pointer_kernels import bare
 
@@ -103,8 +103,8 @@ def _compile(
     for name in (*names, "combine"):
         entry = types.FunctionType(_enter.__code__, {"kernel": namespace[name], "bare": bare}, name)
         entry.__module__ = _enter.__module__
-        # Numba's cache knows a function by its file, line and qualified name, not by its
-        # globals: the suffix keeps the kernels of different monoids apart.
+        # Numba's cache identifies a function by file, line and qualified name, not by its globals:
+        # the suffix distinguishes the kernels of different monoids.
         entry.__qualname__ = name + suffix
         entries[name] = jit_entry(entry, cache=cache)
     return types.SimpleNamespace(**entries)
@@ -116,20 +116,19 @@ def _enter(*arguments: Any) -> Any:
 
 
 def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants: Mapping[str, int]) -> str:
-    """Changes with the bytecode of the monoid and of all kernels.
+    """A digest of the bytecode of the monoid and of all kernels.
 
-    Numba itself watches only the file of the function that it loads, not those of the functions that
-    this one calls.
+    Numba checks only the file of the function that it loads, not those of the functions it calls.
     """
     digest = hashlib.sha1(_FORMAT.encode(), usedforsecurity=False)
-    parts = [monoid.lift, monoid.combine, monoid.invert]
+    functions = [monoid.lift, monoid.combine, monoid.invert]
     for module in modules:
         for name, value in sorted(vars(module).items()):
             if isinstance(value, int):
                 digest.update(f"{name}={value}".encode())
             elif isinstance(value, types.FunctionType):
-                parts.append(value)
-    for function in parts:
+                functions.append(value)
+    for function in functions:
         if function is not None:
             code = function.__code__
             digest.update(code.co_code + repr((code.co_consts, code.co_names)).encode())

@@ -162,9 +162,9 @@ class FiBA(Store):
                 (self._integers(m), self._integers(m), self._partials(m))
                 for m in (size, size, size + 2 * self.arity + 2)
             )
-            groups, found, parents = ((self._integers(size), self._integers(size)) for _ in range(3))
+            groups, changed, parents = ((self._integers(size), self._integers(size)) for _ in range(3))
             counts = self._integers(6)
-            self._scratch = (n, (items, groups, found, following, parents, merged, counts))
+            self._scratch = (n, (items, groups, changed, following, parents, merged, counts))
         return self._scratch[1]
 
     def map_partials(self, change: Callable[[Any], Any]) -> None:
@@ -175,8 +175,8 @@ class FiBA(Store):
         return int(self._k.evict_at(self._data, t))
 
     def query_range(self, a: int, b: int) -> Any:
-        found, partial = self._k.query_range(self._data, index(a), index(b))
-        return self.monoid.lower(partial) if found else self.monoid.empty
+        any_entry, partial = self._k.query_range(self._data, index(a), index(b))
+        return self.monoid.lower(partial) if any_entry else self.monoid.empty
 
     def _export(self) -> tuple[Any, Any]:
         times, partials = self._integers(len(self)), self._partials(len(self))

@@ -6,15 +6,15 @@ Entries newer than all others are appended. For the rest `locate` searches in on
 time is in the tree are combined in place, the others become *pending* at a leaf. `settle` then works
 level by level: a node takes its pending items or is cut into several nodes, and each new node becomes a
 pending item (entry, right child) of the parent. Nodes to be worked on are grouped by identity, in order of
-time at every level, together with the *found* nodes, in which only values changed.
+time at every level, together with the *changed* nodes, in which only values changed.
 
-Scratch ``X = (items, groups, found, next items, next groups, merged, R)``:
+Scratch ``X = (items, groups, changed, next items, next groups, merged, R)``:
 
     items    K, C, P: times, right children and partials of the pending items
     groups   G, B: nodes with pending items, and the first item of each
-    found    F, L: nodes with changed values, and their levels
+    changed  F, L: nodes with changed values, and their levels
     merged   items of one node together with those pending there
-    R        integers: how many there are of each, and the topmost nodes changed
+    R        integers: the number of each, and the topmost nodes changed
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from muntin.stores.fiba_node_kernels import allocate, put_child, put_entry, rank
 from muntin.stores.placeholders import combine, get, lift, put
 from muntin.stores.queue_kernels import COMBINES, FULL, OK
 
-PENDING, GROUPS, FOUND, HIGHEST, TOP_LEFT, TOP_RIGHT = range(6)  # of R
+PENDING, GROUPS, CHANGED, HIGHEST, TOP_LEFT, TOP_RIGHT = range(6)  # of R
 
 
 def append_many(D: Any, ts: Any, vs: Any, start: int) -> int:
@@ -79,7 +79,7 @@ def locate(D: Any, X: Any, ts: Any, vs: Any, m: int) -> None:
     """Pass 1: find the place of the first m entries with a stack of (node, time it ends at)."""
     S, N, _ = D
     (K, _, P), R = X[0], X[6]
-    R[PENDING] = R[GROUPS] = R[FOUND] = 0
+    R[PENDING] = R[GROUPS] = R[CHANGED] = 0
     R[HIGHEST] = R[TOP_LEFT] = R[TOP_RIGHT] = -1
     last = -1  # the pending item of the previous time, -1 if that time is in the tree
     depth = 0
@@ -121,8 +121,8 @@ def place(D: Any, X: Any, x: int, i: int, level: int, t: int, v: Any) -> int:
     if i < N[x + COUNT] and N[x + TIMES + i] == t:
         put(V, x + i, combine(get(V, x + i), lift(v)))
         S[COMBINES] += 1
-        F[R[FOUND]], L[R[FOUND]] = x, level
-        R[FOUND] += 1
+        F[R[CHANGED]], L[R[CHANGED]] = x, level
+        R[CHANGED] += 1
         R[HIGHEST] = max(R[HIGHEST], level)
         return -1
     pending = R[PENDING]
@@ -150,26 +150,26 @@ def settle(D: Any, X: Any) -> None:
 
 
 def settle_level(D: Any, X: Any, level: int) -> None:
-    """Work on the nodes of one level, those with pending items and those found, in order of time."""
+    """Update the nodes of one level, those with pending items and the changed ones, in order of time."""
     N = D[1]
     (G, B), (F, L), (next_G, next_B), R = X[1], X[2], X[4], X[6]
-    groups, found, pending = R[GROUPS], R[FOUND], R[PENDING]
+    groups, changed, pending = R[GROUPS], R[CHANGED], R[PENDING]
     g, f = 0, 0
     emitted, parents = 0, 0
     while True:
-        while f < found and L[f] != level:
+        while f < changed and L[f] != level:
             f += 1
-        if g == groups and f == found:
+        if g == groups and f == changed:
             break
         x = F[f] if g == groups else G[g]
-        if g < groups and f < found and begins(D, F[f]) < begins(D, x):
+        if g < groups and f < changed and begins(D, F[f]) < begins(D, x):
             x = F[f]
         low, high = 0, 0
         if g < groups and G[g] == x:
             low = B[g]
             high = B[g + 1] if g + 1 < groups else pending
             g += 1
-        while f < found and (L[f] != level or F[f] == x):
+        while f < changed and (L[f] != level or F[f] == x):
             f += 1
         before = emitted
         y = x

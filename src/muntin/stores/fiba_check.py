@@ -74,21 +74,21 @@ def _check_node(tree: _Tree, x: int, level: int) -> None:
 def _check_aggregate(tree: _Tree, x: int, kids: list[int]) -> None:
     n, flags = tree.of(x, COUNT), tree.of(x, FLAGS)
     own = tree.layout["OWN"]
-    parts, count = [], n
+    partials, count = [], n
     for i in range(n + 1):
         skipped = (i == 0 and flags & LEFT) or (i == n and flags & RIGHT)
         if kids and not skipped:
             part = tree.cell(kids[i], own)
             copy = tree.cell(x, tree.layout["KID_OWN"] + i)
             tree.store._assert_same(part, copy, f"node {x} has copies of its children's aggregates")
-            parts.append(part)
+            partials.append(part)
             count += tree.of(kids[i], BELOW)
         if i < n:
-            parts.append(tree.cell(x, i))
+            partials.append(tree.cell(x, i))
     assert tree.of(x, BELOW) == count, f"node {x} counts the entries below it"
     if x != tree.state[LEFT_FINGER]:
         tree.store._assert_same(
-            tree.store._product(parts), tree.cell(x, own), f"node {x} holds its own aggregate"
+            tree.store._product(partials), tree.cell(x, own), f"node {x} holds its own aggregate"
         )
 
 

@@ -155,5 +155,5 @@ class FlatFAT(QueueStore):
             over_both = live and live[0] > live[-1] and low <= live[-1] and live[0] < low + width
             if slots and not over_both:
                 expected = self._product(self._partial(self._data[2], self.capacity + s) for s in slots)
-                found = self._partial(self._data[2], x)
-                self._assert_same(expected, found, f"node {x} is the product of its leaves")
+                actual = self._partial(self._data[2], x)
+                self._assert_same(expected, actual, f"node {x} is the product of its leaves")

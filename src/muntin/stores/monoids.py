@@ -34,7 +34,7 @@ from muntin.stores.columns import MOST_COLUMNS, type_names
 
 
 class _Nothing:
-    """Neutral element of a user's operator that has none of its own (the paper's bottom marker)."""
+    """Neutral element for a user's operator without one (the paper's bottom marker)."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -83,7 +83,7 @@ def monoid(
 ) -> Monoid:
     """Your own operator, from plain Python functions.
 
-    With ``columns`` (NumPy type names of the partial's parts, "float64" or "int64") you say that the
+    With ``columns`` (NumPy type names of the partial's numbers, "float64" or "int64") you say that the
     partial is made of machine numbers: ``lift`` and ``combine`` are then compiled if Numba can compile
     them (`Store.compiled` tells), and integers wrap around beyond 64 bits.
 
@@ -247,7 +247,7 @@ _INTEGER_MEAN = Scalars((0, 0, 0), _limbs_with_one, _add_triples, _subtract_trip
 _PLAIN_SUM = Scalars(0, same, add, subtract)
 _PLAIN_MEAN = Scalars((0, 0), _with_one, add_pairs, subtract_pairs)
 _INTERPRETED = {INTEGER_SUM: _PLAIN_SUM, _INTEGER_MEAN: _PLAIN_MEAN}
-"""Python's integers need no limbs."""
+"""Python's integers do not overflow, so interpreted sums need no limbs."""
 
 NAMES = (
     "sum", "count", "min", "max", "mean", "geometric_mean", "variance", "stddev",
@@ -287,8 +287,8 @@ def named(name: str, input: str = "float64") -> Monoid:
 
 def _built(name: str, scalars: Scalars, lower: Function, input: str) -> Monoid:
     identity = scalars.identity
-    parts = identity if isinstance(identity, tuple) else (identity,)
-    columns = tuple("int64" if isinstance(part, int) else "float64" for part in parts)
+    numbers = identity if isinstance(identity, tuple) else (identity,)
+    columns = tuple("int64" if isinstance(number, int) else "float64" for number in numbers)
     python = _INTERPRETED.get(scalars, scalars)
     empty = 0 if name in ("count", "min_count", "max_count") else None
     return Monoid(

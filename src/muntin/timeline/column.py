@@ -32,7 +32,7 @@ _TO_MICROS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_0
 _INT64 = np.dtype(np.int64)
 _YEAR = 366 * 86_400_000_000
 _LONG = 50 * _YEAR
-"""Where windows are longer, too little of the 292 years that nanoseconds reach would be left."""
+"""The longest window over nanoseconds, whose range of 292 years must also cover the tuples."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class TimeColumn:
         Nanoseconds are floored. A null is invalid and 0. A time beyond the `limit`
         raises DataError, or is invalid as well when not `strict`. No copy is made
         of a column of microseconds or int64 without nulls, and of these the extent is
-        known. `look` finds it, where there is a quicker way.
+        known. `look` computes it, where the caller has a faster function.
         """
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()

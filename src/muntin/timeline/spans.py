@@ -54,7 +54,7 @@ _SHORT = {
 }  # fmt: skip
 _NANOS = {"ns", "nano", "nanosecond"}
 _MOST_LETTERS = 1_000
-"""No longer text is read as a length: Python reads no number of more than 4,300 digits."""
+"""The longest text that is read as a length: Python reads no number of more than 4,300 digits."""
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+)\s*,?")
 
 
@@ -116,12 +116,12 @@ def format_span(value: int) -> str:
     """
     if not isinstance(value, Micros):
         return str(value)
-    rest, parts = abs(int(value)), []
+    rest, terms = abs(int(value)), []
     for name, size in _UNITS.items():
         count, rest = divmod(rest, size)
         if count:
-            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
-    return ("-" if value < 0 else "") + (" ".join(parts) or "0 seconds")
+            terms.append(f"{count} {name}{'s' if count > 1 else ''}")
+    return ("-" if value < 0 else "") + (" ".join(terms) or "0 seconds")
 
 
 def instant(value: object, name: str = "time") -> int | Micros:

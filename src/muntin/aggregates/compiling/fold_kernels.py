@@ -107,13 +107,13 @@ def build(code: Code) -> Kernels:
 
     @njit(nogil=True)
     def invert_rows(whole: Any, part: Any, index: Any, columns: Any) -> None:
-        """The rest of the whole without the part, at these rows."""
+        """Remove the part from the whole, at these rows."""
         for j in index:
             store(columns, j, invert(load(whole, j), load(part, j)))
 
     @njit(nogil=True)
     def lower_rows(columns: Any, index: Any, out: Any, ok: Any) -> None:
-        """The results at these rows; not ok where they are None."""
+        """The results at these rows; `ok` is false where they are None."""
         for j in index:
             ok[j], out[j] = lower(load(columns, j))
 

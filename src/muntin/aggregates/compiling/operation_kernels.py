@@ -1,4 +1,4 @@
-"""Operations that give in compiled code the result of Python, or raise.
+"""Compiled operations that give the result of Python, or raise.
 
 Compiled integers have 64 bits, compiled functions of `math` return NaN where Python's raise, and a compiled
 comparison of an integer with a float rounds the integer. Each operation raises where the two would differ.
@@ -31,7 +31,7 @@ def _checked(instruction: str) -> Any:
     return operation
 
 
-# Not `+`, `-` and `*` with a test afterwards: the compiler may assume that these do not overflow.
+# A test after `+`, `-` or `*` is too late: LLVM may assume that these do not overflow.
 add_int = _checked("sadd_with_overflow")
 sub_int = _checked("ssub_with_overflow")
 mul_int = _checked("smul_with_overflow")
@@ -55,7 +55,7 @@ def rshift_int(a: int, b: int) -> int:
 
 @compiled
 def exact_float(a: int) -> float:
-    """An integer as a float, where that is no rounding."""
+    """An integer as a float; raises where that might round."""
     if a > 2**53 or a < -(2**53):
         raise OverflowError("an integer beyond 2**53 where a float is needed")
     return float(a)
@@ -63,7 +63,7 @@ def exact_float(a: int) -> float:
 
 @compiled
 def narrow(a: float) -> float:
-    """A float that has an integer of 64 bits on either side."""
+    """The float itself; raises where an integer next to it might exceed 64 bits."""
     if not -(2.0**53) < a < 2.0**53:  # nor is NaN
         raise OverflowError("a float beyond 2**53 where an integer is needed")
     return a
@@ -71,7 +71,7 @@ def narrow(a: float) -> float:
 
 @compiled
 def equal_float(a: float, b: float) -> bool:
-    """`a == b`. Inside of tuples, Python takes a NaN for equal to itself if it is the same object."""
+    """`a == b`; raises for two NaNs, which Python takes for equal inside tuples if they are one object."""
     if math.isnan(a) and math.isnan(b):
         raise ValueError("a comparison of NaN with NaN")
     return a == b
@@ -89,7 +89,7 @@ def pow_float(a: float, b: float) -> float:
 
 @compiled
 def defined(result: float, a: float, b: float) -> float:
-    """The result of a function of `math` for one argument or two, where Python's function does not raise."""
+    """The result of a function of `math` for one argument or two; raises where Python's function raises."""
     if math.isnan(result) and not (math.isnan(a) or math.isnan(b)):
         raise ValueError("math domain error")
     if math.isinf(result) and math.isfinite(a) and math.isfinite(b):

@@ -1,4 +1,4 @@
-"""When the functions of an aggregate are compiled, and why they are not."""
+"""The decision whether the functions of an aggregate are compiled, and the reason if they are not."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ else:
 __all__ = ["WORTHWHILE", "Program", "kind_of"]
 
 WORTHWHILE = 50_000
-"""Tuples from which on compiling, which takes about a second, is soon repaid."""
+"""The number of tuples after which functions are compiled; compilation takes about a second."""
 
 _warned: set[tuple[str, str]] = set()
-"""Aggregates, and the reasons, of which the user has been warned."""
+"""The warnings given so far: aggregate and reason."""
 
 
 class Program:
-    """How one aggregate over columns of known types is run, from its first tuple on.
+    """The execution of one aggregate over columns of known types: interpreted, or compiled.
 
-    Compiling never changes a result, so it is done when it pays: after some tuples, or at once if
-    the user asks for it.
+    Compilation never changes a result. It is done after `WORTHWHILE` tuples, or at once if the user asks
+    for it.
     """
 
     def __init__(
@@ -62,11 +62,12 @@ class Program:
             if not kind and not self.reason:
                 self.reason = f'"{expr}" is {type_}, and only booleans, integers and floats are compiled'
         self.silent = bool(self.reason) or wanted is not None
-        """Whether there is nothing that the user should be warned of."""
+        """Whether no warning is due."""
         self.tuples = 0
         self.returns = 0
-        """How often compiled code had to give back to the interpreter, and why the last time."""
+        """The number of calls of compiled code that the interpreter had to repeat."""
         self.returned = ""
+        """The reason for the last of them."""
         self._code: Code | None = None
         self._reading = Reading()
         if wanted:
@@ -78,7 +79,7 @@ class Program:
                 )
 
     def kernels(self, tuples: int = 0) -> Kernels | None:
-        """The compiled loops, if these further tuples make them worthwhile and nothing forbids them."""
+        """The compiled loops, None while interpreted; `tuples` is the number of further tuples."""
         self.tuples += tuples
         if not self.reason and self._code is None and self.tuples >= WORTHWHILE:
             self.trace()
@@ -87,7 +88,7 @@ class Program:
         return None if self.reason or self._code is None else fold_kernels.build(self._code)
 
     def trace(self) -> None:
-        """Make the code to compile, or find the reason why there is none."""
+        """Make the code to compile, or set the reason why there is none."""
         if self.reason or self._code is not None:
             return
         try:
@@ -96,9 +97,9 @@ class Program:
             self.reason = str(error)
 
     def warn(self, partial: Any) -> None:
-        """Say once why it is not compiled, if this partial aggregate lets one expect that it is."""
-        parts = partial if isinstance(partial, tuple) else (partial,)
-        expected = all(type(part) in (bool, int, float) for part in parts)
+        """Warn once that it is not compiled, if this partial aggregate consists of numbers."""
+        numbers = partial if isinstance(partial, tuple) else (partial,)
+        expected = all(type(number) in (bool, int, float) for number in numbers)
         if self.silent or not self.reason or not expected:
             return
         self.silent = True
@@ -113,32 +114,32 @@ class Program:
         )
 
     def run(self, loop: Callable[..., Any], args: tuple[Any, ...], out: tuple[Any, ...]) -> bool:
-        """Whether a compiled loop came to its end; if not, the interpreter has to do the same again."""
+        """Run a compiled loop; False if it raised, and the interpreter has to repeat the work."""
         try:
             loop(*map(_readonly, args), *out)
         except Exception as error:
-            if type(error).__module__.startswith("numba"):  # of a loop, not of a user's function
+            if type(error).__module__.startswith("numba"):  # an error of the compiler
                 raise
             self.returns += 1
             self.returned = cause_text(error)
             return False
         return True
 
-    def joined(self, parts: Sequence[tuple[Cells, Bools | None]]) -> Cells:
-        """Cells one after the other, as numbers if all can be; with each, which of its rows are there."""
+    def joined(self, states: Sequence[tuple[Cells, Bools | None]]) -> Cells:
+        """The cells of all states in order, as numbers if all can be; each with a mask of its rows."""
         kernels = self.kernels()
-        if kernels is not None and any(isinstance(part, Numbers) for part, _ in parts):
-            numbers = [kernels.code.form.numbers(part, there) for part, there in parts]
-            if all(part is not None for part in numbers):
-                return cells.joined([part for part in numbers if part is not None])
-        return cells.joined([part for part, _ in parts])
+        if kernels is not None and any(isinstance(state, Numbers) for state, _ in states):
+            numbers = [kernels.code.form.numbers(state, there) for state, there in states]
+            if all(state is not None for state in numbers):
+                return cells.joined([state for state in numbers if state is not None])
+        return cells.joined([state for state, _ in states])
 
     def values(self, g: Groups) -> tuple[npt.NDArray[Any], ...]:
-        """The inputs as compiled code takes them."""
+        """The inputs as arrays for compiled code."""
         return tuple(_array(g, expr, kind) for expr, kind in zip(self.inputs, self.kinds, strict=True))
 
     def describe(self, trial: bool) -> str:
-        """Whether it is compiled, and why not; a trial finds out whether it can be."""
+        """Whether it is compiled, and the reason if not; a trial traces the functions now."""
         if trial:
             self.trace()
         if self.reason:
@@ -153,7 +154,7 @@ class Program:
 
 
 def kind_of(type_: pa.DataType) -> str:
-    """How compiled code sees a column: as "bool", "int64", "float64", or not at all."""
+    """The kind of a column in compiled code: "bool", "int64" or "float64"; "" if not supported."""
     if t.is_boolean(type_):
         return "bool"
     if t.is_integer(type_) and not t.is_uint64(type_):
@@ -169,7 +170,7 @@ def _array(g: Groups, expr: Expr, kind: str) -> npt.NDArray[Any]:
 
 
 def _readonly(value: Any) -> Any:
-    """An array, or a tuple of arrays, not to be written to: so that all are of one type for Numba."""
+    """Read-only views of an array or a tuple of arrays: Numba compiles writable ones separately."""
     if isinstance(value, tuple):
         return tuple(map(_readonly, value))
     if not isinstance(value, np.ndarray):

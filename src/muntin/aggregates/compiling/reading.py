@@ -1,4 +1,4 @@
-"""Copies of a user's functions with frozen globals, closures and attributes; whether these have changed."""
+"""Copies of a user's functions with frozen globals, closures and attributes, and detection of changes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _REFUSED = {
     "DELETE_ATTR": "a change of an attribute",
     **dict.fromkeys(("MATCH_CLASS", "MATCH_MAPPING", "MATCH_SEQUENCE", "MATCH_KEYS"), "match"),
 }
-"""Instructions that would see that a symbol is no number, or that change more than local variables."""
+"""Instructions that can distinguish a symbol from a number, or that change more than local variables."""
 
 
 class Reading:
-    """The values outside of a function's arguments that it, and the functions it calls, read."""
+    """The values that a function, and the functions it calls, read in addition to their arguments."""
 
     def __init__(self) -> None:
         self._reads: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
 
     def unchanged(self) -> bool:
-        """Whether all values are those that were frozen."""
+        """Whether all values equal the frozen ones."""
         try:
             return all(_same(read(), value) for read, value in self._reads.values())
-        except (NameError, AttributeError, ValueError):  # a variable that has no value any more
+        except (NameError, AttributeError, ValueError):  # a variable without a value
             return False
 
     def callable(self, function: Any, inside: tuple[CodeType, ...] = ()) -> Callable[..., Any]:
@@ -47,12 +47,12 @@ class Reading:
             return self._copy(function.__func__, inside, function.__self__)
         if isinstance(function, FunctionType):
             return self._copy(function, inside)
-        found: Callable[..., Any] | None = _known(function)
-        if found is None:
+        supported: Callable[..., Any] | None = _supported(function)
+        if supported is None:
             raise RefusedError(
                 f"{getattr(function, '__qualname__', function)} is not a function that can be compiled"
             )
-        return found
+        return supported
 
     def _copy(self, function: Any, inside: tuple[CodeType, ...], owner: Any = None) -> Callable[..., Any]:
         code = function.__code__
@@ -73,7 +73,7 @@ class Reading:
         return copy if owner is None else MethodType(copy, self._owner(owner, inner))
 
     def _owner(self, owner: Any, inside: tuple[CodeType, ...]) -> Any:
-        """In place of a method's object: attributes are frozen when the method reads them."""
+        """A stand-in for a method's object that freezes each attribute when the method reads it."""
 
         class Owner:
             def __getattr__(_, name: str) -> Any:  # noqa: N805
@@ -82,7 +82,7 @@ class Reading:
         return Owner()
 
     def _frozen(self, name: str, key: Hashable, read: Callable[[], Any], inside: tuple[CodeType, ...]) -> Any:
-        """The value that a function reads, as its copy reads it."""
+        """The frozen form of a value that a function reads."""
         try:
             value = read()
         except (ValueError, AttributeError, NameError):
@@ -94,10 +94,10 @@ class Reading:
             return _Math()
         if isinstance(getattr(value, "py_func", value), FunctionType | MethodType):
             return self.callable(getattr(value, "py_func", value), inside)
-        found = _known(value)
-        if found is None:
+        supported = _supported(value)
+        if supported is None:
             raise RefusedError(f"it uses {name}, a {type(value).__name__}, which is not compiled")
-        return found
+        return supported
 
 
 class _Math:
@@ -105,14 +105,14 @@ class _Math:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(math, name, None)
-        found = value if isinstance(value, float) else _known(value)
-        if found is None:
+        supported = value if isinstance(value, float) else _supported(value)
+        if supported is None:
             raise RefusedError(f"it uses math.{name}, which is not compiled")
-        return found
+        return supported
 
 
-def _known(value: Any) -> Any:
-    """A function of Python as it works with symbols; None if it does not."""
+def _supported(value: Any) -> Any:
+    """The form of a built-in function that accepts symbols; None if there is none."""
     if not isinstance(value, type | BuiltinFunctionType):
         return None
     return REPLACED.get(value, value if value in NATURAL else None)
@@ -136,8 +136,8 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _global(function: FunctionType, name: str) -> Any:
-    found = function.__globals__
-    return found[name] if name in found else getattr(builtins, name)
+    names = function.__globals__
+    return names[name] if name in names else getattr(builtins, name)
 
 
 def _content(cell: CellType) -> Any:
@@ -152,7 +152,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _same(now: Any, then: Any) -> bool:
-    """Whether they are one object or the same plain value; `repr` tells 0.0 from -0.0, and 1 from True."""
+    """Whether both are one object or equal plain values; `repr` distinguishes 0.0 and -0.0, 1 and True."""
     if now is then or (isinstance(now, MethodType) and now == then):
         return True
     return _is_plain(now) and _is_plain(then) and repr(now) == repr(then)

@@ -1,8 +1,8 @@
-"""Values without a number: a function that is called with symbols records its operations on them.
+"""Symbolic values: a function that is called with symbols records its operations on them.
 
-Python itself runs the function, so calls, tuples, loops and closures need no rules. A symbol has a rule for
-each operation that compiled code computes as Python does, and refuses all others. Where Python asks whether
-a symbol is true, the trace decides.
+Python runs the function, so calls, tuples, loops and closures need no rules. A symbol has a rule for each
+operation that compiled code computes as Python does, and refuses all others. The trace decides which branch
+follows a condition on a symbol.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 __all__ = ["EXACT", "NATURAL", "NUMBERS", "REPLACED", "RefusedError", "Symbol", "cast", "kind_of"]
 
 EXACT = 2**53
-"""Integers up to here are floats without rounding."""
+"""The largest integer up to which floats represent all integers exactly."""
 
 _KINDS: dict[Any, str] = {bool: "bool", int: "int64", float: "float64"}
 NUMBERS = {kind: number for number, kind in _KINDS.items()}
-"""The types of Python behind the kinds of numbers that are compiled."""
+"""The Python types of the kinds of numbers that are compiled."""
 _WIDER = {"bool": "int64", "int64": "float64"}
 
 
 class RefusedError(Exception):
-    """A function that must stay in the interpreter, and why."""
+    """The reason why a function must stay in the interpreter."""
 
 
 def _rules(*texts: str) -> dict[str, tuple[str, str]]:
@@ -85,7 +85,7 @@ for _name in _OF_TWO:
 
 
 class Symbol:
-    """A boolean, an integer of 64 bits or a float that is not known yet."""
+    """A boolean, an integer of 64 bits or a float, of unknown value."""
 
     __slots__ = ("_kind", "_name", "_trace")
 
@@ -196,7 +196,7 @@ def _power(base: Any, exponent: Any, modulus: Any) -> Any:
 
 
 def _replaced(original: Any, name: str) -> Any:
-    """The function, also for symbols; numbers go to the original."""
+    """The function for symbols; for numbers, the original."""
 
     def function(*args: Any, **options: Any) -> Any:
         symbols = any(type(arg) is Symbol for arg in args)
@@ -210,8 +210,8 @@ def _chosen(original: Any, name: str) -> Any:
 
     def function(*args: Any, **options: Any) -> Any:
         kinds = {kind_of(arg) for arg in args}
-        alike = len(kinds) == 1 < len(args) and kinds <= set(NUMBERS) and not options
-        if alike and any(type(arg) is Symbol for arg in args):
+        one_kind = len(kinds) == 1 < len(args) and kinds <= set(NUMBERS) and not options
+        if one_kind and any(type(arg) is Symbol for arg in args):
             return functools.reduce(functools.partial(_operation, name), args)
         return original(*args, **options)
 
@@ -222,7 +222,7 @@ _NAMED = {f"math.{name}": getattr(math, name) for name in _TESTS + _OF_ONE + _OF
 REPLACED: dict[Any, Any] = {original: _replaced(original, name) for name, original in _NAMED.items()}
 REPLACED |= {kind: _replaced(kind, kind.__name__) for kind in (bool, int, float)}
 REPLACED |= {max: _chosen(max, "max"), min: _chosen(min, "min")}
-"""Functions whose original does not take symbols, or makes needless branches of them."""
+"""Replacements of functions that do not accept symbols, or branch on them without need."""
 
 NATURAL = {
     abs, all, any, divmod, enumerate, len, list, pow, range, reversed, round, sorted, tuple, zip,

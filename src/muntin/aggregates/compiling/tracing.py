@@ -1,6 +1,6 @@
 """The functions of an aggregate as source text that Numba compiles, from calling them with symbols.
 
-A function is called once for each of its branches: a run follows the decisions of an earlier one and takes
+A function is called once for each of its branches: a call repeats the decisions of an earlier one and takes
 the next branch. The text of a function is a tree of `if`s whose leaves return or raise.
 """
 
@@ -18,14 +18,14 @@ from muntin.errors import cause_text
 __all__ = ["Code", "trace"]
 
 BRANCHES = 64
-"""The most branches of a function; a loop whose length depends on a value has no end of them."""
+"""The largest number of branches of a function; a loop whose length depends on a value exceeds it."""
 OPERATIONS = 1_000
-"""The most operations on one path through a function; loops are unrolled."""
+"""The largest number of operations on one path through a function; loops are unrolled."""
 LITERAL = "literal"
-"""The kind of an integer that is written out and may become a float."""
+"""The kind of a literal integer, which may become a float."""
 
 _CASES = {frozenset(("int64", LITERAL)): "int64", frozenset(("float64", LITERAL)): "float64"}
-"""The common kind of values that one function returns in several cases."""
+"""The common kind of the values that one function returns in different branches."""
 _STEPS = {**_CASES, frozenset(("bool", "int64")): "int64", frozenset(("bool", LITERAL)): "int64"}
 """The common kind of values of `lift` and `combine`: a sum of booleans is an integer."""
 _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, RecursionError)
@@ -80,7 +80,7 @@ def trace(functions: Functions, kinds: tuple[str, ...], reading: Reading) -> Cod
         if not result.scalar:
             raise RefusedError("lower returns a tuple")
     except RefusedError as error:
-        if any(found != form for function in (lift, *steps) for found in function.forms):
+        if any(other != form for function in (lift, *steps) for other in function.forms):
             raise  # an interpreted `lower` could show 1.0 or 1 where Python has 1 or True
         return Code(form, "\n".join(source), refused=str(error))
     source += lower.text("p", partial[: len(width)], result)
@@ -88,7 +88,7 @@ def trace(functions: Functions, kinds: tuple[str, ...], reading: Reading) -> Cod
 
 
 class _UndecidedError(Exception):
-    """A run has come to a branch that no run has taken."""
+    """A call has reached a branch that no call has taken."""
 
 
 class _Run:
@@ -175,8 +175,8 @@ class _Function:
         for depth, line in self.tree:
             if type(line) is tuple:
                 there = line[0] is not None
-                parts = _parts(line[0] if there else 0)
-                texts = [cast(part, kind) for part, kind in zip(parts, form.dtypes, strict=True)]
+                numbers = _as_tuple(line[0] if there else 0)
+                texts = [cast(number, kind) for number, kind in zip(numbers, form.dtypes, strict=True)]
                 line = f"return {', '.join([str(there)] * self.optional + texts)},"
             lines.append(" " * depth + line)
         return lines
@@ -188,23 +188,24 @@ def _symbols(run: _Run, name: str, form: Form) -> Any:
     return symbols[0] if form.scalar else symbols
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     return value if type(value) is tuple else (value,)
 
 
 def _form_of(step: str, value: Any) -> Form:
     """The form of a value that a function returned."""
-    parts = _parts(value)
-    literal = [type(part) is int and abs(part) <= EXACT for part in parts]
-    kinds = tuple(LITERAL if known else kind_of(part) for part, known in zip(parts, literal, strict=True))
+    kinds = tuple(
+        LITERAL if type(number) is int and abs(number) <= EXACT else kind_of(number)
+        for number in _as_tuple(value)
+    )
     if not kinds or not set(kinds) <= {*NUMBERS, LITERAL}:
-        found = f"({', '.join(kinds)})" if type(value) is tuple else kinds[0]
-        raise RefusedError(f"{step} returns {found}, which is no number and no tuple of numbers")
+        text = f"({', '.join(kinds)})" if type(value) is tuple else kinds[0]
+        raise RefusedError(f"{step} returns {text}, which is no number and no tuple of numbers")
     return Form(type(value) is not tuple, kinds)
 
 
 def _common(a: Form, b: Form, table: dict[frozenset[str], str]) -> Form | None:
-    """The form in which values of both forms are the same to Python; None if there is no such form."""
+    """The form that represents values of both forms without a difference to Python; None without one."""
     if a.scalar != b.scalar or len(a.dtypes) != len(b.dtypes):
         return None
     pairs = zip(a.dtypes, b.dtypes, strict=True)

@@ -1,6 +1,6 @@
-"""Columns of partial aggregates: what slices hold and windows combine.
+"""Columns of partial aggregates: the state of slices, combined for windows.
 
-Each file has one family of partials with its Python side, `*_kernels.py` beside it the compiled
-loops. Every lift comes in two shapes: over *runs*, when the tuples are ordered by group, with the
-accumulator in registers and SIMD lanes; and as *scatter*, when they are not.
+Each file has one family of partials, and `*_kernels.py` its compiled loops. A lift has two loops: over
+*runs*, when the tuples are ordered by group, with the accumulator in registers and SIMD lanes; and as
+*scatter*, when they are not.
 """

@@ -1,4 +1,4 @@
-"""What a partial is: a column of partial aggregates, one row per slice, lifted and reduced as a whole."""
+"""The interface of a partial: a column of partial aggregates, one row per slice, processed as a whole."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from muntin.aggregates.groups import Groups
 __all__ = ["Partial", "Rows", "State", "States", "with_needs"]
 
 State: TypeAlias = Any
-"""The rows of one partial: an array, or a small dataclass of arrays. Only its partial looks inside."""
+"""The rows of one partial: an array, or a small dataclass of arrays. Only its partial reads its contents."""
 States: TypeAlias = tuple[State, ...]
-"""The states of the partials that another one needs."""
+"""The states of the partials in another partial's `needs`."""
 Rows: TypeAlias = Ints | None
 """Places of rows in a state; None for all rows in order."""
 
 
 class Partial(ABC):
-    """A column of partial aggregates; frozen and hashable, so that equal ones are shared.
+    """A column of partial aggregates; frozen and hashable, so that aggregates share equal ones.
 
-    Nothing here changes a state in place: every function returns a new one.
+    No method changes a state in place: each returns a new one.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class Partial(ABC):
 
     @property
     def ordered(self) -> bool:
-        """Whether rows depend on the order of tuples of one time."""
+        """Whether rows depend on the order of tuples with equal times."""
         return True
 
     @property
@@ -52,7 +52,7 @@ class Partial(ABC):
         return False
 
     def try_lift(self, g: Groups) -> None:  # noqa: B027  # most partials take every tuple
-        """Raise what `lift` would raise for the first tuple on which it fails; combines nothing."""
+        """Raise the exception that `lift` raises for the first tuple on which it fails; combines nothing."""
 
     @abstractmethod
     def lift(self, g: Groups, needs: States) -> State:
@@ -67,31 +67,31 @@ class Partial(ABC):
         """
 
     def window(self, state: State, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> State:
-        """Like `reduce`, for windows: only the `lower` of a bound aggregate reads the result.
+        """As `reduce`, for windows: only the `lower` of a bound aggregate reads the result.
 
-        So it may refer to `state` where `reduce` would copy all items of all slices. A partial that
-        others need has to leave it as it is.
+        So the result may refer to `state` where `reduce` would copy all items of all slices. A partial in
+        the `needs` of another must not override it.
         """
         return self.reduce(state, rows, lo, hi, before, after)
 
     def invert(self, whole: State, part: State) -> State:
-        """Row by row what remains of `whole` without `part`; only where `invertible`."""
+        """Remove each row of `part` from the same row of `whole`; only where `invertible`."""
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
 
     def running(self, state: State) -> State | None:
-        """Row i combines the rows up to i; only where `invertible`, and None where `reduce` has to do it."""
+        """Row i combines the rows up to i; only where `invertible`. None: the caller uses `reduce`."""
         return None
 
     def empty(self) -> State | None:
-        """A state without rows; None where `lift` has to make it, since it depends on the input."""
+        """A state without rows; None where it depends on the types of the input: the caller uses `lift`."""
         return None
 
     @abstractmethod
     def concat(self, states: list[State]) -> State:
-        """The rows of at least one state, one after the other."""
+        """The rows of all states, at least one, in order."""
 
-    def beside(self, states: list[State], groups: int) -> State:
-        """As `concat`, group by group: each state has as many rows for each of so many groups."""
+    def concat_by_group(self, states: list[State], groups: int) -> State:
+        """As `concat`, group by group: each state has an equal number of rows for each of `groups` groups."""
         begins = np.cumsum([0, *map(self.size, states)])
         places = [np.arange(a, b).reshape(groups, -1) for a, b in pairwise(begins.tolist())]
         return self.take(self.concat(states), np.concatenate(places, axis=1).reshape(-1))
@@ -101,19 +101,19 @@ class Partial(ABC):
         """The rows at these places; each may occur any number of times."""
 
     def cut(self, state: State, low: int, high: int) -> State:
-        """The rows from `low` to `high`, without a copy where that is possible."""
+        """The rows `low:high`, without a copy where that is possible."""
         return self.take(state, np.arange(low, high, dtype=np.int64))
 
     @abstractmethod
     def size(self, state: State) -> int:
-        """How many rows."""
+        """The number of rows."""
 
     @abstractmethod
     def nbytes(self, state: State) -> int:
-        """Memory that the rows occupy."""
+        """The memory of the rows."""
 
     def weights(self, state: State) -> Ints | None:
-        """Items held by each row, where rows differ in size: to reduce big states in portions."""
+        """The number of items of each row, for limits on memory; None where all rows have one size."""
         return None
 
     @abstractmethod
@@ -122,20 +122,20 @@ class Partial(ABC):
 
     @abstractmethod
     def from_arrow(self, columns: dict[str, pa.Array]) -> State:
-        """The state that `to_arrow` wrote; a SnapshotError for nulls or lengths that it never writes."""
+        """The state that `to_arrow` wrote; a SnapshotError for nulls or unequal lengths."""
 
     @property
     def uniform(self) -> bool:
-        """Whether `to_arrow` writes columns of the same names and types whatever the rows hold."""
+        """Whether the names and types of the columns of `to_arrow` do not depend on the rows."""
         return True
 
     def sound(self, state: State) -> bool:
-        """Whether rows from a snapshot have the order, ranges and counts that the other methods rely on."""
+        """Whether rows from a snapshot have the order, ranges and counts that the other methods require."""
         return True
 
 
 def with_needs(partials: Iterable[Partial]) -> tuple[Partial, ...]:
-    """These partials and all that they need, each once, after what it needs itself."""
+    """These partials and their `needs`, each once and after its own needs."""
     ordered: dict[Partial, None] = {}
     for partial in partials:
         ordered.update(dict.fromkeys(with_needs(partial.needs)))

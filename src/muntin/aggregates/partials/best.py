@@ -49,8 +49,8 @@ class BestItems(Record):
 class Best(RaggedPartial):
     """The k tuples with the largest `by`, of equal ones the first; without `by`, the k newest ones.
 
-    It carries (time, arrival), so it commutes, and no other tuple needs to be kept. Nulls in `by`
-    are skipped, nulls in the payload only on demand.
+    The partial includes (time, arrival), so it commutes, and slices need no tuples. Nulls in `by` are
+    skipped, nulls in the payload only with `skip_nulls`.
     """
 
     payload: Expr
@@ -90,7 +90,7 @@ class Best(RaggedPartial):
         return state.at(*list_kernels.gather(state.offsets, None, index, index + 1))
 
     def cut(self, state: BestItems, low: int, high: int) -> BestItems:
-        # Written out, here and in `Choice`: a step of 1,024 tuples cuts four times, and takes 3 % less.
+        # Not inherited, here and in `Choice`: a step of 1,024 tuples cuts four times, and takes 3 % less.
         offsets = state.offsets[low : high + 1]
         items = slice(offsets[0], offsets[-1])
         by = None if state.by is None else state.by[items]

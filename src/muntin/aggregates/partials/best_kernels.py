@@ -29,15 +29,15 @@ def best_of_rows(
     for j in range(rows):
         first = starts[j]
         room = starts[j + 1] - first
-        held = 0
+        count = 0
         size = offsets[j + 1] - offsets[j]
         for i in range(size):
-            # Newest items come last: asked for those, look from the end, and nothing moves.
+            # Items are mostly in order of time: for the newest, a scan from the end moves few entries.
             item = index[offsets[j + 1] - 1 - i if latest else offsets[j] + i]
-            if held == room and not better(keys, time, seq, item, out[first + held - 1], largest, latest):
+            if count == room and not better(keys, time, seq, item, out[first + count - 1], largest, latest):
                 continue
-            at = first + min(held, room - 1)
-            held = min(held + 1, room)
+            at = first + min(count, room - 1)
+            count = min(count + 1, room)
             while at > first and better(keys, time, seq, item, out[at - 1], largest, latest):
                 out[at] = out[at - 1]
                 at -= 1

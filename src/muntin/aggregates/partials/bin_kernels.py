@@ -51,7 +51,7 @@ def _finite(values: Floats, a: int, b: int) -> tuple[int, int]:
 
 
 @compiled
-def _count_piece(values: Floats, upto: Ints, first: int, a: int, b: int, edges: Floats, out: Ints) -> None:
+def _count_slice(values: Floats, upto: Ints, first: int, a: int, b: int, edges: Floats, out: Ints) -> None:
     """Count the values a:b of a run that begins at `first`, by binary search for each edge."""
     before = upto[a - 1] if a > first else 0
     for k in range(out.size):
@@ -80,7 +80,7 @@ def equal_bins(
     The rows of a range are sorted runs. A range without a finite value has NaN for edges.
     """
     edges = np.full((lo.size, bins + 1), np.nan)
-    found = np.zeros((lo.size, bins), np.int64)
+    counts = np.zeros((lo.size, bins), np.int64)
     for j in range(lo.size):
         low = np.inf
         high = -np.inf
@@ -103,5 +103,5 @@ def equal_bins(
             r = row_at(rows, i)
             a, b = _finite(values, offsets[r], offsets[r + 1])
             if a < b:
-                _count_piece(values, upto, offsets[r], a, b, edges[j], found[j])
-    return edges, found
+                _count_slice(values, upto, offsets[r], a, b, edges[j], counts[j])
+    return edges, counts

@@ -20,7 +20,7 @@ _DECLARED: dict[Operation, Scalars] = {"and": ALL_BITS, "or": ANY_BITS, "xor": O
 
 @dataclass(frozen=True, slots=True)
 class BitFold(ScalarPartial):
-    """All integers joined bit by bit; where there is none, the identity."""
+    """Bitwise and, or, xor of all integers; the identity where there is no value."""
 
     expr: Expr
     operation: Operation

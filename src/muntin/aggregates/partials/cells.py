@@ -1,8 +1,8 @@
 """A column of a user's partial aggregates: numbers in arrays, or Python objects.
 
-Both hold the same values. Compiled loops want numbers; the interpreter takes either and gives
-objects. Numbers are taken for objects wherever the two meet and the objects do not fit: an integer
-beyond 64 bits, a value of another type.
+Both represent the same values. Compiled loops read and write numbers; the interpreter reads either and
+writes objects. Where both meet and an object does not fit into an array (an integer beyond 64 bits, a
+value of another type), the numbers become objects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Cells", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
 Objects: TypeAlias = npt.NDArray[np.object_]
 
 _FAILED = "!"
-"""The prefix of the text of a failed partial aggregate; JSON never begins with it."""
+"""Prefix of the text of a failed partial aggregate; no JSON text begins with it."""
 _PYTHON = {"bool": bool, "int64": int, "float64": float}
 _ARROW = {"bool": np.bool_, "int64": np.int64, "double": np.float64}
 
@@ -40,7 +40,7 @@ class Numbers:
 
     @property
     def form(self) -> Form:
-        """What numbers they are."""
+        """The types of the numbers."""
         return Form(self.scalar, tuple(column.dtype.name for column in self.columns))
 
     def tolist(self) -> list[Any]:
@@ -53,7 +53,7 @@ Cells: TypeAlias = Numbers | Objects
 
 
 def objects(cells: Cells | Iterable[Any]) -> Objects:
-    """The cells as Python objects; lists among them stay lists."""
+    """The cells as Python objects; a list is one object."""
     if isinstance(cells, np.ndarray):
         return cells
     values = cells.tolist() if isinstance(cells, Numbers) else list(cells)
@@ -65,31 +65,31 @@ def objects(cells: Cells | Iterable[Any]) -> Objects:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the numbers of a compiled aggregate are: one number or a tuple of them, of these types."""
+    """The types of a compiled partial aggregate: one number, or a tuple of numbers."""
 
     scalar: bool
     dtypes: tuple[str, ...]
 
     def zeros(self, rows: int) -> Numbers:
-        """So many rows to write into."""
+        """Rows of zeros to write into."""
         return Numbers(self.scalar, tuple(np.zeros(rows, dtype=dtype) for dtype in self.dtypes))
 
     def numbers(self, cells: Cells, there: Bools | None = None) -> Numbers | None:
-        """The cells in this form, if they have it; rows that are not `there` hold anything."""
+        """The cells in this form; None where one has another. Rows that are not `there` are arbitrary."""
         if isinstance(cells, Numbers):
             return cells if cells.form == self else None
-        found = self.zeros(len(cells))
+        numbers = self.zeros(len(cells))
         wanted = [_PYTHON[dtype] for dtype in self.dtypes]
         for i in range(len(cells)) if there is None else np.flatnonzero(there).tolist():
             value = (cells[i],) if self.scalar else cells[i]
             if type(value) is not tuple or list(map(type, value)) != wanted:
                 return None
             try:
-                for column, part in zip(found.columns, value, strict=True):
-                    column[i] = part
+                for column, number in zip(numbers.columns, value, strict=True):
+                    column[i] = number
             except OverflowError:
                 return None
-        return found
+        return numbers
 
 
 def taken(cells: Cells, index: Ints) -> Cells:
@@ -99,12 +99,12 @@ def taken(cells: Cells, index: Ints) -> Cells:
     return cells[index]
 
 
-def joined(parts: list[Cells]) -> Cells:
-    """One after the other: as numbers if all are such of one form."""
-    numbers = [part for part in parts if isinstance(part, Numbers)]
-    if len(numbers) < len(parts) or len({part.form for part in numbers}) > 1:
-        return np.concatenate([objects(part) for part in parts])
-    columns = zip(*(part.columns for part in numbers), strict=True)
+def joined(states: list[Cells]) -> Cells:
+    """The cells of all states in order: as numbers where all are numbers of one form."""
+    numbers = [state for state in states if isinstance(state, Numbers)]
+    if len(numbers) < len(states) or len({state.form for state in numbers}) > 1:
+        return np.concatenate([objects(state) for state in states])
+    columns = zip(*(state.columns for state in numbers), strict=True)
     return Numbers(numbers[0].scalar, tuple(map(np.concatenate, columns)))
 
 
@@ -120,7 +120,7 @@ def replaced(cells: Cells, index: Ints, by: Cells) -> Cells:
 
 
 def to_arrow(cells: Cells, name: str, there: Bools | None = None) -> dict[str, pa.Array]:
-    """Numbers as columns of numbers, objects as text, null where there is nothing."""
+    """Columns for a snapshot: numbers as numbers, objects as text; null where a row is not `there`."""
     if isinstance(cells, Numbers) and cells.scalar:
         return {f"{name}.": pa.array(cells.columns[0])}
     if isinstance(cells, Numbers):
@@ -134,10 +134,10 @@ def from_arrow(columns: dict[str, pa.Array], name: str) -> Cells:
     """The cells that `to_arrow` wrote under this name."""
     if name in columns:
         return objects([None if text is None else _decoded(text) for text in columns[name].to_pylist()])
-    found = [column for key, column in columns.items() if key.startswith(f"{name}.")]
-    if not found or any(str(column.type) not in _ARROW for column in found):
+    numeric = [column for key, column in columns.items() if key.startswith(f"{name}.")]
+    if not numeric or any(str(column.type) not in _ARROW for column in numeric):
         raise SnapshotError(f'"{name}" of a user-defined aggregate must be text or numbers')
-    read = tuple(read_numbers(column, _ARROW[str(column.type)]) for column in found)
+    read = tuple(read_numbers(column, _ARROW[str(column.type)]) for column in numeric)
     return Numbers(f"{name}." in columns, read)
 
 
@@ -150,7 +150,7 @@ def _decoded(text: str) -> Any:
 
 
 def nbytes(cells: Cells) -> int:
-    """Memory of the cells; of objects with what they contain to a depth of a few levels."""
+    """The memory of the cells; objects with their contents, four levels deep."""
     if isinstance(cells, Numbers):
         return sum(column.nbytes for column in cells.columns)
     return cells.nbytes + sum(_deep_size(value, 4) for value in cells)

@@ -8,12 +8,12 @@ from muntin.aggregates.arrays import Ints
 from muntin.compiled_kernels import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2**64 divided by the golden ratio: multiplied by it, neighbours end up far apart."""
+"""2**64 divided by the golden ratio: multiplication by it spreads neighbouring keys (Fibonacci hashing)."""
 
 
 @compiled
 def _slot(key: int, bits: int) -> np.int64:
-    # Signed again: Numba makes a float of a mixture of signed and unsigned integers.
+    # Converted to a signed integer: Numba gives float64 for signed and unsigned operands.
     return np.int64((np.uint64(key) * _GOLDEN) >> np.uint64(64 - bits))
 
 
@@ -34,11 +34,11 @@ def _enlarged(table: Ints, bits: int) -> Ints:
 
 @compiled
 def number_equal(keys: Ints) -> tuple[Ints, int]:
-    """Numbers from 0, by first occurrence, that are equal where the keys are, and how many there are."""
+    """Numbers from 0, by first occurrence, that are equal where keys are equal, and how many are distinct."""
     bits = 10
     table = np.zeros((1 << bits, 2), np.int64)  # a key and its number, counted from 1; 0 is a free slot
     out = np.empty(keys.size, np.int64)
-    found = 0
+    distinct = 0
     for i in range(keys.size):
         key = keys[i]
         mask = (1 << bits) - 1
@@ -46,11 +46,11 @@ def number_equal(keys: Ints) -> tuple[Ints, int]:
         while table[slot, 1] > 0 and table[slot, 0] != key:
             slot = (slot + 1) & mask
         if table[slot, 1] == 0:
-            found += 1
+            distinct += 1
             table[slot, 0] = key
-            table[slot, 1] = found
+            table[slot, 1] = distinct
         out[i] = table[slot, 1] - 1
-        if 2 * found > mask:
+        if 2 * distinct > mask:
             bits += 2
             table = _enlarged(table, bits)
-    return out, found
+    return out, distinct

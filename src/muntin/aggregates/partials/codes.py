@@ -1,4 +1,4 @@
-"""Values of any type as integers that are equal where the values are."""
+"""Dictionary encoding: values of any type as integers that are equal where the values are equal."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def has_codes(type_: pa.DataType) -> bool:
 
 
 def codes(columns: tuple[pa.Array, ...]) -> tuple[Ints, int]:
-    """Integers from 0 that are equal where the values of all columns are, and how many there are.
+    """Integers from 0 that are equal where the values of all columns are equal, and their number.
 
-    There must be no nulls. As in Spark NaN equals NaN, and -0.0 equals 0.0.
+    There must be no nulls. As in Spark, NaN equals NaN, and -0.0 equals 0.0.
 
     >>> codes((pa.array(["a", "b", "a", "a"]), pa.array([0.0, 1.0, -0.0, 1.0])))
     (array([0, 1, 0, 2]), 3)
     """
-    found, size = _encoded(columns[0])
+    code, size = _encoded(columns[0])
     for column in columns[1:]:
         other, others = _encoded(column)
-        found, size = code_kernels.number_equal(found * others + other)
-    return found, size
+        code, size = code_kernels.number_equal(code * others + other)
+    return code, size
 
 
 def order_codes(array: pa.Array) -> Ints:
-    """Integers that compare as the values do, among the values of this array only.
+    """Integers in the order of the values, comparable within this array only.
 
     >>> order_codes(pa.array(["b", "a", "b"]))
     array([2, 1, 2])
     """
     if arrays.has_keys(array.type):
         return arrays.order_keys(array)
-    if pa.types.is_null(array.type):  # of a column without values, so far
+    if pa.types.is_null(array.type):  # a column without values so far
         return np.zeros(len(array), dtype=np.int64)
     import pyarrow.compute as pc
 
@@ -58,7 +58,6 @@ def order_codes(array: pa.Array) -> Ints:
 
 def _encoded(array: pa.Array) -> tuple[Ints, int]:
     if arrays.has_keys(array.type):
-        found: tuple[Ints, int] = code_kernels.number_equal(arrays.order_keys(array))
-        return found
+        return code_kernels.number_equal(arrays.order_keys(array))
     encoded = array.dictionary_encode()
     return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)

@@ -1,4 +1,4 @@
-"""Bases of the partials whose state is one NumPy array: a row per slice, one or a few numbers wide."""
+"""Bases of the partials whose state is one NumPy array: a row of one or a few numbers per slice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,33 @@ if TYPE_CHECKING:
 else:
     loop_kernels = DeferredImport("muntin.aggregates.partials.loop_kernels")
 
-__all__ = ["Column", "NumericPartial", "ScalarPartial"]
+__all__ = ["ArrayPartial", "Column", "NumericPartial", "ScalarPartial"]
 
 Column = npt.NDArray[Any]
 
 
-class NumericPartial(Partial):
+class ArrayPartial(Partial):
+    """State: one array, a NumPy array unless a subclass overrides `concat` and `take`."""
+
+    __slots__ = ()
+
+    def concat(self, states: list[State]) -> State:
+        return np.concatenate(states)
+
+    def take(self, state: State, index: Ints) -> State:
+        return state[index]
+
+    def cut(self, state: State, low: int, high: int) -> State:
+        return state[low:high]
+
+    def size(self, state: State) -> int:
+        return len(state)
+
+    def nbytes(self, state: State) -> int:
+        return int(state.nbytes)
+
+
+class NumericPartial(ArrayPartial):
     """State: an array of shape (rows,), or (rows, width) where `width` is not 1."""
 
     __slots__ = ()
@@ -40,14 +61,14 @@ class NumericPartial(Partial):
 
     @property
     def step_code(self) -> int:
-        """The code of the partial in the compiled step, which reads `step_input`."""
+        """The code of the partial in the compiled step, `NONE` where the step does not support it."""
         return NONE
 
     @property
     def step_input(self) -> tuple[Expr, Callable[[pa.Array], Column] | None] | None:
-        """The column that the compiled step reads, and how it becomes 64-bit words.
+        """The column that the compiled step reads, and the function that converts it to 64-bit words.
 
-        Without a function only its nulls matter; None where the partial reads no column.
+        Without a function, only nulls are tested; None for a partial without an input column.
         """
         return None
 
@@ -58,24 +79,15 @@ class NumericPartial(Partial):
     def concat(self, states: list[Column]) -> Column:
         return end_to_end(states)
 
-    def beside(self, states: list[Column], groups: int) -> Column:
+    def concat_by_group(self, states: list[Column], groups: int) -> Column:
         rows, rest = sum(map(len, states)), states[0].shape[1:]
         out = fresh((groups, rows // groups, *rest), self.dtype)
         np.concatenate([state.reshape(groups, -1, *rest) for state in states], axis=1, out=out)
         return out.reshape(rows, *rest)
 
     def take(self, state: Column, index: Ints) -> Column:
-        # For states of several numbers a row, `state[index]` takes ten times as long.
+        # With several numbers a row, `state[index]` takes ten times as long.
         return rows_at(state, index)
-
-    def cut(self, state: Column, low: int, high: int) -> Column:
-        return state[low:high]
-
-    def size(self, state: Column) -> int:
-        return len(state)
-
-    def nbytes(self, state: Column) -> int:
-        return state.nbytes
 
     def to_arrow(self, state: Column) -> dict[str, pa.Array]:
         if self.width == 1:
@@ -87,11 +99,11 @@ class NumericPartial(Partial):
         return read[0] if self.width == 1 else np.column_stack(read)
 
     def rows(self, number: int) -> Column:
-        """Memory for that many rows."""
+        """Uninitialised memory for this number of rows."""
         return fresh(number if self.width == 1 else (number, self.width), self.dtype)
 
     def zeros(self, number: int) -> Column:
-        """The identity of the sums, for that many rows."""
+        """Rows of zeros, the identity of sums."""
         return zeroed(number if self.width == 1 else (number, self.width), self.dtype)
 
 
@@ -109,7 +121,7 @@ class ScalarPartial(NumericPartial):
         return self.rows(0)
 
     def context(self, needs: States) -> tuple[Any, ...]:
-        """The columns of the needed partials that the declaration reads, or constants for all rows."""
+        """The columns of `needs` that the declaration reads, or constants for all rows."""
         return needs
 
     @property
@@ -119,9 +131,9 @@ class ScalarPartial(NumericPartial):
     def lifted(
         self, g: Groups, values: Column | tuple[Column, ...], valid: Bools | None, needs: States = ()
     ) -> Column:
-        """The rows of groups, from the columns that `lift` of the declaration reads.
+        """One row per group, from the columns that `lift` of the declaration reads.
 
-        The loop over runs exists for a column of one number a tuple: only there LLVM vectorises it.
+        The loop over runs supports one column of one number per tuple only: LLVM vectorises no other case.
         """
         out, loops = self.rows(g.n), loop_kernels.loops(self.scalars)
         context = self.context(needs) if needs else ()

@@ -1,4 +1,4 @@
-"""Counts of tuples: of all, of those with a value, of those with a certain one."""
+"""Counts of tuples: all, those with a value, those with a true condition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Count(ScalarPartial):
     scalars = TRUE_COUNT
 
     def counted(self, g: Groups) -> Bools | None:
-        """Which tuples have the property; None where all have it."""
+        """Which tuples have the property; None for all."""
         return None
 
     def lift(self, g: Groups, needs: States) -> Ints:
@@ -50,7 +50,7 @@ class Rows(_Count):
 
 @dataclass(frozen=True, slots=True)
 class Values(_Count):
-    """The number of tuples whose value is not null; other partials hold a value where it is not 0."""
+    """The number of tuples whose value is not null; where it is 0, other partials have no value."""
 
     expr: Expr
 
@@ -68,7 +68,7 @@ class Values(_Count):
 
 @dataclass(frozen=True, slots=True)
 class Trues(_Count):
-    """The number of tuples for which a condition is true; null is not."""
+    """The number of tuples for which a condition is true; null counts as false."""
 
     expr: Expr
 

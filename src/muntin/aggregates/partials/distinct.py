@@ -29,7 +29,7 @@ __all__ = ["Distinct", "DistinctContents", "DistinctItems"]
 
 @dataclass(frozen=True, slots=True)
 class DistinctItems(Record):
-    """Row j holds the items `offsets[j]:offsets[j + 1]`, no two of them equal.
+    """Row j consists of the items `offsets[j]:offsets[j + 1]`, all distinct.
 
     They are sorted by the (time, seq) of their first tuples.
     """
@@ -38,7 +38,7 @@ class DistinctItems(Record):
     time: Ints
     seq: Ints
     counts: Ints
-    """How many tuples have these values."""
+    """The number of tuples with these values."""
     values: tuple[pa.Array, ...]
     """One array for each column."""
 
@@ -56,7 +56,7 @@ class DistinctItems(Record):
 
 @dataclass(frozen=True, slots=True)
 class DistinctContents:
-    """The same for windows: no more rows will be joined to them, so without their places."""
+    """The distinct items of windows. No other rows are joined to them, so they have no (time, seq)."""
 
     offsets: Ints
     counts: Ints
@@ -65,10 +65,10 @@ class DistinctContents:
 
 @dataclass(frozen=True, slots=True)
 class Distinct(RaggedPartial):
-    """Each combination of values without nulls once, with its first (time, arrival) and how often it occurs.
+    """Each combination of values without nulls, with its first (time, arrival) and its count.
 
-    Values that are 64-bit numbers have a smaller partial, `SortedRuns`; this one knows the order of
-    occurrence, strings, and several columns.
+    Single columns of 64-bit numbers have a smaller partial, `SortedRuns`. This one supports strings,
+    several columns, and the order of first occurrence.
     """
 
     exprs: tuple[Expr, ...]
@@ -84,7 +84,7 @@ class Distinct(RaggedPartial):
     def reduce(
         self, state: DistinctItems, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> DistinctItems:
-        repeating = hi - lo > 1  # a row alone repeats nothing, and most rows of a table are alone
+        repeating = hi - lo > 1  # a single row has distinct items, and most ranges are single rows
         if not repeating.any():
             return _at(state, Places.joined(state.offsets, state.time, state.seq, rows, lo, hi))
         offsets, index = join_rows(state.offsets, state.time, state.seq, rows, lo, hi)
@@ -95,9 +95,9 @@ class Distinct(RaggedPartial):
     ) -> DistinctContents:
         ordered, joined, *_ = order_kernels.spans(state.offsets, state.time, state.seq, rows, lo, hi)
         if not ordered or joined[-1] < len(state.time):
-            found = self.reduce(state, rows, lo, hi, before, after)
-            return DistinctContents(found.offsets, found.counts, found.values)
-        # Windows share slices: every item is hashed once.
+            items = self.reduce(state, rows, lo, hi, before, after)
+            return DistinctContents(items.offsets, items.counts, items.values)
+        # Windows share slices: each item is hashed once.
         starts, index, counts = distinct_kernels.first_in_ranges(
             state.offsets, *codes(state.values), state.counts, rows, lo, hi
         )
@@ -119,16 +119,16 @@ def _without_repetition(
 ) -> DistinctItems:
     """The first of equal items of each row `index[offsets[j]:offsets[j + 1]]`, with their counts summed.
 
-    Where no row is told to be `repeating`, each may be; the items of the others are not looked at.
+    Only rows marked in `repeating` can have equal items; without a mask, all rows can.
     """
     chosen = slice(None) if repeating is None else np.repeat(repeating, np.diff(offsets))
     place = pa.array(index[chosen])
-    found = np.zeros(len(index), dtype=np.int64)
-    found[chosen], size = codes(tuple(column.take(place) for column in items.values))
-    starts, kept, counts = distinct_kernels.first_of_each(
-        offsets, found, size, items.counts[index], repeating
+    code = np.zeros(len(index), dtype=np.int64)
+    code[chosen], size = codes(tuple(column.take(place) for column in items.values))
+    starts, first, counts = distinct_kernels.first_of_each(
+        offsets, code, size, items.counts[index], repeating
     )
-    return replace(_at(items, Places(starts, index[kept])), counts=counts)
+    return replace(_at(items, Places(starts, index[first])), counts=counts)
 
 
 def _at(items: DistinctItems, places: Places) -> DistinctItems:

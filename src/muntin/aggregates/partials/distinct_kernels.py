@@ -11,14 +11,14 @@ from muntin.compiled_kernels import compiled
 
 @compiled
 def _enter(
-    item: int, codes: Ints, counts: Ints, start: int, k: int, found: Ints, index: Ints, summed: Ints
+    item: int, codes: Ints, counts: Ints, start: int, k: int, last: Ints, index: Ints, summed: Ints
 ) -> int:
-    """Put an item out, or count it with an equal one since `start`; returns how many are out."""
-    place = found[codes[item]]
+    """Append an item to the output, or add its count to an equal one since `start`; returns the new size."""
+    place = last[codes[item]]
     if place >= start:
         summed[place] += counts[item]
         return k
-    found[codes[item]] = k
+    last[codes[item]] = k
     index[k] = item
     summed[k] = counts[item]
     return k + 1
@@ -35,7 +35,7 @@ def first_of_each(
     starts = np.zeros(offsets.size, np.int64)
     index = np.empty(codes.size, np.int64)
     summed = np.empty(codes.size, np.int64)
-    found = np.full(size, -1, np.int64)  # where the code was last put out; before this row, it counts not
+    last = np.full(size, -1, np.int64)  # the last place of the code in the output, of any row
     k = 0
     for j in range(offsets.size - 1):
         if repeating is not None and not repeating[j]:
@@ -46,7 +46,7 @@ def first_of_each(
             starts[j + 1] = k
             continue
         for i in range(offsets[j], offsets[j + 1]):
-            k = _enter(i, codes, counts, starts[j], k, found, index, summed)
+            k = _enter(i, codes, counts, starts[j], k, last, index, summed)
         starts[j + 1] = k
     return starts, index[:k].copy(), summed[:k].copy()
 
@@ -55,7 +55,7 @@ def first_of_each(
 def first_in_ranges(
     offsets: Ints, codes: Ints, size: int, counts: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """As `first_of_each` for ranges of rows that follow one another in time, without joining them."""
+    """As `first_of_each`, for ranges of rows that do not overlap in time, without joining them."""
     starts = np.zeros(lo.size + 1, np.int64)
     total = 0
     for j in range(lo.size):
@@ -64,13 +64,13 @@ def first_in_ranges(
             total += offsets[r + 1] - offsets[r]
     index = np.empty(total, np.int64)
     summed = np.empty(total, np.int64)
-    found = np.full(size, -1, np.int64)
+    last = np.full(size, -1, np.int64)
     k = 0
     for j in range(lo.size):
         for i in range(lo[j], hi[j]):
             r = row_at(rows, i)
             for item in range(offsets[r], offsets[r + 1]):
-                k = _enter(item, codes, counts, starts[j], k, found, index, summed)
+                k = _enter(item, codes, counts, starts[j], k, last, index, summed)
         starts[j + 1] = k
     return starts, index[:k], summed[:k]
 

@@ -35,16 +35,16 @@ _TOP = np.int64(-(2**63))
 
 
 class SumError(DataError, PlacedError):
-    """A sum that its type cannot hold."""
+    """A sum that exceeds its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactSum(ScalarPartial):
-    """The sum of integers, or of the unscaled integers of decimals, that no intermediate overflows.
+    """The sum of integers, or of the unscaled integers of decimals; intermediate sums never overflow.
 
-    A sum is judged when it is a result, not before: whether `2**63 - 1 + 1 - 1` fits must not depend
-    on which slices or tree nodes added it. State: limbs of 32 bits, the last one signed; two limbs
-    hold 95 bits, four (for decimals of more than 18 digits and uint64) 159.
+    Only results are tested for overflow: whether `2**63 - 1 + 1 - 1` fits must not depend on the order
+    in which slices or tree nodes add it. State: limbs of 32 bits, the last one signed. Two limbs have
+    95 bits; four, for decimals of more than 18 digits and uint64, have 159.
     """
 
     expr: Expr
@@ -85,7 +85,7 @@ class ExactSum(ScalarPartial):
         return out
 
     def running(self, state: Ints) -> Ints:
-        out = np.cumsum(state, axis=0)  # of 32 bits each, so 2**31 rows may be added up
+        out = np.cumsum(state, axis=0)  # limbs of 32 bits: sums of 2**31 rows do not overflow
         limb_kernels.carry(out)
         return out
 
@@ -101,7 +101,7 @@ class ExactSum(ScalarPartial):
         return self.floats(state) / np.maximum(count, 1)
 
     def split_means(self, state: Ints, count: Ints) -> tuple[Ints, Floats]:
-        """The means of integers as the order key of their floor, and what is above it."""
+        """The means of integers as the order key of their floor, and the fraction above it."""
         base, rest = np.empty(len(count), dtype=np.int64), np.empty(len(count))
         limb_kernels.split_means(state, count, base, rest)
         return (base ^ _TOP if self.width == _WIDE_LIMBS else base), rest
@@ -128,15 +128,15 @@ class ExactSum(ScalarPartial):
 
     def quotients(self, state: Ints, counts: Ints, factor: int, type_: pa.DataType) -> pa.Array:
         """sum * factor / count as decimals, rounded half up; null where the count is 0."""
-        found = _divided(state, counts, factor, type_)
-        if found is None:
+        decimals = _divided(state, counts, factor, type_)
+        if decimals is None:
             overflow = self._overflow(str(type_))
             rows = range(len(state))
             some = (slice(row, row + 1) for row in rows)
             unfit = (_divided(state[row], counts[row], factor, type_) is None for row in some)
             overflow.row = next((row for row, wrong in zip(rows, unfit, strict=True) if wrong), None)
             raise overflow
-        return found
+        return decimals
 
     def _overflow(self, room: str) -> SumError:
         error = SumError(f'a sum over "{self.expr}" overflows: it does not fit into {room}')
@@ -145,15 +145,15 @@ class ExactSum(ScalarPartial):
 
 
 def _divided(state: Ints, counts: Ints, factor: int, type_: pa.DataType) -> pa.Array | None:
-    """As `quotients`; None where one has too many digits."""
+    """As `quotients`; None where a quotient has too many digits."""
     pairs = np.zeros((len(state), 2), dtype=np.int64)
     fits = limb_kernels.divide_limb_rows(state, counts, factor, pairs)
-    found = arrays.from_decimal_words(pairs, counts > 0, type_)
+    decimals = arrays.from_decimal_words(pairs, counts > 0, type_)
     try:
-        found.validate(full=True)  # the one place where Arrow counts the digits
+        decimals.validate(full=True)  # the only function of Arrow that counts the digits
     except pa.ArrowInvalid:
         fits = False
-    return found if fits else None
+    return decimals if fits else None
 
 
 def exact_sum(expr: Expr, type_: pa.DataType) -> ExactSum:

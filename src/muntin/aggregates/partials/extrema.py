@@ -1,4 +1,4 @@
-"""Minimum and maximum: of order keys, compiled, and of strings and the like, by Arrow."""
+"""Minimum and maximum: of order keys by compiled loops, of strings, bytes and long decimals by Arrow."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from muntin.aggregates import arrays, joining
-from muntin.aggregates.base import Groups, Ints, Partial
+from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials import step_codes
 from muntin.aggregates.partials.base import Rows, States
-from muntin.aggregates.partials.columns import ScalarPartial
+from muntin.aggregates.partials.columns import ArrayPartial, ScalarPartial
 from muntin.aggregates.partials.ranges import spread
 from muntin.expressions import Expr
 from muntin.scalars import LARGEST, SMALLEST, Scalars
@@ -23,7 +23,7 @@ __all__ = ["ArrowExtremum", "KeyExtremum", "extreme_per_group", "has_arrow_order
 
 @dataclass(frozen=True, slots=True)
 class KeyExtremum(ScalarPartial):
-    """The smallest or largest order key; where there is none, the identity."""
+    """The smallest or largest order key; the identity where there is no value."""
 
     expr: Expr
     largest: bool
@@ -45,7 +45,7 @@ class KeyExtremum(ScalarPartial):
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowExtremum(Partial):
+class ArrowExtremum(ArrayPartial):
     """The smallest or largest value of a type whose order needs more than 64 bits.
 
     State: an Arrow array, null where there is no value. Strings compare by code point, as in Spark.
@@ -69,15 +69,6 @@ class ArrowExtremum(Partial):
     def take(self, state: pa.Array, index: Ints) -> pa.Array:
         return state.take(pa.array(index))
 
-    def cut(self, state: pa.Array, low: int, high: int) -> pa.Array:
-        return state[low:high]
-
-    def size(self, state: pa.Array) -> int:
-        return len(state)
-
-    def nbytes(self, state: pa.Array) -> int:
-        return int(state.nbytes)
-
     def to_arrow(self, state: pa.Array) -> dict[str, pa.Array]:
         return {"value": state}
 
@@ -86,7 +77,7 @@ class ArrowExtremum(Partial):
 
 
 def has_arrow_order(type_: pa.DataType) -> bool:
-    """Types that Arrow itself orders, in groups: strings, bytes, long decimals."""
+    """Whether Arrow's grouped minimum and maximum compare the type: strings, bytes, long decimals."""
     return (
         types.is_string(type_)
         or types.is_large_string(type_)
@@ -100,15 +91,15 @@ def has_arrow_order(type_: pa.DataType) -> bool:
 def extreme_per_group(values: pa.Array, group: Ints, n: int, largest: bool) -> pa.Array:
     """The smallest or largest value of each of n groups; null for a group without one."""
     name = "max" if largest else "min"
-    found = (
+    extremes = (
         pa.table({"group": group, "value": values})
         .group_by("group", use_threads=False)
         .aggregate([("value", name)])
         .combine_chunks()
     )
-    which = found["group"].to_numpy()
-    index = np.full(n + 1, -1, dtype=np.int64)  # one more, at the end, for the group -1
+    which = extremes["group"].to_numpy()
+    index = np.full(n + 1, -1, dtype=np.int64)  # the last entry is for group -1
     index[which] = np.arange(len(which))
-    column = found[f"value_{name}"]
+    column = extremes[f"value_{name}"]
     winners = column.chunk(0) if column.num_chunks else pa.array([], values.type)
     return arrays.take_or_null(winners, index[:n])

@@ -1,4 +1,4 @@
-"""How often the smallest or largest value occurs."""
+"""The number of occurrences of the smallest or largest value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ExtremeCount"]
 
 @dataclass(frozen=True, slots=True)
 class ExtremeCount(ScalarPartial):
-    """The number of values that equal the extreme, which is a partial of its own."""
+    """The number of values that equal the extreme, which is another partial."""
 
     extremum: KeyExtremum | ArrowExtremum
 
@@ -53,7 +53,7 @@ def _equal(values: pa.Array, winners: pa.Array) -> Bools:
 
 
 def _sums(group: Ints, addends: Ints | Bools, n: int) -> Ints:
-    """The sum of each of n groups; group -1 is left out."""
-    found = np.zeros(n + 1, dtype=np.int64)  # one more, at the end, for the group -1
-    np.add.at(found, group, addends)
-    return found[:n]
+    """The sum of each of n groups; group -1 is ignored."""
+    sums = np.zeros(n + 1, dtype=np.int64)  # the last entry is for group -1
+    np.add.at(sums, group, addends)
+    return sums[:n]

@@ -30,10 +30,10 @@ __all__ = ["FloatSum", "LogSum", "ProductSum"]
 
 
 class _Compensated(ScalarPartial):
-    """A sum of floats with its rounding errors summed beside it.
+    """A sum of floats, and the sum of its rounding errors.
 
-    So 1e16 + 1 - 1e16 is 1 in whatever order slices are combined: results do not depend on batches
-    and stores. Not invertible: subtracting would still lose what an infinity swallowed.
+    1e16 + 1 - 1e16 is 1 in any order of combination: results do not depend on batches and stores.
+    Not invertible: subtracting an infinity does not restore the sum before it.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class _Compensated(ScalarPartial):
 
     @abstractmethod
     def addends(self, g: Groups) -> tuple[Floats, Bools | None]:
-        """What is summed, one number per tuple, and which of them count."""
+        """The addend of each tuple, and which tuples count (None: all)."""
 
     @property
     def scalars(self) -> Scalars:
@@ -63,19 +63,19 @@ class _Compensated(ScalarPartial):
         return out
 
     def floats(self, state: Floats) -> Floats:
-        """The sums; beside an infinity or NaN the errors are NaN and say nothing."""
-        found = fresh(len(state), np.float64)
-        sum_kernels.float_totals(state, found)
-        return found
+        """The sums; the rounding errors of a sum that is infinite or NaN are ignored."""
+        out = fresh(len(state), np.float64)
+        sum_kernels.float_totals(state, out)
+        return out
 
     def means(self, state: Floats, count: Ints) -> Floats:
         """The means; 0 where there is no value."""
-        found = fresh(len(state), np.float64)
-        sum_kernels.float_means(state, count, found)
-        return found
+        out = fresh(len(state), np.float64)
+        sum_kernels.float_means(state, count, out)
+        return out
 
     def split_means(self, state: Floats, count: Ints) -> tuple[Floats, Floats]:
-        """The means as floats, and what rounding took from them."""
+        """The means as floats, and their rounding errors."""
         base, rest = np.empty(len(count)), np.empty(len(count))
         sum_kernels.split_float_means(state, count, base, rest)
         return base, rest
@@ -107,7 +107,7 @@ class LogSum(_Compensated):
 
     def addends(self, g: Groups) -> tuple[Floats, Bools | None]:
         values = g.floats(self.expr)
-        with np.errstate(invalid="ignore"):  # anything may stand where a value is null
+        with np.errstate(invalid="ignore"):  # the numbers at nulls are arbitrary
             return np.log(np.where(values <= 0.0, 1.0, values)), g.valid(self.expr)
 
 

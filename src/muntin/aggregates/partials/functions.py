@@ -1,4 +1,4 @@
-"""The user's functions, called so that a failure says what failed, and a change in place is noticed."""
+"""Calls of a user's functions, with errors that name the failed call, and detection of changed arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from muntin.errors import UserCodeError, cause_text, value_text
 __all__ = ["Failed", "Functions", "copied", "unchanged"]
 
 _FIRST, _THEN, _CALLS = 32, 256, 8
-"""Watched are the first so many folds, then one of so many; in each of them the first so many calls."""
+"""Watched folds: the first 32, then every 256th; of each the first 8 calls."""
 
 _REFUSED = 'repair it, or choose bad="skip" or bad="route"'
 _FAILED = 'repair the function, or choose on_error="skip", which gives null'
@@ -22,14 +22,14 @@ _FAILED = 'repair the function, or choose on_error="skip", which gives null'
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Takes the place of a partial aggregate that could not be combined; combining it gives itself."""
+    """The partial aggregate of a `combine` that failed; combined with any other it stays as it is."""
 
     reason: str
 
 
 @dataclass(slots=True)
 class _Watch:
-    """Counts, so that only some calls are watched: watching copies the arguments."""
+    """Decides which folds are watched: watching copies the arguments, so it is done for some only."""
 
     turns: int = 0
 
@@ -40,10 +40,10 @@ class _Watch:
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What the user gave, under a name for messages.
+    """The functions of a user's aggregate, and its name for messages.
 
-    Partial aggregates are shared: a slice lies in many windows. A function that changes its
-    argument would change them all, so that is an error.
+    Windows share the partial aggregates of their slices. A function that changed its argument would
+    change the results of other windows, so that is an error.
     """
 
     name: str
@@ -75,35 +75,35 @@ class Functions:
             raise self.failure(step, args, error, len(results)) from error
         return results
 
-    def fold(self, parts: Sequence[Any]) -> Any:
-        """All parts combined from left to right; there is at least one."""
+    def fold(self, partials: Sequence[Any]) -> Any:
+        """All partial aggregates, at least one, combined from left to right."""
         if self.absorbing:
-            failed = next((part for part in parts if type(part) is Failed), None)
+            failed = next((partial for partial in partials if type(partial) is Failed), None)
             if failed is not None:
                 return failed
         combine = self.combine
         watched = _CALLS if self.watch.due() else 0
-        p = parts[0]
+        p = partials[0]
         k = 0
         try:
-            for k in range(1, len(parts)):
-                p = self._watched("combine", (p, parts[k])) if k <= watched else combine(p, parts[k])
+            for k in range(1, len(partials)):
+                p = self._watched("combine", (p, partials[k])) if k <= watched else combine(p, partials[k])
         except UserCodeError as error:
             error.part = k
             raise
         except Exception as error:
-            failure = self.failure("combine", (p, parts[k]), error, k)
+            failure = self.failure("combine", (p, partials[k]), error, k)
             if self.absorbing:
                 return Failed(str(failure))
             raise failure from error
         return p
 
     def failure(self, step: str, args: tuple[Any, ...], error: Exception, part: int) -> UserCodeError:
-        """What to raise when one of the functions raised."""
+        """The exception for a function that raised."""
         failed = f"{self._call(step, args)} failed: {cause_text(error)}"
-        found = UserCodeError(f'user-defined aggregate "{self.name}": {failed}')
-        found.part, found.cure = part, _REFUSED if step == "lift" else _FAILED
-        return found
+        failure = UserCodeError(f'user-defined aggregate "{self.name}": {failed}')
+        failure.part, failure.cure = part, _REFUSED if step == "lift" else _FAILED
+        return failure
 
     def _call(self, step: str, args: tuple[Any, ...]) -> str:
         return f"{step}({', '.join(value_text(arg, 80) for arg in args)})"
@@ -135,7 +135,7 @@ def copied(value: Any) -> Any:
 
 
 def unchanged(before: Any, after: Any) -> bool:
-    """Whether a value still is what it was when it was copied."""
+    """Whether a value equals the copy made of it; true where the two cannot be compared."""
     if before is after:
         return True
     if isinstance(after, np.ndarray):

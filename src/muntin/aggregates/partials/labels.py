@@ -1,7 +1,8 @@
-"""Partials apart for each label: a slice holds one row of them per label that occurs in it."""
+"""Partials grouped by a label: a slice has one row of each partial for every label that occurs in it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,13 @@ else:
 
 __all__ = ["Labelled", "PerLabel"]
 
-_ROOM = 4
-"""A table of all groups and labels may be so many times larger than the batch; beyond, they are sorted."""
+_TABLE_RATIO = 4
+"""The largest table of all pairs of group and label, in tuples of the batch; above it, pairs are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Row j holds the labels `offsets[j]:offsets[j + 1]`, all different, and a row of states for each."""
+    """Row j has the labels `offsets[j]:offsets[j + 1]`, all distinct, and a row of states for each label."""
 
     offsets: Ints
     labels: pa.Array
@@ -41,7 +42,7 @@ class Labelled:
 class PerLabel(Partial):
     """Other partials over the tuples of each label. Tuples with a null in one of the columns are skipped.
 
-    `partials` stand after what they need themselves.
+    A partial follows those that it needs in `partials`.
     """
 
     label: Expr
@@ -53,10 +54,10 @@ class PerLabel(Partial):
         labels, group = g.array(self.label), g.ids()
         code, size = codes((labels,))
         present, one_of, number = _numbered(group, code, size, g.n)
-        parts = Groups(len(present), number, False, g.time, g.seq, g.values, None, g.chosen)
+        pairs = Groups(len(present), number, False, g.time, g.seq, g.values, None, g.chosen)
         states: dict[Partial, State] = {}
         for partial in self.partials:
-            states[partial] = partial.lift(parts, tuple(states[needed] for needed in partial.needs))
+            states[partial] = partial.lift(pairs, tuple(states[needed] for needed in partial.needs))
         offsets = np.searchsorted(present, np.arange(g.n + 1) * size)
         return Labelled(offsets, labels.take(pa.array(one_of)), tuple(states.values()))
 
@@ -79,33 +80,35 @@ class PerLabel(Partial):
         return Labelled(offsets, state.labels.take(pa.array(index[begin])), tuple(new.values()))
 
     def concat(self, states: list[Labelled]) -> Labelled:
-        parts = zip(self.partials, *(s.states for s in states), strict=True)
+        columns = zip(self.partials, *(s.states for s in states), strict=True)
         return Labelled(
             stacked([s.offsets for s in states]),
             joining.concat([s.labels for s in states]),
-            tuple(partial.concat(list(part)) for partial, *part in parts),
+            tuple(partial.concat(list(column)) for partial, *column in columns),
         )
 
     def take(self, state: Labelled, index: Ints) -> Labelled:
         offsets, place = list_kernels.gather(state.offsets, None, index, index + 1)
-        parts = zip(self.partials, state.states, strict=True)
-        taken = tuple(partial.take(part, place) for partial, part in parts)
+        taken = tuple(partial.take(column, place) for partial, column in self._columns(state))
         return Labelled(offsets, state.labels.take(pa.array(place)), taken)
+
+    def _columns(self, state: Labelled) -> Iterable[tuple[Partial, State]]:
+        return zip(self.partials, state.states, strict=True)
 
     def size(self, state: Labelled) -> int:
         return len(state.offsets) - 1
 
     def nbytes(self, state: Labelled) -> int:
-        parts = sum(partial.nbytes(part) for partial, part in zip(self.partials, state.states, strict=True))
-        return state.offsets.nbytes + int(state.labels.nbytes) + parts
+        columns = sum(partial.nbytes(column) for partial, column in self._columns(state))
+        return state.offsets.nbytes + int(state.labels.nbytes) + columns
 
     def weights(self, state: Labelled) -> Ints:
         return np.diff(state.offsets)
 
     def to_arrow(self, state: Labelled) -> dict[str, pa.Array]:
         columns: dict[str, pa.Array] = {"label": state.labels}
-        for k, (partial, part) in enumerate(zip(self.partials, state.states, strict=True)):
-            columns |= {f"{k}.{name}": column for name, column in partial.to_arrow(part).items()}
+        for k, (partial, rows) in enumerate(self._columns(state)):
+            columns |= {f"{k}.{name}": column for name, column in partial.to_arrow(rows).items()}
         return {name: arrays.to_lists(state.offsets, column) for name, column in columns.items()}
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> Labelled:
@@ -120,22 +123,23 @@ class PerLabel(Partial):
         return Labelled(offsets, items[0], tuple(states))
 
     def sound(self, state: Labelled) -> bool:
-        parts = zip(self.partials, state.states, strict=True)
-        return all(partial.size(p) == len(state.labels) and partial.sound(p) for partial, p in parts)
+        n = len(state.labels)
+        return all(
+            partial.size(column) == n and partial.sound(column) for partial, column in self._columns(state)
+        )
 
 
 def _numbered(group: Ints, code: Ints, size: int, n: int) -> tuple[Ints, Ints, Ints]:
     """The pairs of a group (0 to n - 1) and a code (0 to size - 1) that occur, in order.
 
-    Each pair as `group * size + code`; a tuple of each; and for each tuple the number of its own pair,
-    -1 for one without a group.
+    Returns each pair as `group * size + code`, one tuple of each pair, and the pair's number for each
+    tuple (-1 for a tuple without a group).
 
     >>> _numbered(np.array([2, -1, 1, 2]), np.array([1, 1, 0, 1]), 2, 3)
     (array([2, 5]), array([2, 3]), array([ 1, -1,  0,  1]))
     """
-    if n * size <= _ROOM * len(group):
-        found: tuple[Ints, Ints, Ints] = label_kernels.number_cells(group, code, size, n)
-        return found
+    if n * size <= _TABLE_RATIO * len(group):
+        return label_kernels.number_cells(group, code, size, n)
     there = np.flatnonzero(group >= 0)
     number = np.full(len(group), -1, dtype=np.int64)
     present, number[there] = np.unique(group[there] * size + code[there], return_inverse=True)

@@ -33,7 +33,7 @@ def add_limb_rows(state: Ints, rows: Ints | None, lo: Ints, hi: Ints, out: Ints)
             r = row_at(rows, i)
             for k in range(width - 1):
                 out[j, k] += state[r, k]
-            # The last limb may be anything, so it is added in halves.
+            # The last limb may have any of its 64 bits set, so it is added in halves.
             out[j, width - 1] += state[r, width - 1] & MASK
             beyond += state[r, width - 1] >> LIMB
         for k in range(width - 1):

@@ -1,4 +1,4 @@
-"""Compiled work on rows of items in compressed form: row j is `offsets[j]:offsets[j + 1]`."""
+"""Compiled grouping and joining of rows of items: row j is `offsets[j]:offsets[j + 1]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of any number of items in event-time order, whatever the order of arrival."""
+"""Rows of any number of items in event-time order, independent of the order of arrival."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials.base import Rows, States
-from muntin.aggregates.partials.records import RaggedPartial, Record, stacked
+from muntin.aggregates.partials.records import RaggedPartial, Record
 from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 
@@ -21,15 +21,15 @@ else:
     list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
     order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
-__all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples", "stacked"]
+__all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples"]
 
 _LONG = 256
-"""Ranges of so many items are copied one by one, faster than their items by an index."""
+"""Mean number of items of a span from which on copying span by span is faster than by an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Items(Record):
-    """Row j holds the items `offsets[j]:offsets[j + 1]`, sorted by (time, seq)."""
+    """Row j consists of the items `offsets[j]:offsets[j + 1]`, sorted by (time, seq)."""
 
     offsets: Ints
     time: Ints
@@ -39,7 +39,7 @@ class Items(Record):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The values of windows, in order: no more rows will be joined to them, so without their places."""
+    """The values of windows, in order. No other rows are joined to them, so they have no (time, seq)."""
 
     offsets: Ints
     values: pa.Array
@@ -81,7 +81,7 @@ class Collected(RaggedPartial):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the items of new rows are: at `index`, or, where that is None, in the ranges `spans`."""
+    """The places of the items of new rows: at `index`, or, where that is None, in the ranges `spans`."""
 
     offsets: Ints
     index: Ints | None
@@ -89,25 +89,25 @@ class Places:
 
     @classmethod
     def joined(cls, offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> Places:
-        """Of the rows of each range, by (time, seq)."""
+        """The places of the items of each range of rows, in the order of (time, seq)."""
         ordered, starts, begin, end = order_kernels.spans(offsets, time, seq, rows, lo, hi)
         if ordered and len(begin) * _LONG <= starts[-1]:
             return cls(starts, None, tuple(zip(begin.tolist(), end.tolist(), strict=True)))
         return cls(*join_rows(offsets, time, seq, rows, lo, hi))
 
     def numbers(self, column: Ints) -> Ints:
-        """What is there in a column; may be a view of most of it."""
+        """The items of a column at these places; a view where that is most of the column."""
         if self.index is not None:
             return column[self.index]
-        parts = [column[begin:end] for begin, end in self.spans]
-        return parts[0] if self._most_of(column) else np.concatenate([column[:0], *parts])
+        spans = [column[begin:end] for begin, end in self.spans]
+        return spans[0] if self._most_of(column) else np.concatenate([column[:0], *spans])
 
     def values(self, column: pa.Array) -> pa.Array:
         """The same for a column of any type."""
         return column[slice(*self.spans[0])] if self._most_of(column) else self.copies(column)
 
     def copies(self, column: pa.Array) -> pa.Array:
-        """As `values`, in memory of its own: results may be kept long after the slices are gone."""
+        """As `values`, but always a copy: results may outlive the slices."""
         if self.index is not None:
             return joining.taken(column, self.index)
         return joining.concat([column[:0], *(column[begin:end] for begin, end in self.spans)])
@@ -130,8 +130,6 @@ def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:
     if g.offsets is not None and valid is None:
         first, last = g.offsets[0], g.offsets[-1]
         return g.offsets - first, np.arange(first, last, dtype=np.int64)
-    offsets: Ints
-    index: Ints
     offsets, index = list_kernels.arrange(g.ids(), valid, g.n)
     if not g.ordered:
         order_kernels.sort_by_order(offsets, index, g.time, g.seq)
@@ -141,8 +139,5 @@ def ordered_tuples(g: Groups, exprs: tuple[Expr, ...]) -> tuple[Ints, Ints]:
 def join_rows(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
-    """Offsets of the joined rows, and their items by (time, seq)."""
-    joined: Ints
-    index: Ints
-    joined, index = order_kernels.join_in_order(offsets, time, seq, rows, lo, hi)
-    return joined, index
+    """Offsets of the joined rows, and the places of their items in the order of (time, seq)."""
+    return order_kernels.join_in_order(offsets, time, seq, rows, lo, hi)

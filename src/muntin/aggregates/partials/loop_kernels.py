@@ -1,11 +1,10 @@
-"""The loops over tuples and rows, made once for every declaration of a numeric partial.
+"""The loops over tuples and rows, compiled for each declaration of a numeric partial.
 
-The functions below name the parts of a declaration as globals (`lift`, `combine`, `START`, ...). `loops`
-makes a copy of them whose globals belong to one declaration, and compiles it: LLVM then vectorises the loop
-as if it were written out.
+The functions below refer to a declaration by globals (`lift`, `combine`, `START`, ...). `loops` makes a
+copy of them whose globals belong to one declaration, and compiles it: LLVM inlines and vectorises it.
 
 `valid` and `rows` may be None: Numba compiles a variant without the test.
-Loops over ranges go through slices, whose places cannot be negative, so that LLVM may vectorise them.
+Loops over ranges use slices, whose indices cannot be negative, so that LLVM can vectorise them.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def _lift_scattered(values: Any, valid: Bools | None, group: Ints, out: Any, *co
 def _reduce_rows(state: Any, rows: Ints | None, lo: Ints, hi: Ints, out: Any, *contexts: Any) -> None:
     """Combine a range of rows, for each output row.
 
-    The first half of `contexts` belongs to the rows of the state, the second one to those of the result.
+    The first half of `contexts` has the rows of the state, the second half those of the result.
     """
     for j in range(lo.size):
         after = row_after(contexts, j)
@@ -86,7 +85,7 @@ def _reduce_rows(state: Any, rows: Ints | None, lo: Ints, hi: Ints, out: Any, *c
 
 
 # --- rows: of a state, one or a few numbers wide, and of tuples of columns ---------------------------
-# Places are unsigned: Numba then leaves out the test for one that counts from the end.
+# Indices are unsigned: Numba then omits the test for a negative one.
 
 
 def _get_1(state: Any, i: int) -> Any:
@@ -140,24 +139,24 @@ def _row_of(given: Any, begin: int, end: int) -> Any:
     for k, kind in enumerate(kinds[begin:end], begin):
         words = 2 if isinstance(kind, types.Array) and kind.ndim == 2 else 1
         places += [(k, kind, word) for word in range(words)]
-    found = types.Tuple([kind.dtype if isinstance(kind, types.Array) else kind for _, kind, _ in places])
+    row_type = types.Tuple([kind.dtype if isinstance(kind, types.Array) else kind for _, kind, _ in places])
     pair = types.UniTuple(types.uint64, 2)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        parts = []
+        values = []
         for k, kind, word in places:
-            part = args[0] if isinstance(given, types.Array) else builder.extract_value(args[0], k)
+            value = args[0] if isinstance(given, types.Array) else builder.extract_value(args[0], k)
             if isinstance(kind, types.Array):
                 at: Any = types.uint64
                 place = args[1]
                 if kind.ndim == 2:
                     constant = context.get_constant(types.uint64, word)
                     at, place = pair, context.make_tuple(builder, pair, [args[1], constant])
-                part = context.get_function(operator.getitem, kind.dtype(kind, at))(builder, (part, place))
-            parts.append(part)
-        return context.make_tuple(builder, found, parts)
+                value = context.get_function(operator.getitem, kind.dtype(kind, at))(builder, (value, place))
+            values.append(value)
+        return context.make_tuple(builder, row_type, values)
 
-    return found(given, types.uint64), generate
+    return row_type(given, types.uint64), generate
 
 
 def _row(typing_context: Any, columns: Any, i: Any) -> Any:
@@ -195,7 +194,7 @@ def loops(scalars: Scalars) -> Loops:
     bound = {field.name: getattr(scalars, field.name) for field in fields(scalars)}
     bound["get"], bound["put"] = _ACCESS[scalars.width - 1]
     namespace = globals() | {name: _inner(part) for name, part in bound.items() if callable(part)}
-    namespace["START"] = (scalars.identity,)  # a number alone would be a type of its own
+    namespace["START"] = (scalars.identity,)  # Numba would give a plain number a literal type
     copies = (
         FunctionType(f.__code__, namespace, f.__name__) for f in (_lift_runs, _lift_scattered, _reduce_rows)
     )
@@ -204,7 +203,7 @@ def loops(scalars: Scalars) -> Loops:
 
 @cache
 def _inner(function: Any) -> Any:
-    """A function of a declaration, as a part of the loops."""
+    """A function of a declaration, compiled into the loops."""
     if isinstance(function, Dispatcher):
         return function
     copy = FunctionType(

@@ -1,4 +1,4 @@
-"""Partial aggregates of the user's functions, folded in the order in which they come."""
+"""Partial aggregates of a user's functions, folded in the order of arrival."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.partials import cells
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.cells import Cells, Numbers, Objects
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.ranges import spread
@@ -29,12 +30,12 @@ __all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows", 
 
 
 _ALWAYS = np.ones(1, dtype=np.bool_)
-"""In place of a mask, where no tuple has a null: its one entry stands for all."""
+"""The mask of a batch without nulls: one entry for all tuples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Per row the number of tuples and, where there is one, their fold."""
+    """The number of tuples of each row, and their fold where the row has tuples."""
 
     count: Ints
     value: Cells
@@ -42,10 +43,10 @@ class Folds:
 
 @dataclass(frozen=True, slots=True)
 class Folded(Partial):
-    """The fold of all tuples as they come: for a combine that commutes, or a stream in order.
+    """The fold of all tuples in the order of arrival: for a commutative combine, or a stream in order.
 
-    Nulls are skipped. Compiled where the program says so; whatever compiled code raises, the
-    interpreter does again, and it raises what the user's function raised or finds the result.
+    With `ignore_nulls`, tuples with a null are skipped. The program decides whether compiled code runs.
+    Where compiled code raises, the interpreter repeats the call, and its result or exception counts.
     """
 
     inputs: tuple[Expr, ...]
@@ -68,7 +69,7 @@ class Folded(Partial):
     def try_lift(self, g: Groups) -> None:
         try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Folds:
+    def lift(self, g: Groups, needs: States) -> Folds:
         valid = g.valid_in_all(self.inputs)
         kernels = self.program.kernels(len(g.time))
         if kernels is not None and (valid is None or self.ignore_nulls):
@@ -88,15 +89,7 @@ class Folded(Partial):
             blame(error, g, int(index[offsets[error.row or 0] + (error.part or 0)]))
             raise
 
-    def reduce(
-        self,
-        state: Folds,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Folds:
+    def reduce(self, state: Folds, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Folds:
         return reduce_rows(self.functions, self.program, state, rows, lo, hi)
 
     def invert(self, whole: Folds, part: Folds) -> Folds:
@@ -110,17 +103,15 @@ class Folded(Partial):
                 args = (one.columns, other.columns, changed)
                 if self.program.run(kernels.invert_rows, args, (value.columns,)):
                     return Folds(count, value)
-        found = cells.objects(whole.value).copy()
-        wholes, parts = (cells.objects(cells.taken(s.value, changed)) for s in (whole, part))
-        remains = self.functions.each("invert", zip(wholes, parts, strict=True))
-        found[changed] = cells.objects(remains)
-        found[count == 0] = None
-        return Folds(count, found)
+        values = cells.objects(whole.value).copy()
+        pairs = zip(*(cells.objects(cells.taken(s.value, changed)) for s in (whole, part)), strict=True)
+        values[changed] = cells.objects(self.functions.each("invert", pairs))
+        values[count == 0] = None
+        return Folds(count, values)
 
     def concat(self, states: list[Folds]) -> Folds:
         count = np.concatenate([s.count for s in states])
-        parts = [(s.value, s.count > 0) for s in states]
-        return Folds(count, self.program.joined(parts))
+        return Folds(count, self.program.joined([(s.value, s.count > 0) for s in states]))
 
     def take(self, state: Folds, index: Ints) -> Folds:
         return Folds(state.count[index], cells.taken(state.value, index))
@@ -161,8 +152,8 @@ def reduce_rows(
     index, which = index[there], which[there]
     offsets = np.searchsorted(which, np.arange(len(lo) + 1)).astype(np.int64)
     np.add.at(count, which, state.count[index])
-    parts = cells.objects(cells.taken(state.value, index)).tolist()
-    return Folds(count, fold_rows(functions, parts, offsets))
+    partials = cells.objects(cells.taken(state.value, index)).tolist()
+    return Folds(count, fold_rows(functions, partials, offsets))
 
 
 def lift_each(functions: Functions, g: Groups, inputs: tuple[Expr, ...], index: Ints) -> list[Any]:
@@ -177,7 +168,7 @@ def lift_each(functions: Functions, g: Groups, inputs: tuple[Expr, ...], index: 
 def try_each(
     functions: Functions, program: Program, g: Groups, inputs: tuple[Expr, ...], ignore_nulls: bool
 ) -> None:
-    """Lift all tuples, and forget the results; compiled where the program is."""
+    """Lift all tuples for the errors alone, in compiled code where the program has some."""
     valid = g.valid_in_all(inputs)
     some = np.flatnonzero(valid) if valid is not None and ignore_nulls else np.arange(len(g.time))
     kernels = program.kernels()
@@ -189,7 +180,7 @@ def try_each(
 
 
 def _arguments(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tuple[Any, ...]]:
-    """The values of these tuples, as Python values, one tuple of arguments each."""
+    """The arguments of `lift` for each of these tuples, as Python values."""
     if not inputs:
         return [()] * len(index)
     taken = pa.array(index)
@@ -197,17 +188,17 @@ def _arguments(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tup
 
 
 def blame(error: UserCodeError, g: Groups, i: int) -> None:
-    """Note the place of the tuple that the error came with."""
+    """Note in the error which tuple caused it."""
     error.seq, error.time = int(g.seq[i]), int(g.time[i])
 
 
-def fold_rows(functions: Functions, parts: list[Any], offsets: Ints) -> Objects:
-    """The folds of `parts[offsets[j]:offsets[j + 1]]`; None where there are none."""
+def fold_rows(functions: Functions, partials: list[Any], offsets: Ints) -> Objects:
+    """The folds of `partials[offsets[j]:offsets[j + 1]]`; None for an empty range."""
     value = cells.objects([None] * (len(offsets) - 1))
     bounds = offsets.tolist()
     for j in np.flatnonzero(np.diff(offsets)).tolist():
         try:
-            value[j] = functions.fold(parts[bounds[j] : bounds[j + 1]])
+            value[j] = functions.fold(partials[bounds[j] : bounds[j + 1]])
         except UserCodeError as error:
             error.row = j
             raise

@@ -1,4 +1,4 @@
-"""Compiled work on the event-time order of items, the order of (time, seq)."""
+"""Compiled sorting, merging and comparison of items in event-time order, the order of (time, seq)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _before(time: Ints, seq: Ints, p: int, q: int) -> bool:
 
 @compiled
 def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints) -> None:
-    """Merge the sorted places a:b and b:c of the row into the same places."""
+    """Merge the sorted ranges a:b and b:c of `row` into a:c of `into`."""
     i = a
     j = b
     for k in range(a, c):
@@ -30,19 +30,19 @@ def _merge(row: Ints, into: Ints, a: int, b: int, c: int, time: Ints, seq: Ints)
 
 @compiled
 def _set_late_apart(row: Ints, time: Ints, seq: Ints, buffer: Ints) -> int:
-    """Move items that come behind a later one to the end of the row; how many are in order."""
-    kept = 0
+    """Move the items that follow a later one to the end of the row; returns the number of the others."""
+    in_order = 0
     late = 0
     for i in range(row.size):
         item = row[i]
-        if kept > 0 and _before(time, seq, item, row[kept - 1]):
+        if in_order > 0 and _before(time, seq, item, row[in_order - 1]):
             buffer[late] = item
             late += 1
         else:
-            row[kept] = item
-            kept += 1
-    row[kept:] = buffer[:late]
-    return kept
+            row[in_order] = item
+            in_order += 1
+    row[in_order:] = buffer[:late]
+    return in_order
 
 
 @compiled
@@ -71,12 +71,12 @@ def _merge_runs(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) ->
 def _sort_row(row: Ints, time: Ints, seq: Ints, starts: Ints, buffer: Ints) -> None:
     """Sort the items of a row by (time, seq), in place.
 
-    Most tuples of a stream come in order. So the late ones alone are sorted, and merged with the others.
+    Most tuples of a stream arrive in order. So only the late ones are sorted, then merged with the others.
     """
-    kept = _set_late_apart(row, time, seq, buffer)
-    if kept < row.size:
-        _merge_runs(row[kept:], time, seq, starts, buffer)
-        _merge(row, buffer, 0, kept, row.size, time, seq)
+    in_order = _set_late_apart(row, time, seq, buffer)
+    if in_order < row.size:
+        _merge_runs(row[in_order:], time, seq, starts, buffer)
+        _merge(row, buffer, 0, in_order, row.size, time, seq)
         row[:] = buffer[: row.size]
 
 
@@ -102,9 +102,9 @@ def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
 def join_in_order(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
-    """As `gather`, for rows sorted by (time, seq): so are the joined ones.
+    """As `gather`, for rows sorted by (time, seq): the joined rows are sorted as well.
 
-    Rows mostly follow each other in time. Whether they do shows at their ends alone.
+    Rows rarely overlap in time. Comparing their first and last items is enough to know.
     """
     joined, index = gather(offsets, rows, lo, hi)
     longest = 0
@@ -133,16 +133,16 @@ def join_in_order(
 def spans(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[bool, Ints, Ints, Ints]:
-    """Whether the rows of each range follow one another in time, and if so the offsets of the joined rows.
+    """Whether the rows of each range do not overlap in time; if so, the offsets of the joined rows.
 
-    Then also begin and end of the items of all ranges, as few as possible: rows side by side are one.
+    Also begin and end of the spans of items to copy; adjacent rows make one span.
     """
     joined = np.zeros(lo.size + 1, np.int64)
-    pieces = 0
+    most = 0
     for j in range(lo.size):
-        pieces += max(0, hi[j] - lo[j])
-    begin = np.empty(pieces, np.int64)
-    end = np.empty(pieces, np.int64)
+        most += max(0, hi[j] - lo[j])
+    begin = np.empty(most, np.int64)
+    end = np.empty(most, np.int64)
     k = 0
     for j in range(lo.size):
         last = -1
@@ -170,7 +170,7 @@ def spans(
 def subtract(
     offsets: Ints, time: Ints, seq: Ints, part_offsets: Ints, part_time: Ints, part_seq: Ints
 ) -> tuple[Ints, Ints]:
-    """Offsets, and the places of the items of each row without those at the (time, seq) of the part's row."""
+    """Offsets and places of the items of each row whose (time, seq) is not in the same row of the part."""
     left = np.zeros(offsets.size, np.int64)
     index = np.empty(time.size, np.int64)
     k = 0
@@ -190,9 +190,9 @@ def subtract(
 def overlap_rows(
     extent: Ints, count: Ints, rows: Ints | None, lo: Ints, hi: Ints, counts: Ints, overlapping: Bools
 ) -> None:
-    """The number of items of each range of rows, and whether its rows do not follow one another.
+    """The number of items of each range of rows, and whether its rows overlap in time.
 
-    A column of `extent` is (time, seq) of the first item, then of the last; rows that count 0 have none.
+    A column of `extent` is (time, seq) of the first item, then of the last; an empty row has none.
     """
     for j in range(lo.size):
         before = -1

@@ -1,4 +1,4 @@
-"""Partial aggregates of the user's functions in event-time order, for those that do not commute."""
+"""Partial aggregates of a user's functions that do not commute, folded in event-time order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.base import Groups, Ints, Partial
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.partials import cells
+from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.cells import Cells
 from muntin.aggregates.partials.functions import Functions
-from muntin.aggregates.partials.lists import join_rows, ordered_tuples, stacked
+from muntin.aggregates.partials.lists import join_rows, ordered_tuples
 from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows, try_each
+from muntin.aggregates.partials.records import stacked
 from muntin.deferred_import import DeferredImport
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
@@ -30,7 +32,7 @@ __all__ = ["OrderedFold", "OrderedFolds"]
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """Row j holds the lifted tuples `offsets[j]:offsets[j + 1]`, by (time, seq)."""
+    """Row j consists of the lifted tuples `offsets[j]:offsets[j + 1]`, sorted by (time, seq)."""
 
     offsets: Ints
     time: Ints
@@ -45,9 +47,9 @@ class Lifted:
 
 @dataclass(frozen=True, slots=True)
 class OrderedFolds:
-    """Per row the lifted tuples, their fold and their extent.
+    """The lifted tuples of each row, their fold and their extent.
 
-    A column of `extent` is (time, seq) of the first tuple, then of the last.
+    A column of `extent` is (time, seq) of the first tuple, then of the last tuple of a row.
     """
 
     lifted: Lifted
@@ -70,8 +72,8 @@ class OrderedFolds:
 class OrderedFold(Partial):
     """The fold of all tuples in the order of (time, arrival), for a combine that does not commute.
 
-    The lifted tuples stay, so that a late one finds its place and no slice is ever split for it. The
-    fold of each row is kept beside them: rows that follow one another combine their folds only.
+    The state includes the lifted tuples: a late tuple is inserted among them, and no slice is split for
+    it. It also includes the fold of each row: rows that do not overlap in time combine their folds only.
     """
 
     inputs: tuple[Expr, ...]
@@ -90,7 +92,7 @@ class OrderedFold(Partial):
     def try_lift(self, g: Groups) -> None:
         try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> OrderedFolds:
+    def lift(self, g: Groups, needs: States) -> OrderedFolds:
         kernels = self.program.kernels(len(g.time))
         offsets, index = ordered_tuples(g, self.inputs if self.ignore_nulls else ())
         items: Cells | None = None
@@ -114,44 +116,32 @@ class OrderedFold(Partial):
         kernels = self.program.kernels()
         numbers = None if kernels is None else kernels.code.form.numbers(lifted.items)
         if kernels is not None and numbers is not None:
-            found = kernels.code.form.zeros(len(lifted.offsets) - 1)
-            if self.program.run(kernels.fold_items, (numbers.columns, lifted.offsets), (found.columns,)):
-                return found
+            folds = kernels.code.form.zeros(len(lifted.offsets) - 1)
+            if self.program.run(kernels.fold_items, (numbers.columns, lifted.offsets), (folds.columns,)):
+                return folds
         return fold_rows(self.functions, cells.objects(lifted.items).tolist(), lifted.offsets)
 
     def reduce(
-        self,
-        state: OrderedFolds,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: OrderedFolds, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> OrderedFolds:
         folds = self.window(state, rows, lo, hi, before, after)
         return OrderedFolds.of(state.lifted.join(rows, lo, hi), folds.value)
 
     def window(
-        self,
-        state: OrderedFolds,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: OrderedFolds, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> Folds:
         overlapping = np.zeros(len(lo), dtype=np.bool_)
         count = np.zeros(len(lo), dtype=np.int64)
         order_kernels.overlap_rows(state.extent, state.folds.count, rows, lo, hi, count, overlapping)
-        apart = np.where(overlapping, lo, hi)  # what overlaps is not combined slice by slice
-        fold = reduce_rows(self.functions, self.program, state.folds, rows, lo, apart).value
+        until = np.where(overlapping, lo, hi)  # overlapping rows are not combined slice by slice
+        fold = reduce_rows(self.functions, self.program, state.folds, rows, lo, until).value
         again = np.flatnonzero(overlapping)
         if len(again):
             fold = cells.replaced(fold, again, self._folded_again(state, rows, lo, hi, again))
         return Folds(count, fold)
 
     def _folded_again(self, state: OrderedFolds, rows: Ints | None, lo: Ints, hi: Ints, again: Ints) -> Cells:
-        """The folds of these ranges of rows from their tuples."""
+        """The folds of the ranges `again`, from their tuples."""
         try:
             return self._folded(state.lifted.join(rows, lo[again], hi[again]))
         except UserCodeError as error:
@@ -161,10 +151,10 @@ class OrderedFold(Partial):
     def concat(self, states: list[OrderedFolds]) -> OrderedFolds:
         lifted = [state.lifted for state in states]
         together = Lifted(
-            stacked([part.offsets for part in lifted]),
-            np.concatenate([part.time for part in lifted]),
-            np.concatenate([part.seq for part in lifted]),
-            self.program.joined([(part.items, None) for part in lifted]),
+            stacked([tuples.offsets for tuples in lifted]),
+            np.concatenate([tuples.time for tuples in lifted]),
+            np.concatenate([tuples.seq for tuples in lifted]),
+            self.program.joined([(tuples.items, None) for tuples in lifted]),
         )
         folds = self.program.joined([(s.folds.value, s.folds.count > 0) for s in states])
         return OrderedFolds.of(together, folds)
@@ -180,22 +170,22 @@ class OrderedFold(Partial):
         lifted = state.lifted
         numbers = (state.folds.count, state.extent, lifted.offsets, lifted.time, lifted.seq)
         objects = cells.nbytes(lifted.items) + cells.nbytes(state.folds.value)
-        return sum(part.nbytes for part in numbers) + objects
+        return sum(column.nbytes for column in numbers) + objects
 
     def weights(self, state: OrderedFolds) -> Ints:
         return state.folds.count
 
     def to_arrow(self, state: OrderedFolds) -> dict[str, pa.Array]:
         lifted = state.lifted
-        parts = {"time": lifted.time, "seq": lifted.seq, **cells.to_arrow(lifted.items, "items")}
-        columns = {name: arrays.to_lists(lifted.offsets, part) for name, part in parts.items()}
+        flat = {"time": lifted.time, "seq": lifted.seq, **cells.to_arrow(lifted.items, "items")}
+        columns = {name: arrays.to_lists(lifted.offsets, column) for name, column in flat.items()}
         return columns | cells.to_arrow(state.folds.value, "fold", state.folds.count > 0)
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> OrderedFolds:
         names = [name for name in columns if name.split(".")[0] == "items"]
-        offsets, (time, seq, *items) = arrays.read_lists(columns, "time", "seq", *names)
-        found = cells.from_arrow(dict(zip(names, items, strict=True)), "items")
-        lifted = Lifted(offsets, arrays.read_numbers(time), arrays.read_numbers(seq), found)
+        offsets, (time, seq, *flat) = arrays.read_lists(columns, "time", "seq", *names)
+        items = cells.from_arrow(dict(zip(names, flat, strict=True)), "items")
+        lifted = Lifted(offsets, arrays.read_numbers(time), arrays.read_numbers(seq), items)
         return OrderedFolds.of(lifted, cells.from_arrow(columns, "fold"))
 
     def sound(self, state: OrderedFolds) -> bool:

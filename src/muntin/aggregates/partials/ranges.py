@@ -1,4 +1,4 @@
-"""Ranges of rows spelled out, for the partials that are reduced by Arrow or in Python."""
+"""Ranges of rows as lists of rows, for the partials that are reduced by Arrow or in Python."""
 
 from __future__ import annotations
 

@@ -113,10 +113,10 @@ def neighbours(
             below[j, k] = key
             above[j, k] = key
             if seen <= int(np.ceil(position)):
-                found = False
+                any_above = False
                 for s in range(n):
                     i = _above(keys, begin[s], end[s], key)
-                    if i < end[s] and (not found or keys[i] < above[j, k]):
+                    if i < end[s] and (not any_above or keys[i] < above[j, k]):
                         above[j, k] = keys[i]
-                        found = True
+                        any_above = True
     return below, above, between, sizes

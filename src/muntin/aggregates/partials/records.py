@@ -22,22 +22,22 @@ Column: TypeAlias = npt.NDArray[Any] | pa.Array
 class Record:
     """A state of columns of equal length; a subclass is a frozen dataclass of them, with slots.
 
-    A first field `offsets`, where there is one, divides the columns into rows: row j holds the items
+    An optional first field `offsets` divides the columns into rows: row j consists of the items
     `offsets[j]:offsets[j + 1]`.
     """
 
     __slots__ = ()
 
     numbers: ClassVar[tuple[str, ...]] = ("time", "seq")
-    """The columns of int64 in NumPy arrays; the others are Arrow's."""
+    """The columns that are NumPy arrays of int64; the others are Arrow arrays."""
     optional: ClassVar[tuple[str, ...]] = ()
     """The columns that may be None."""
 
     def columns(self) -> dict[str, Any]:
         """The columns that are not None."""
         slots: tuple[str, ...] = self.__slots__
-        found = {name: getattr(self, name) for name in slots if name != "offsets"}
-        return {name: column for name, column in found.items() if column is not None}
+        columns = {name: getattr(self, name) for name in slots if name != "offsets"}
+        return {name: column for name, column in columns.items() if column is not None}
 
     @classmethod
     def of(cls, columns: dict[str, Any]) -> Any:
@@ -83,7 +83,7 @@ class RecordPartial(Partial):
 
 
 class RaggedPartial(RecordPartial):
-    """State: a record whose rows hold any number of items."""
+    """State: a record whose rows have any number of items."""
 
     __slots__ = ()
 
@@ -116,15 +116,14 @@ class RaggedPartial(RecordPartial):
 
 
 def stacked(offsets: list[Ints]) -> Ints:
-    """The offsets of rows one after the other.
+    """The offsets of the concatenated rows.
 
     >>> stacked([np.array([0, 2, 3]), np.array([0, 4])]).tolist()
     [0, 2, 3, 7]
     """
     ends = np.cumsum([0] + [int(o[-1]) for o in offsets])
-    parts = [np.zeros(1, dtype=np.int64)]
-    parts += [o[1:] + end for o, end in zip(offsets, ends, strict=False)]
-    return np.concatenate(parts)
+    shifted = (o[1:] + end for o, end in zip(offsets, ends, strict=False))
+    return np.concatenate([np.zeros(1, dtype=np.int64), *shifted])
 
 
 # A field of a record is a column, a tuple of columns, or None.
@@ -132,7 +131,7 @@ def stacked(offsets: list[Ints]) -> Ints:
 
 @cache
 def _fields(record: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The fields of a state, in order; in one call, since steps of few tuples cut and join often."""
+    """Reads all fields of a state in one call: steps of few tuples cut and join often."""
     return attrgetter(*record.__slots__)
 
 

@@ -188,7 +188,7 @@ def _merge_all(
 
 @compiled
 def _sizes(offsets: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> tuple[int, int, int]:
-    """Keys of all ranges together, the most in a range beside its longest run, and the most rows in one."""
+    """The keys of all ranges, the most keys of a range outside its longest run, the most rows of a range."""
     buffered = 0
     total = 0
     most = 0

@@ -25,12 +25,13 @@ else:
     run_kernels = DeferredImport("muntin.aggregates.partials.run_kernels")
     tally_kernels = DeferredImport("muntin.aggregates.partials.tally_kernels")
 
-__all__ = ["Pieces", "Runs", "SortedRuns", "in_pieces"]
+__all__ = ["Runs", "SortedRuns", "UnmergedRuns", "unmerged"]
 
 _MOST = 2**53
-"""The most values in one row."""
+"""The largest number of values in one row."""
 _SMALL = 32
-"""Up to so many keys, a call into NumPy costs more than its vectorised sort saves."""
+"""Rows of at most this number of keys are sorted in compiled code: for them, a call into NumPy costs more
+than its vectorised sort saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,18 @@ class Runs(Record):
     offsets: Ints
     keys: Ints
     upto: Ints
-    """How many values of the row are at most as large as the key: the counts of the runs, summed up."""
+    """The number of values of the row that are at most as large as the key (cumulative counts)."""
 
     numbers = ("keys", "upto")
 
     def codes(self) -> tuple[Ints, int]:
-        """Numbers from 0 that are equal where keys are, and how many there are."""
-        found: tuple[Ints, int] = code_kernels.number_equal(self.keys)
-        return found
+        """Numbers from 0 that are equal where keys are equal, and the number of distinct keys."""
+        return code_kernels.number_equal(self.keys)
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """Row j stands for the rows `rows[lo[j]:hi[j]]` of `runs`, which are not merged."""
+class UnmergedRuns:
+    """Row j consists of the rows `rows[lo[j]:hi[j]]` of `runs`, which are not merged."""
 
     runs: Runs
     rows: Ints | None
@@ -60,47 +60,47 @@ class Pieces:
     hi: Ints
 
     def distinct(self) -> Ints:
-        """How many distinct keys each row has."""
-        pieces = self.narrowed()
-        runs = pieces.runs
-        return tally_kernels.count_codes(runs.offsets, *runs.codes(), pieces.rows, pieces.lo, pieces.hi)
+        """The number of distinct keys of each row."""
+        small = self.narrowed()
+        runs = small.runs
+        return tally_kernels.count_codes(runs.offsets, *runs.codes(), small.rows, small.lo, small.hi)
 
     def most_frequent(self) -> tuple[Ints, Bools]:
-        """The key of each row that occurs most often, of several the smallest, and whether there is one."""
-        pieces = self.narrowed()
-        runs = pieces.runs
+        """The most frequent key of each row (the smallest of several), and whether the row has a key."""
+        small = self.narrowed()
+        runs = small.runs
         codes, size = runs.codes()
         place = tally_kernels.most_frequent_codes(
-            runs.offsets, codes, runs.keys, runs.upto, size, pieces.rows, pieces.lo, pieces.hi
+            runs.offsets, codes, runs.keys, runs.upto, size, small.rows, small.lo, small.hi
         )
         there = place >= 0
         keys = np.zeros(len(place), dtype=np.int64)
         keys[there] = runs.keys[place[there]]
         return keys, there
 
-    def narrowed(self) -> Pieces:
-        """The same, over no more runs than it looks at: windows may need few slices of a large table."""
+    def narrowed(self) -> UnmergedRuns:
+        """The same rows over a copy of the slices they read: windows may need few slices of a large table."""
         index, _ = spread(self.rows, self.lo, self.hi)
         sizes = np.diff(self.runs.offsets)
         if sizes[index].sum() >= len(self.runs.keys):
             return self
         ends = np.cumsum(np.maximum(self.hi - self.lo, 0))
         starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]]) if len(ends) else ends
-        return Pieces(Pieces(self.runs, None, index, index + 1).merged(), None, starts, ends)
+        return UnmergedRuns(UnmergedRuns(self.runs, None, index, index + 1).merged(), None, starts, ends)
 
     def merged(self) -> Runs:
-        """The runs of each row as one."""
+        """The runs of each row, merged."""
         runs = self.runs
         return Runs(*run_kernels.merge_rows(runs.offsets, runs.keys, runs.upto, self.rows, self.lo, self.hi))
 
 
 @dataclass(frozen=True, slots=True)
 class SortedRuns(RaggedPartial):
-    """The order keys of all values that are not null, each once, with how often it occurs.
+    """The distinct order keys of all values that are not null, with their counts.
 
-    Slices are sorted once and merged when they combine [scotty §5.4.1]. Windows stay in pieces: a
-    quantile is found in the sorted slices by its rank, which takes a few binary searches in each.
-    With `as_float` the values are made floats first (decimals, as in Spark's percentile).
+    Slices are sorted once and merged when they combine [scotty §5.4.1]. The slices of a window are not
+    merged: a few binary searches in each sorted slice locate the rank of a quantile.
+    With `as_float`, values are converted to floats first (decimals, as in Spark's percentile).
     """
 
     expr: Expr
@@ -126,36 +126,35 @@ class SortedRuns(RaggedPartial):
         return Runs(*run_kernels.compress(offsets, keys))
 
     def reduce(self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Runs:
-        return Pieces(state, rows, lo, hi).merged()
+        return UnmergedRuns(state, rows, lo, hi).merged()
 
-    def window(self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Pieces:
-        return Pieces(state, rows, lo, hi)
+    def window(
+        self, state: Runs, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
+    ) -> UnmergedRuns:
+        return UnmergedRuns(state, rows, lo, hi)
 
     def quantiles(
-        self, state: Runs | Pieces, qs: tuple[float, ...], type_: pa.DataType
+        self, state: Runs | UnmergedRuns, qs: tuple[float, ...], type_: pa.DataType
     ) -> tuple[Floats, Bools]:
-        """Per row the values below which the fractions lie, and whether there is any.
-
-        Between two values by linear interpolation.
-        """
-        pieces = in_pieces(state)
-        runs = pieces.runs
+        """The quantiles `qs` of each row by linear interpolation, and whether the row has a value."""
+        rows = unmerged(state)
+        runs = rows.runs
         below, above, between, sizes = rank_kernels.neighbours(
-            runs.offsets, runs.keys, runs.upto, pieces.rows, pieces.lo, pieces.hi, np.array(qs, np.float64)
+            runs.offsets, runs.keys, runs.upto, rows.rows, rows.lo, rows.hi, np.array(qs, np.float64)
         )
         low, high = self.values(below, type_), self.values(above, type_)
         with np.errstate(invalid="ignore"):
             mixed = (1.0 - between) * low + between * high
-        # Equal neighbours need no arithmetic, which would turn an infinity into NaN.
+        # Interpolation between two equal infinities would give NaN.
         return np.where(below == above, low, mixed), sizes > 0
 
     def values(self, keys: Ints, type_: pa.DataType) -> Floats:
-        """The numbers of these keys."""
+        """The values of these keys, as floats."""
         plain = pa.float64() if self.as_float else type_
         return arrays.floats(arrays.from_keys(keys.reshape(-1), None, plain)).reshape(keys.shape)
 
     def take(self, state: Runs, index: Ints) -> Runs:
-        return Pieces(state, None, index, index + 1).merged()
+        return UnmergedRuns(state, None, index, index + 1).merged()
 
     @property
     def ordered(self) -> bool:
@@ -166,9 +165,9 @@ class SortedRuns(RaggedPartial):
         return all(ordered) and bool(((state.upto > 0) & (state.upto <= _MOST)).all())
 
 
-def in_pieces(state: Runs | Pieces) -> Pieces:
-    """Every row as its only piece."""
-    if isinstance(state, Pieces):
+def unmerged(state: Runs | UnmergedRuns) -> UnmergedRuns:
+    """Both states of `SortedRuns`, that of slices and that of windows, as the second one."""
+    if isinstance(state, UnmergedRuns):
         return state
     place = np.arange(len(state.offsets), dtype=np.int64)
-    return Pieces(state, None, place[:-1], place[1:])
+    return UnmergedRuns(state, None, place[:-1], place[1:])

@@ -57,7 +57,7 @@ class Chosen(Record):
 class Choice(RecordPartial):
     """The tuple with the smallest or largest `by`, and of those the first or the last.
 
-    It carries (time, arrival), so it commutes, and no tuple needs to be kept for the order. Nulls in
+    The partial includes (time, arrival), so it commutes, and slices need no tuples for the order. Nulls in
     `by` are skipped, nulls in the payload only on demand.
     """
 

@@ -131,7 +131,7 @@ def add_float_rows(state: Floats, rows: Ints | None, lo: Ints, hi: Ints, out: Fl
 
 @inner
 def _lost(error: float) -> float:
-    """What rounding lost; beside an infinity or NaN that is NaN and says nothing."""
+    """The rounding error of a sum; NaN, and meaningless, where the sum is infinite or NaN."""
     return error if np.isfinite(error) else 0.0
 
 

@@ -1,7 +1,7 @@
 """Compiled counting of the keys of several runs, without merging them.
 
-Equal keys have equal codes. Arrays over all codes remember what the last window did with each, so
-that a window costs one look per key and nothing is cleared between two windows.
+Equal keys have equal codes. An array over all codes has the last window of each code, so a window costs
+one access per key, and the array is not cleared between windows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from muntin.compiled_kernels import compiled
 
 @compiled
 def count_codes(offsets: Ints, codes: Ints, size: int, rows: Ints | None, lo: Ints, hi: Ints) -> Ints:
-    """How many distinct codes (0 to size - 1) each range of rows has."""
+    """The number of distinct codes (0 to size - 1) of each range of rows."""
     out = np.zeros(lo.size, np.int64)
     seen = np.full(size, -1, np.int64)
     for j in range(lo.size):
-        found = 0
+        distinct = 0
         for i in range(lo[j], hi[j]):
             r = row_at(rows, i)
             for code in codes[offsets[r] : offsets[r + 1]]:
                 if seen[code] != j:
                     seen[code] = j
-                    found += 1
-        out[j] = found
+                    distinct += 1
+        out[j] = distinct
     return out
 
 
@@ -34,9 +34,9 @@ def count_codes(offsets: Ints, codes: Ints, size: int, rows: Ints | None, lo: In
 def most_frequent_codes(
     offsets: Ints, codes: Ints, keys: Ints, upto: Ints, size: int, rows: Ints | None, lo: Ints, hi: Ints
 ) -> Ints:
-    """The place of the key that occurs most often in each range, of several the smallest key; -1: none."""
+    """The place of the most frequent key of each range (the smallest of several); -1 for an empty range."""
     out = np.full(lo.size, -1, np.int64)
-    seen = np.full((size, 2), -1, np.int64)  # the last window of each code, and its count there, side by side
+    seen = np.full((size, 2), -1, np.int64)  # the last window of each code, and its count there
     for j in range(lo.size):
         most = 0
         for i in range(lo[j], hi[j]):

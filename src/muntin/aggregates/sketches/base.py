@@ -13,19 +13,9 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import (
-    ORIGIN,
-    Aggregate,
-    Bound,
-    ColumnLike,
-    Groups,
-    Ints,
-    Order,
-    Partial,
-    State,
-    joined,
-    refuse,
-)
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Groups, Ints, Order, joined, refuse
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.columns import ArrayPartial
 from muntin.aggregates.partials.ranges import spread
 from muntin.aggregates.sketches.items import Items, distinct_items, hashed, is_hashed
 from muntin.errors import QueryError, SnapshotError, value_text
@@ -58,7 +48,7 @@ class SketchKind(ABC):
 
     @abstractmethod
     def build(self, values: Any, counts: list[int]) -> Any:
-        """The sketch of these items, each so many times."""
+        """The sketch of these items with these counts."""
 
     @abstractmethod
     def merge(self, sketches: Sequence[Any]) -> Any:
@@ -77,38 +67,32 @@ class SketchKind(ABC):
         """Memory of a sketch, about."""
 
     def settled(self, sketch: Any) -> Any:
-        """The sketch as it is read: it must not show in what order or in what parts values came."""
+        """The sketch in a form that does not depend on the order or the batches of its values."""
         return sketch
 
     def empty(self) -> Any:
-        """The sketch of nothing."""
+        """The sketch of no values."""
         return self.merge([])
 
 
 @dataclass(frozen=True, slots=True)
-class Sketched(Partial):
-    """A sketch of all values that are not null. State: an array of sketches, None where no value is."""
+class Sketched(ArrayPartial):
+    """A sketch of all values that are not null. State: an array of sketches, None for rows without values."""
 
     expr: Expr
     kind: SketchKind
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Objects:
+    def lift(self, g: Groups, needs: States) -> Objects:
         items = self.kind.items(g, self.expr)
         out = np.full(g.n, None, dtype=np.object_)
         bounds = items.offsets.tolist()
         for j in np.flatnonzero(np.diff(items.offsets)).tolist():
-            part = slice(bounds[j], bounds[j + 1])
-            out[j] = self.kind.build(items.values[part], items.counts[part])
+            row = slice(bounds[j], bounds[j + 1])
+            out[j] = self.kind.build(items.values[row], items.counts[row])
         return out
 
     def reduce(
-        self,
-        state: Objects,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
+        self, state: Objects, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> Objects:
         index, which = spread(rows, lo, hi)
         there = np.array([sketch is not None for sketch in state], dtype=np.bool_)[index]
@@ -120,18 +104,6 @@ class Sketched(Partial):
             mine = sketches[bounds[j] : bounds[j + 1]]
             out[j] = mine[0] if len(mine) == 1 else self.kind.merge(mine)
         return out
-
-    def concat(self, states: list[Objects]) -> Objects:
-        return np.concatenate(states)
-
-    def take(self, state: Objects, index: Ints) -> Objects:
-        return state[index]
-
-    def cut(self, state: Objects, low: int, high: int) -> Objects:
-        return state[low:high]
-
-    def size(self, state: Objects) -> int:
-        return len(state)
 
     def nbytes(self, state: Objects) -> int:
         return state.nbytes + sum(self.kind.nbytes(sketch) for sketch in state if sketch is not None)

@@ -13,18 +13,9 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import (
-    ORIGIN,
-    Aggregate,
-    Bound,
-    ColumnLike,
-    Groups,
-    Ints,
-    Order,
-    Partial,
-    State,
-    refuse,
-)
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Groups, Ints, Order, refuse
+from muntin.aggregates.partials.base import Rows, States
+from muntin.aggregates.partials.columns import ArrayPartial
 from muntin.aggregates.sketches.items import hash_integers, is_hashed
 from muntin.aggregates.texts import Bytes, texts
 from muntin.deferred_import import DeferredImport
@@ -47,14 +38,14 @@ _ONES = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
-class FilterBits(Partial):
+class FilterBits(ArrayPartial):
     """The bits of all values that are not null. State: (rows, words) of 64 bits."""
 
     expr: Expr
     words: int
     hashes: int
 
-    def lift(self, g: Groups, needs: tuple[State, ...]) -> Words:
+    def lift(self, g: Groups, needs: States) -> Words:
         out = np.zeros((g.n, self.words), dtype=np.uint64)
         array, valid = g.array(self.expr), g.valid(self.expr)
         if _is_text(array.type):
@@ -63,33 +54,10 @@ class FilterBits(Partial):
             bloom_kernels.add_words(_numbers(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
         return out
 
-    def reduce(
-        self,
-        state: Words,
-        rows: Ints | None,
-        lo: Ints,
-        hi: Ints,
-        before: tuple[State, ...],
-        after: tuple[State, ...],
-    ) -> Words:
+    def reduce(self, state: Words, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Words:
         out = np.zeros((len(lo), self.words), dtype=np.uint64)
         bloom_kernels.unite_rows(state, rows, lo, hi, out)
         return out
-
-    def concat(self, states: list[Words]) -> Words:
-        return np.concatenate(states)
-
-    def take(self, state: Words, index: Ints) -> Words:
-        return state[index]
-
-    def cut(self, state: Words, low: int, high: int) -> Words:
-        return state[low:high]
-
-    def size(self, state: Words) -> int:
-        return len(state)
-
-    def nbytes(self, state: Words) -> int:
-        return state.nbytes
 
     def to_arrow(self, state: Words) -> dict[str, pa.Array]:
         return {"bits": pa.FixedSizeListArray.from_arrays(pa.array(state.reshape(-1)), self.words)}
@@ -104,13 +72,13 @@ class Bloom(Aggregate):
 
     To other values it says yes with the probability `error`, as long as there are at most `size`
     distinct values; with more, more often. It takes 1.44 * log2(1 / error) bits for each of `size`,
-    in every slice: 12 KB as it stands. The bytes are a Bloom filter of Apache DataSketches (for Java
-    and C++), with the seed 9001. Integers of any width hash alike, strings as UTF-8; the empty string
-    is left out.
+    in every slice: 12 KB by default. The bytes are a Bloom filter of Apache DataSketches (for Java and
+    C++), with the seed 9001. Equal integers of any width have the same hash, strings hash as UTF-8; the
+    empty string is ignored.
 
     >>> seen = Bloom("user")
-    >>> found = seen.lower(seen.combine(seen.lift("ann"), seen.lift("bob")))
-    >>> might_contain(found, "bob"), might_contain(found, "eve")
+    >>> users = seen.lower(seen.combine(seen.lift("ann"), seen.lift("bob")))
+    >>> might_contain(users, "bob"), might_contain(users, "eve")
     (True, False)
     """
 
@@ -155,7 +123,7 @@ class Bloom(Aggregate):
             raise refuse(self, self.inputs[0], types[0], "numbers, times, strings or bytes")
         partial = self._partial()
 
-        def lower(states: tuple[State, ...]) -> pa.Array:
+        def lower(states: States) -> pa.Array:
             return pa.array([_image(bits, partial.hashes) for bits in states[0]], pa.binary())
 
         return Bound(pa.binary(), (partial,), lower)

@@ -56,7 +56,7 @@ class ApproxCountDistinct(HashedSketch):
     """The number of distinct values, about; 0 over none.
 
     The standard error is 1.04 / sqrt(2**lg_k): 1.6% at lg_k=12, where a sketch takes at most 4 KiB;
-    small numbers are practically exact. Integers of any width hash alike, strings as UTF-8, as in
+    small numbers are practically exact. Equal integers of any width hash equal, strings as UTF-8, as in
     Apache DataSketches for Java, which also leaves out the empty string. `result="bytes"` gives the
     sketch, an `hll_sketch`, which Spark's `hll_sketch_estimate` and `hll_union` read.
 

@@ -92,8 +92,8 @@ class FrequentItems(HashedSketch):
         if sketch is None:
             return []
         kind = datasketches("frequent_items").frequent_items_error_type.NO_FALSE_POSITIVES
-        found = sorted(sketch.get_frequent_items(kind), key=lambda item: (-item[1], item[0]))
-        return [dict(zip(("item", "count", "lower", "upper"), item, strict=True)) for item in found]
+        items = sorted(sketch.get_frequent_items(kind), key=lambda item: (-item[1], item[0]))
+        return [dict(zip(("item", "count", "lower", "upper"), item, strict=True)) for item in items]
 
     def column_of(self, estimates: list[Any], type_: pa.DataType) -> pa.Array:
         if t.is_uint64(type_):  # the sketch has the same 64 bits as signed numbers, in another order
@@ -137,7 +137,7 @@ class CountMin(SketchAggregate):
     """How often each of `items` occurs, about, as a list of structs `item`, `count`; never too few.
 
     A count is too large by at most `error` times the number of all values, with that `confidence`.
-    A sketch takes 8 bytes times e / error times -ln(1 - confidence): 11 KiB as it stands. The empty
+    A sketch takes 8 bytes times e / error times -ln(1 - confidence): 11 KiB by default. The empty
     string is left out. `result="bytes"`, which needs no items, gives the sketch, a
     `count_min_sketch` of Apache DataSketches, to be asked for any item.
 

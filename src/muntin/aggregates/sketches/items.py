@@ -79,7 +79,7 @@ def hashed(array: pa.Array) -> list[Any]:
 def hash_integers(array: pa.Array) -> Ints:
     """Integers, booleans and times as the 64-bit integers that are hashed; anything where null.
 
-    Equal values hash alike: integers of any width, and times of any unit. Dates count days, other times
+    Equal values have equal hashes: integers of any width, times of any unit. Dates count days, other times
     microseconds since the epoch, as in Spark and in Python; those between two microseconds count
     nanoseconds.
 

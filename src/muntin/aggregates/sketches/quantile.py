@@ -64,8 +64,8 @@ class ApproxQuantile(SketchAggregate):
 
     With fewer than `k` values it is exact: the smallest value such that at least the fraction `q`
     of the values is not larger. With more its rank is off by at most 1.33% of the values at k=200,
-    with 99% confidence, and about in proportion to 1/k otherwise. The sketch decides by chance what
-    it forgets, so results may differ from run to run by so much. NaN is left out.
+    with 99% confidence, and about in proportion to 1/k otherwise. The sketch drops values at random, so
+    results of two runs may differ by this error. NaN is ignored.
 
     All quantiles of a column with the same `k` share one sketch. `result="bytes"` gives the sketch,
     a `kll_doubles_sketch` of Apache DataSketches.

@@ -38,7 +38,7 @@ def union(*sketches: Any, lg_k: int = 12) -> Any:
 def intersection(*sketches: Any) -> Any:
     """The sketch of the values that are in all of the sets; see `union`.
 
-    Its relative error grows as the intersection gets small beside the union.
+    Its relative error grows as the intersection becomes smaller than the union.
     """
 
     def intersect(loaded: list[Any]) -> bytes:
@@ -74,8 +74,8 @@ def _each(operation: Callable[[list[Any]], Any], sketches: tuple[Any, ...], type
     if not all(columns) or len({len(sketch) for sketch in sketches}) > 1:
         raise DataError("a set operation takes bytes, or columns of equal length, not a mixture")
     rows = zip(*(sketch.to_pylist() for sketch in sketches), strict=True)
-    found = [None if None in row else operation([_loaded(sketch) for sketch in row]) for row in rows]
-    return pa.array(found, type_ or pa.binary())
+    results = [None if None in row else operation([_loaded(sketch) for sketch in row]) for row in rows]
+    return pa.array(results, type_ or pa.binary())
 
 
 def _loaded(sketch: Any) -> Any:
