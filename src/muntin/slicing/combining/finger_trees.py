@@ -168,7 +168,7 @@ class TreeWindows(StoreWindows):
 
 
 class FingerTrees(PersistentStores):
-    """Finger trees, for streams out of order and any monoid: O(log n) combines per window or changed slice."""
+    """Finger trees for streams out of order and any monoid: O(log n) combines per window or changed slice."""
 
     def _groups(self, view: View) -> list[StoreWindows]:
         full = np.flatnonzero(view.hi > view.lo)
