@@ -30,7 +30,7 @@ def table(n: int = 20_000) -> pa.Table:
 @pytest.fixture
 def split(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are for several threads, too."""
-    monkeypatch.setattr(steps_module, "FEW", 1)
+    monkeypatch.setattr(steps_module, "LEAST_TUPLES", 1)
 
 
 def names_of_threads() -> set[str]:
@@ -136,7 +136,7 @@ def test_a_process_that_was_forked_starts_its_own() -> None:
 
 def test_a_small_table_stays_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[str] = []
-    for name in ("pieces_of", "divided"):
+    for name in ("time_ranges_of", "divided"):
         monkeypatch.setattr(steps_module, name, lambda *_, name=name: used.append(name))
     assert QUERY.run(table(), threads=2) == QUERY.run(table())
     assert used == []

@@ -29,10 +29,10 @@ KERNEL = """
 import os, muntin, numpy as np
 from muntin import compiling_kernels
 compiling_kernels.LONG = {long}
-from muntin.slicing.key_kernels import share
+from muntin.slicing.key_kernels import select_keys
 index = np.empty(5, dtype=np.int64)
-n = share(np.array([0, 1, 1, 2]), 1, 2, index)
-print(index[:n].tolist(), share.stats.cache_path, sum(share.stats.cache_hits.values()))
+n = select_keys(np.array([0, 1, 1, 2]), 1, 2, index)
+print(index[:n].tolist(), select_keys.stats.cache_path, sum(select_keys.stats.cache_hits.values()))
 """
 
 
@@ -168,7 +168,7 @@ def test_a_place_that_the_user_names_is_used(name: str, read_only: Path, tmp_pat
 
 
 def test_a_long_compilation_is_told_once_and_only_where_it_happens(tmp_path: Path) -> None:
-    code = KERNEL.format(long=0.0) + "share(np.array([0, 1], dtype=np.int32), 0, 2, index)"
+    code = KERNEL.format(long=0.0) + "select_keys(np.array([0, 1], dtype=np.int32), 0, 2, index)"
     _, first = ended(start(code, NUMBA_CACHE_DIR=str(tmp_path)))
     assert first == MESSAGE
     _, second = ended(start(code, NUMBA_CACHE_DIR=str(tmp_path)))

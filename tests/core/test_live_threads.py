@@ -16,9 +16,9 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError
-from muntin.slicing import numbering as numbering_module
-from muntin.slicing.parallel import pieces as pieces_module
+from muntin.slicing.parallel import key_numbering as numbering_module
 from muntin.slicing.parallel import steps as steps_module
+from muntin.slicing.parallel import time_ranges as ranges_module
 from muntin.slicing.parallel.steps import ParallelSteps
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -37,10 +37,10 @@ POLICIES: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
-    for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
+    for few in ("LEAST_TUPLES", "LEAST_SLICES", "LEAST_ROWS"):
         monkeypatch.setattr(steps_module, few, 1)
     monkeypatch.setattr(numbering_module, "FIRST", 1)
-    monkeypatch.setattr(pieces_module, "BLOCK", 16)
+    monkeypatch.setattr(ranges_module, "BLOCK", 16)
 
 
 @pytest.fixture

@@ -148,13 +148,13 @@ def test_much_input_may_bring_many_windows() -> None:
 
 
 def test_portions_and_threads_are_counted_as_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from muntin.slicing.emission import portions
+    from muntin.slicing.emission import intermediate_watermarks
     from muntin.slicing.parallel import steps
 
-    monkeypatch.setattr(portions, "PORTION", 1_000)
-    monkeypatch.setattr(portions, "LEAST", 10)
-    monkeypatch.setattr(steps, "FEW", 100)
-    monkeypatch.setattr(steps, "FEW_SLICES", 10)
+    monkeypatch.setattr(intermediate_watermarks, "WINDOWS_PER_STEP", 1_000)
+    monkeypatch.setattr(intermediate_watermarks, "LEAST_SLICES", 10)
+    monkeypatch.setattr(steps, "LEAST_TUPLES", 100)
+    monkeypatch.setattr(steps, "LEAST_SLICES", 10)
     times = np.arange(0, 400_000, 1_000)
     for threads in (1, 2):
         for keys in (np.arange(400) % 7, np.zeros(400, np.int64)):

@@ -17,11 +17,11 @@ from muntin.planning.plan import STORES, Plan
 from muntin.slicing import tuple_slicer
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.bound_plan import Settings
+from muntin.slicing.combining.aggregate_tree import AggregateTree
 from muntin.slicing.combining.base import Combiner, WalkedWindows
-from muntin.slicing.combining.fingers import Fingers
-from muntin.slicing.combining.flatfat import FlatFAT
-from muntin.slicing.combining.prefix import Prefix
-from muntin.slicing.combining.queues import Queues
+from muntin.slicing.combining.finger_trees import FingerTrees
+from muntin.slicing.combining.prefix_sums import PrefixSums
+from muntin.slicing.combining.slice_queues import SliceQueues
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.archive import unpack
 from muntin.slicing.state import State
@@ -135,8 +135,8 @@ def test_splitting_is_harmless_where_the_plan_does_without() -> None:
 # Store? ----------------------------------------------------------------------------------------------
 
 COMBINERS: dict[str, type[Combiner]] = {
-    "lazy": WalkedWindows, "prefix": Prefix, "two_stacks": Queues, "daba": Queues, "flatfat": FlatFAT,
-    "fiba": Fingers,
+    "lazy": WalkedWindows, "prefix": PrefixSums, "two_stacks": SliceQueues, "daba": SliceQueues,
+    "flatfat": AggregateTree, "fiba": FingerTrees,
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.planning.plan import STORES
 from muntin.planning.rules import STANDS_FROM_IN_PYTHON as STANDS_FROM
-from muntin.slicing.combining.fingers import APART, counterparts, places
+from muntin.slicing.combining.finger_trees import APART, counterparts, places
 
 SLICES = 600  # sliding 60 s by 100 ms
 COUNT = {"n": a.count()}  # a single partial, which every store can serve

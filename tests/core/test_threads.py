@@ -16,14 +16,14 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
-from muntin.slicing import numbering as numbering_module
 from muntin.slicing import step as step_module
 from muntin.slicing import window_limit
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.emission.result_order import InTurn
 from muntin.slicing.parallel import by_time as by_time_module
-from muntin.slicing.parallel import pieces as pieces_module
+from muntin.slicing.parallel import key_numbering as numbering_module
 from muntin.slicing.parallel import steps as steps_module
+from muntin.slicing.parallel import time_ranges as ranges_module
 
 sys.path.insert(0, str(Path(__file__).parent))
 from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside this file, not installed
@@ -32,29 +32,29 @@ from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside 
 @pytest.fixture(autouse=True)
 def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
-    for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
+    for few in ("LEAST_TUPLES", "LEAST_SLICES", "LEAST_ROWS"):
         monkeypatch.setattr(steps_module, few, 1)
     monkeypatch.setattr(numbering_module, "FIRST", 1)
-    monkeypatch.setattr(pieces_module, "BLOCK", 16)
+    monkeypatch.setattr(ranges_module, "BLOCK", 16)
 
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of parts by key of each step, and 0 where the step was made on one thread."""
     found: list[int] = []
-    divided, in_parts = steps_module.divided, step_module._in_parts
+    divided, on_threads = steps_module.divided, step_module._on_threads
 
     def noting_parts(plan: Any, state: Any, bounds: list[int]) -> Any:
         found.append(len(bounds) - 1)
         return divided(plan, state, bounds)
 
     def noting_none(*arguments: Any) -> Any:
-        tables = in_parts(*arguments)
+        tables = on_threads(*arguments)
         found.extend([0] if tables is None else [])
         return tables
 
     monkeypatch.setattr(steps_module, "divided", noting_parts)
-    monkeypatch.setattr(step_module, "_in_parts", noting_none)
+    monkeypatch.setattr(step_module, "_on_threads", noting_none)
     return found
 
 
@@ -62,8 +62,8 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How each run was divided: windows by time, tuples in pieces of time, or tuples by key."""
     found: list[str] = []
-    results, slice_pieces, share = (
-        steps_module.results_by_time, steps_module.slice_pieces, steps_module.share_of,
+    results, slice_ranges, share = (
+        steps_module.results_by_time, steps_module.slice_ranges, steps_module.share_of,
     )  # fmt: skip
 
     def noting_time(*arguments: Any) -> Any:
@@ -71,7 +71,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return results(*arguments)
 
     def noting_pieces(*arguments: Any) -> Any:
-        sliced = slice_pieces(*arguments)
+        sliced = slice_ranges(*arguments)
         found.extend([] if sliced is None else ["pieces"])
         return sliced
 
@@ -80,7 +80,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return share(batch, begin, end)
 
     monkeypatch.setattr(steps_module, "results_by_time", noting_time)
-    monkeypatch.setattr(steps_module, "slice_pieces", noting_pieces)
+    monkeypatch.setattr(steps_module, "slice_ranges", noting_pieces)
     monkeypatch.setattr(steps_module, "share_of", noting_share)
     return found
 
@@ -132,7 +132,7 @@ def test_seams_between_parts_by_time(
     n: int, shift: int, few: int, ways: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tuples are few, so that keys and whole stretches of time have none; windows are of any length."""
-    monkeypatch.setattr(steps_module, "FEW_SLICES", few)
+    monkeypatch.setattr(steps_module, "LEAST_SLICES", few)
     monkeypatch.setattr(by_time_module, "LONG", 1)
     rng = np.random.default_rng(n)
     for seed in range(12):
@@ -165,7 +165,7 @@ def test_a_piece_may_have_rows_anywhere(
 
 
 def test_few_slices_are_combined_by_one_thread(ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps_module, "FEW_SLICES", 20_000)
+    monkeypatch.setattr(steps_module, "LEAST_SLICES", 20_000)
     query = mt.windows(**WINDOWS["time"]).aggregate(**AGGREGATES["sums"]).by("j").on("t")
     table = nearly_in_order(20_000, 9)
     taken: list[int] = []
@@ -281,7 +281,7 @@ def test_an_error_without_parts_is_raised(
     monkeypatch.setattr(step_module, "add", refuse)
     monkeypatch.setattr(steps_module, "add_slices", refuse)
     for few, table in ((1, stream(500, 9)), (10**6, nearly_in_order(500, 9))):
-        monkeypatch.setattr(steps_module, "FEW_SLICES", few)
+        monkeypatch.setattr(steps_module, "LEAST_SLICES", few)
         with pytest.raises(DataError, match=r"^no$"):
             query.run(table, threads=2)
 

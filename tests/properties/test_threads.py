@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import MuntinError
-from muntin.slicing import numbering
-from muntin.slicing.emission import portions, result_order, results
-from muntin.slicing.parallel import by_time, pieces, steps
+from muntin.slicing.emission import intermediate_watermarks, result_order, results
+from muntin.slicing.parallel import by_time, key_numbering, steps, time_ranges
 from muntin.slicing.parallel.compiled_queries import is_compiled
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.scenarios import Scenario, play
@@ -48,10 +47,16 @@ def outcome(query: Any, table: pa.Table, threads: int) -> tuple[object, str]:
 @contextmanager
 def little_is_shared(few: int) -> Iterator[None]:
     """`few` tuples, slices and rows are enough to be shared by threads."""
-    small: list[tuple[Any, str, int]] = [(steps, name, few) for name in ("FEW", "FEW_SLICES", "FEW_ROWS")]
-    small += [(pieces, "BLOCK", 4), (result_order, "LONG", 1), (results, "MANY_ROWS", few)]
-    small += [(by_time, "LONG", 1), (portions, "PORTION", 10 * few), (portions, "OF_KEY", 1)]
-    small += [(portions, "LEAST", few), (numbering, "FIRST", few)]
+    small: list[tuple[Any, str, int]] = [
+        (steps, name, few) for name in ("LEAST_TUPLES", "LEAST_SLICES", "LEAST_ROWS")
+    ]
+    small += [(time_ranges, "BLOCK", 4), (result_order, "LONG", 1), (results, "LEAST_FOR_RUNS", few)]
+    small += [
+        (by_time, "LONG", 1),
+        (intermediate_watermarks, "WINDOWS_PER_STEP", 10 * few),
+        (intermediate_watermarks, "WINDOWS_PER_KEY", 1),
+    ]
+    small += [(intermediate_watermarks, "LEAST_SLICES", few), (key_numbering, "FIRST", few)]
     with ExitStack() as stack:
         for module, name, value in small:
             stack.enter_context(patch.object(module, name, value))
@@ -59,7 +64,9 @@ def little_is_shared(few: int) -> Iterator[None]:
 
 
 @SOME
-@given(scenario=scenarios(early=True, aggregates=COMPILED), few=st.sampled_from([1, 1, 5, steps.FEW]))
+@given(
+    scenario=scenarios(early=True, aggregates=COMPILED), few=st.sampled_from([1, 1, 5, steps.LEAST_TUPLES])
+)
 def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
     """However little there is to do."""
     note(repr(scenario))

@@ -78,8 +78,8 @@ class InputBuffer:
     @property
     def watermark(self) -> int:
         """The watermark that these records make, or the engine's own."""
-        own = self._watermark if self.records else NEG_INF
-        return max(self.engine.watermark, own, NEG_INF if self.promised is None else self.promised)
+        buffered = self._watermark if self.records else NEG_INF
+        return max(self.engine.watermark, buffered, NEG_INF if self.promised is None else self.promised)
 
     def take(self, record: Mapping[str, Any]) -> bool:
         """Let a record wait behind the others; False if it must be sliced after them, by itself."""
@@ -214,9 +214,9 @@ class InputBuffer:
         """The watermark that waits, and how many records may be sliced before it: those that it found."""
         if self.promised is not None:
             self._are_on_time()  # and those behind it, as long as none is late
-        found = (self.promised, self._seen)
+        waiting = (self.promised, self._seen)
         self.promised, self._seen = None, 0
-        return found
+        return waiting
 
     def joined(self) -> tuple[pa.RecordBatch, Times]:
         """The buffered batches as one, and their times; they stay buffered in case that slicing fails."""

@@ -200,9 +200,9 @@ class Operator:
         batch, misfits = to_batch(records[:number], self._expected())
         done, size = 0, len(batch)
         while done < len(batch):
-            own = [replace(m, row=m.row - done) for m in misfits if done <= m.row < done + size]
+            misfits_here = [replace(m, row=m.row - done) for m in misfits if done <= m.row < done + size]
             try:
-                self._connection.pending_results.append(self._take(batch.slice(done, size), own))
+                self._connection.pending_results.append(self._take(batch.slice(done, size), misfits_here))
             except MuntinError as error:
                 if size == 1:
                     del records[0]
@@ -253,13 +253,13 @@ class Operator:
         if self._connection.lag is not None and not pa.types.is_null(kind):
             TimeColumn(kind, (self._connection.lag,))  # which wants lengths of its own unit
 
-    def _due(self, *parts: pa.Table) -> pa.Table:
+    def _due(self, *tables: pa.Table) -> pa.Table:
         """These results, behind those that an error kept from being returned."""
         pending = self._connection.pending_results
-        if not pending and len(parts) == 1:
-            return parts[0]
+        if not pending and len(tables) == 1:
+            return tables[0]
         self._connection.pending_results = []
-        return _joined([*pending, *parts] or [self._nothing()])
+        return _joined([*pending, *tables] or [self._nothing()])
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
@@ -406,9 +406,9 @@ def _number_of(threads: object) -> int:
     return threads
 
 
-def _joined(parts: list[pa.Table]) -> pa.Table:
-    if len(parts) == 1:
-        return parts[0]
-    full = [p for p in parts if p.num_rows]
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
+    full = [p for p in tables if p.num_rows]
     # Before its first value the type of a column may not be known.
-    return pa.concat_tables(full, promote_options="permissive") if full else parts[-1]
+    return pa.concat_tables(full, promote_options="permissive") if full else tables[-1]

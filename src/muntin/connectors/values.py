@@ -161,9 +161,9 @@ def _usual_type(values: Sequence[Any], groups: Sequence[frozenset[str]]) -> pa.D
         if usual == "number":
             return pa.float64() if "float" in kinds else pa.int64()
         members = [value for value, kind in zip(values, kinds, strict=True) if kind == usual]
-        for some in (members, *([member] for member in members)):
+        for candidates in (members, *([member] for member in members)):
             try:
-                return _long_decimals(pa.array(some)).type
+                return _long_decimals(pa.array(candidates)).type
             except FAILURES:
                 continue
     return None

@@ -180,24 +180,24 @@ def silent_keys(query: QuerySpec) -> str:
     """What becomes of keys that have no more tuples."""
     landmarks = [name for name, window in query.windows if window.endless]
     holding = [name for name, window in query.windows if window.holds_keys and name not in landmarks]
-    parts = []
+    reasons = []
     if holding and query.forget_keys_after is None:
-        parts.append(
+        reasons.append(
             f"held for ever by {', '.join(holding)}, so memory grows with the number of keys; "
             'forget_keys_after="7 days", for example, forgets them'
         )
     elif holding:
         after = _length(query.forget_keys_after or 0)
-        parts.append(
+        reasons.append(
             f"forgotten {after} after their last tuple, when open windows of {', '.join(holding)} close "
             "and empty ones end; a later tuple counts as one of a new key"
         )
     if landmarks:
-        parts.append(
+        reasons.append(
             f"held for ever by {', '.join(landmarks)}, whose windows hold all tuples since their start, "
             "so memory grows with the number of keys"
         )
-    return "; ".join(parts) or "forgotten when the windows around their tuples are over"
+    return "; ".join(reasons) or "forgotten when the windows around their tuples are over"
 
 
 def _length(length: int) -> str:

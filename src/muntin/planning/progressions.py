@@ -13,7 +13,7 @@ MANY = 20_000
 """Edges that are enough to tell how dense they lie."""
 
 
-def fuse(found: Iterable[Progression]) -> list[Progression]:
+def fuse(progressions: Iterable[Progression]) -> list[Progression]:
     """Drop every progression whose members another one has as well.
 
     The query fusion of [scotty Alg. 2].
@@ -21,22 +21,22 @@ def fuse(found: Iterable[Progression]) -> list[Progression]:
     >>> fuse([(0, 2), (0, 6), (1, 6)])
     [(0, 2), (1, 6)]
     """
-    return list(_fused(tuple(sorted({(p, o % p) for o, p in found}))))
+    return list(_fused(tuple(sorted({(p, o % p) for o, p in progressions}))))
 
 
 @lru_cache(maxsize=32)  # a plan and its edges ask for the same several times, and it is quadratic
 def _fused(by_period: tuple[tuple[int, int], ...]) -> tuple[Progression, ...]:
     distinct = [(o, p) for p, o in by_period]
     offsets, periods = np.array(distinct, dtype=np.int64).reshape(-1, 2).T
-    kept = np.ones(len(distinct), dtype=np.bool_)
+    is_distinct = np.ones(len(distinct), dtype=np.bool_)
     for i, (offset, period) in enumerate(distinct):
-        if kept[i]:
+        if is_distinct[i]:
             covered = (periods % period == 0) & ((offsets - offset) % period == 0)
-            kept[i + 1 :] &= ~covered[i + 1 :]
-    return tuple(pair for pair, keep in zip(distinct, kept.tolist(), strict=True) if keep)
+            is_distinct[i + 1 :] &= ~covered[i + 1 :]
+    return tuple(pair for pair, keep in zip(distinct, is_distinct.tolist(), strict=True) if keep)
 
 
-def edges_per_unit(found: list[Progression]) -> float:
+def edges_per_unit(progressions: list[Progression]) -> float:
     """Distinct edges per unit of time, counted over a stretch that holds many of them.
 
     Those of periods beyond the stretch are too few to coincide with many others.
@@ -44,7 +44,7 @@ def edges_per_unit(found: list[Progression]) -> float:
     >>> edges_per_unit([(0, 2), (0, 3)])
     0.6666666666666666
     """
-    return _density(tuple(fuse(found)))
+    return _density(tuple(fuse(progressions)))
 
 
 @lru_cache(maxsize=32)

@@ -230,8 +230,8 @@ TREES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
 def decide(question: str, table: tuple[Rule, ...], workload: Workload) -> Decision:
     """The first row that applies."""
     for rule in table:
-        found = rule.applies(workload)
-        if found:
-            names = found if isinstance(found, tuple) else ()
+        applies = rule.applies(workload)
+        if applies:
+            names = applies if isinstance(applies, tuple) else ()
             return Decision(question, rule.answer, rule.reason, rule.section, names)
     raise AssertionError(f"the last row of {question!r} must always apply")

@@ -82,8 +82,8 @@ class Workload:
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """Time, count, and the columns that serve as measures."""
-        found = {"count" if w.counts_tuples else w.measure or "time": None for _, w in self.windows}
-        return tuple(found)
+        measures = {"count" if w.counts_tuples else w.measure or "time": None for _, w in self.windows}
+        return tuple(measures)
 
     @cached_property
     def slices_per_window(self) -> float:

@@ -140,8 +140,8 @@ class Arrivals:
         if not flaws and not misfits:
             return data, (time, extent)
         wrong = self._set_aside(data, misfits, flaws, header)
-        kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
-        return data.take(pa.array(kept)), (time[kept], None)
+        right = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
+        return data.take(pa.array(right)), (time[right], None)
 
     def _future(self, data: pa.RecordBatch, column: str, rows: Rows) -> BadRows:
         """The rows that are too far ahead of the clock, with the rule and its cure."""
@@ -160,8 +160,8 @@ class Arrivals:
         """The tuples and times without the bad rows, which `flaws` maps to their reasons."""
         rows, reasons = np.array(sorted(flaws)), pa.array([flaws[row] for row in sorted(flaws)], pa.string())
         wrong = self._set_aside(data, (), [BadRows(rows, reasons)], header)
-        kept = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
-        return data.take(pa.array(kept)), (times[0][kept], None)
+        right = np.setdiff1d(np.arange(len(data)), wrong, assume_unique=True)
+        return data.take(pa.array(right)), (times[0][right], None)
 
     def _set_aside(
         self, data: pa.RecordBatch, misfits: Sequence[Misfit], flaws: list[BadRows], header: Header
@@ -174,8 +174,8 @@ class Arrivals:
         )
         reasons = pa.concat_arrays([misfit_reasons, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
         texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits]
-        own = [name for name in data.schema.names if name not in self.hidden]
-        wrong = with_texts(pa.Table.from_batches([data.select(own).take(pa.array(rows))]), texts)
+        visible = [name for name in data.schema.names if name not in self.hidden]
+        wrong = with_texts(pa.Table.from_batches([data.select(visible).take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
         if self.policy == "fail":
             cures = [m.cure for m in misfits] + [flaw.cure for flaw in flaws for _ in flaw.rows]

@@ -100,8 +100,8 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns, those of keys and arrival as if they had been made."""
-        own = 3 * self.time.nbytes
-        return own + sum(int(v.nbytes) for v in self.values.values())
+        columns_bytes = 3 * self.time.nbytes
+        return columns_bytes + sum(int(v.nbytes) for v in self.values.values())
 
     def take(self, index: Column | slice) -> Batch:
         """The tuples at these positions; those of a range without a copy."""

@@ -15,7 +15,7 @@ from muntin.expressions import Expr, as_expr, evaluate, types
 from muntin.query import Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
-from muntin.slicing.unknown import bind_as_known, stand_ins, with_nulls, with_types
+from muntin.slicing.untyped_columns import bind_as_known, stand_ins, with_nulls, with_types
 from muntin.timeline import NEG_INF, Micros, TimeColumn, format_span
 from muntin.windows.base import Window
 from muntin.windows.tuple_driven import TupleDriven, Tuples
@@ -53,8 +53,8 @@ class Binding:
     def __post_init__(self) -> None:
         places = None
         if not self.stand_ins and all(expr.column is not None for expr in self.inputs):
-            found = [(expr, self.schema.get_field_index(expr.column)) for expr in self.inputs]
-            places = tuple(found) if all(place >= 0 for _, place in found) else None
+            indices = [(expr, self.schema.get_field_index(expr.column)) for expr in self.inputs]
+            places = tuple(indices) if all(place >= 0 for _, place in indices) else None
         object.__setattr__(self, "places", places)
 
     @classmethod
@@ -81,8 +81,8 @@ class Binding:
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
         inputs = tuple(for_windows | for_aggregates)
         assumed = {e: chosen for e in inputs if (chosen := stand_ins(e, schema))}
-        told = [e for e in inputs if e not in assumed]
-        kinds = dict(zip(told, types(told, schema), strict=True))
+        known = [e for e in inputs if e not in assumed]
+        kinds = dict(zip(known, types(known, schema), strict=True))
         kinds |= {e: types([e], with_types(schema, absent))[0] for e, absent in assumed.items()}
         for window in windows:
             if isinstance(window, TupleDriven) and not window.wants_records:
@@ -167,8 +167,8 @@ def _fallible(
     # These aggregates are only lifted: they need neither a result type nor compiled code.
     lifted = [replace(aggregate, type=pa.null(), compile=False) for aggregate in of_windows]
     bound = [bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in lifted]
-    found = dict.fromkeys((*partials.partials, *(p for b in bound for p in b.partials)))
-    return tuple(partial for partial in found if partial.fallible)
+    distinct = dict.fromkeys((*partials.partials, *(p for b in bound for p in b.partials)))
+    return tuple(partial for partial in distinct if partial.fallible)
 
 
 def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
@@ -233,8 +233,8 @@ def kind_of_time(spec: QuerySpec, windows: Iterable[Window], lag: int | None) ->
     """What the time column must hold, as the lengths in the query tell: durations, or units of integers."""
     lengths = [s for w in windows if w.measure is None for s in w.spans()]
     lengths += [spec.allowed_lateness, spec.forget_keys_after or 0, lag or 0]
-    told = [length for length in lengths if length]
-    return ("timestamp" if isinstance(told[0], Micros) else "integer") if told else ""
+    known = [length for length in lengths if length]
+    return ("timestamp" if isinstance(known[0], Micros) else "integer") if known else ""
 
 
 def unbound_schema(spec: QuerySpec) -> pa.Schema:

@@ -27,7 +27,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the caller of an operator chooses beside the query."""
+    """Choices of the caller of an operator that are not part of the query."""
 
     in_order: bool = False
     """Whether each tuple is a watermark."""
@@ -69,8 +69,8 @@ class BoundPlan:
         """The plan for other windows."""
         return BoundPlan.of(self.spec, self.settings, served, self.binding.schema, self.binding.records)
 
-    def for_parts(self, number: int) -> BoundPlan:
-        """The plan of one of this many parts of a step; a part that fails is repeated as a whole."""
+    def for_shares(self, number: int) -> BoundPlan:
+        """The plan of one of this many shares of a step; if one fails, the whole step is repeated."""
         return replace(self, settings=replace(self.settings, shares=number, raises_errors=True))
 
     def reading(self, binding: Binding) -> BoundPlan:
@@ -90,10 +90,10 @@ class BoundPlan:
         return self.decisions.splits_slices
 
     @cached_property
-    def adds_up_alike(self) -> bool:
-        """Whether a window has the same value, bit for bit, whatever other slices the table has.
+    def combines_windows_alone(self) -> bool:
+        """Whether the value of a window depends, bit for bit, on its own slices alone.
 
-        A tree over all slices combines those of a window in an order that depends on where they lie.
+        A tree over all slices combines those of a window in an order that depends on their positions.
         """
         return self.decisions.workload.exact or self.decisions.store == "lazy"
 

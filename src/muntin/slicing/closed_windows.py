@@ -98,10 +98,10 @@ class ExpiredWindows(Table):
         last = order[np.append(settled.key[order][1:] != settled.key[order][:-1], True)]
         top = np.empty(int(settled.key.max()) + 1, dtype=np.int64)
         top[settled.key[last]] = last
-        mine = top[settled.key]
+        largest = top[settled.key]
         same = np.ones(len(settled), dtype=np.bool_)
         for column in (settled.a, settled.b, settled.life):
-            same &= column == column[mine]
+            same &= column == column[largest]
         counts = np.bincount(settled.key, weights=np.where(same, settled.count, 0))
         joined = settled.take(last)
         return replace(joined, count=counts[joined.key].astype(np.int64)).join(open_ones)

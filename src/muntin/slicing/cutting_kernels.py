@@ -101,10 +101,10 @@ def gather_cells(
     for key in range(at.shape[0]):
         row = at[key]
         for cell in range(key * width, (key + 1) * width):
-            found = begin * width + cell
-            if n[found] > 0:
-                rows[0, row], rows[1, row], rows[2, row] = key, first[found], last[found]
-                rows[3, row], rows[4, row], rows[5, row] = n[found], 0, -1
+            source = begin * width + cell
+            if n[source] > 0:
+                rows[0, row], rows[1, row], rows[2, row] = key, first[source], last[source]
+                rows[3, row], rows[4, row], rows[5, row] = n[source], 0, -1
                 place[row] = before + cell
                 row += 1
 
@@ -183,12 +183,12 @@ def cut_sorted(key: Ints, time: Ints, edges: Ints, gap: int, forced: Flags, begi
 @compiled
 def once_each(ordered: Ints) -> int:
     """Put the distinct values of a sorted column in front of the others; how many there are."""
-    kept = min(1, ordered.shape[0])
+    count = min(1, ordered.shape[0])
     for i in range(1, ordered.shape[0]):
-        if ordered[i] != ordered[kept - 1]:
-            ordered[kept] = ordered[i]
-            kept += 1
-    return int(kept)
+        if ordered[i] != ordered[count - 1]:
+            ordered[count] = ordered[i]
+            count += 1
+    return int(count)
 
 
 @compiled

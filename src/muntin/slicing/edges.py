@@ -75,16 +75,16 @@ class EdgeSet:
         if not self.others and not len(self.points):
             return self._periodic(low, high, times)
         oldest, newest = (int(first.min()), int(last.max())) if len(first) else (low, high)
-        parts = [self._periodic(low, high, times)]
+        edge_arrays = [self._periodic(low, high, times)]
         for window in self.others:
-            parts += [
+            edge_arrays += [
                 _last_edge(window, low, oldest),
                 *_edges_among(window, low, high, times),
                 _next_edge(window, high, newest),
             ]
         if len(self.points):
-            parts.append(self.points)
-        present = [p for p in parts if len(p)]
+            edge_arrays.append(self.points)
+        present = [p for p in edge_arrays if len(p)]
         if not present:
             return NO_TIMES
         return np.unique(np.concatenate(present)) if len(present) > 1 else present[0]
@@ -132,21 +132,21 @@ def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -
             return [window.edges(low, high)]
         cut = np.flatnonzero(gaps > (high - low) // (2 * len(ordered)))
     ends, begins = ordered[cut].tolist(), ordered[cut + 1].tolist()
-    parts = []
+    edge_arrays = []
     for first, last in zip([low, *begins], [*ends, high], strict=True):
-        parts += _edges_among(window, first, last, ordered[(ordered >= first) & (ordered <= last)])
+        edge_arrays += _edges_among(window, first, last, ordered[(ordered >= first) & (ordered <= last)])
     for end, begin in zip(ends, begins, strict=True):
-        parts += [_next_edge(window, end, begin), _last_edge(window, begin, end)]
-    return parts
+        edge_arrays += [_next_edge(window, end, begin), _last_edge(window, begin, end)]
+    return edge_arrays
 
 
 def _many(window: ContextFreeWindow, low: int, high: int, limit: int) -> bool:
     """Whether there seem to be more edges than that; looks at a small part of them."""
     reach = 1
     while high - low > limit:
-        found = len(window.edges(low, min(high, low + reach)))
-        if found > 64 or reach > high - low:
-            return found * (high - low) > limit * reach
+        count = len(window.edges(low, min(high, low + reach)))
+        if count > 64 or reach > high - low:
+            return count * (high - low) > limit * reach
         reach *= 64
     return False
 
@@ -155,9 +155,9 @@ def _last_edge(window: ContextFreeWindow, until: int, oldest: int) -> Times:
     """The last edge in [oldest, until], if there is one; found in steps that grow, however old that is."""
     reach = 1
     while True:
-        found = window.edges(max(oldest, until - reach), until) if oldest <= until else NO_TIMES
-        if len(found) or until - reach <= oldest:
-            return found[-1:]
+        edges = window.edges(max(oldest, until - reach), until) if oldest <= until else NO_TIMES
+        if len(edges) or until - reach <= oldest:
+            return edges[-1:]
         reach *= 8
 
 
@@ -165,9 +165,9 @@ def _next_edge(window: ContextFreeWindow, after: int, newest: int) -> Times:
     """The first edge in (after, newest], if there is one."""
     reach = 1
     while True:
-        found = window.edges(after + 1, min(newest, after + reach)) if newest > after else NO_TIMES
-        if len(found) or after + reach >= newest:
-            return found[:1]
+        edges = window.edges(after + 1, min(newest, after + reach)) if newest > after else NO_TIMES
+        if len(edges) or after + reach >= newest:
+            return edges[:1]
         reach *= 8
 
 

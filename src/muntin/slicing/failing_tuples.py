@@ -61,15 +61,15 @@ def _failing(
     evaluate: Callable[[pa.RecordBatch], object], data: pa.RecordBatch, first: bool
 ) -> Iterator[tuple[int, str]]:
     """The rows on which `evaluate` fails, found by bisection, and why; all of them, or the first."""
-    parts = [(0, len(data))]
-    while parts:
-        begin, end = parts.pop()
+    ranges = [(0, len(data))]
+    while ranges:
+        begin, end = ranges.pop()
         try:
             evaluate(data.slice(begin, end - begin))
         except DataError as error:
             if end - begin > 1:
                 middle = (begin + end) // 2
-                parts += [(middle, end), (begin, middle)]
+                ranges += [(middle, end), (begin, middle)]
                 continue
             yield begin, str(error)
             if first:

@@ -92,10 +92,10 @@ def _encode_dense(known: pa.Array, column: pa.Array, values: Codes, codes: Codes
     """
     done = 0
     for step in (1 + len(values) // _SAMPLE, 1):
-        found = _table_range(values, step, len(known))
-        if found is None:
+        table_range = _table_range(values, step, len(known))
+        if table_range is None:
             break
-        low, high = found
+        low, high = table_range
         table = np.full(high - low + 1, -1, dtype=np.int64)
         first = np.empty(min(len(table), len(values)), dtype=np.int64)
         done, added = look_up(values, _stored(known), _null_in(known), low, table, codes, first)

@@ -92,7 +92,7 @@ def look_up(
 
 
 @compiled
-def share(ids: Ints, begin: int, end: int, index: Ints) -> int:
+def select_keys(ids: Ints, begin: int, end: int, index: Ints) -> int:
     """Positions of the keys from `begin` to `end`; returns their number.
 
     Without branches, which would take longer than all the rest: `index` needs room for one position more.

@@ -100,16 +100,16 @@ class Lives:
         order = np.argsort(np.concatenate([continues, owner[starts]]), kind="stable")
         place = np.concatenate([continues, owner[starts]])[order]
         is_new = (np.arange(len(order)) >= len(continues))[order]
-        own = np.concatenate([begin[continues], at[starts]])[order]
+        begins = np.concatenate([begin[continues], at[starts]])[order]
         is_last = np.append(place[1:] != place[:-1], True)[: len(place)]
-        stop = np.where(is_last, (begin + size)[place], np.append(own[1:], 0)[: len(own)])
+        stop = np.where(is_last, (begin + size)[place], np.append(begins[1:], 0)[: len(begins)])
         key = keys[place]
         last = ends[key]
-        filled = stop > own
+        filled = stop > begins
         last[filled] = tuples.batch.time[stop[filled] - 1]
         until = last + forget
-        rank = np.where(is_new, tuples.positions.base[key] + own - tuples.offsets[key], life[key])
-        return cls(key, own, stop, rank, until, is_new, ~is_last | (until <= upto), is_last, forget)
+        rank = np.where(is_new, tuples.positions.base[key] + begins - tuples.offsets[key], life[key])
+        return cls(key, begins, stop, rank, until, is_new, ~is_last | (until <= upto), is_last, forget)
 
     @property
     def begins(self) -> Edges:
@@ -137,15 +137,17 @@ class Lives:
             begin = tuples.offsets[self.key] + np.maximum(self.rank - tuples.positions.base[self.key], 0)
         closed, edges = ClosedWindows(), list[Edges]()
         ending = replace(how, closing=True, partial=window.emit_partial)
-        for some, each in ((np.flatnonzero(~self.is_over), how), (np.flatnonzero(self.is_over), ending)):
-            if not len(some):
+        for chosen, each in ((np.flatnonzero(~self.is_over), how), (np.flatnonzero(self.is_over), ending)):
+            if not len(chosen):
                 continue
-            key, until, own = self.key[some], self.until[some], part[some]
-            cuts, began = walk(tuples, served, own, key, begin[some], self.end[some], each, until)
-            part[some], first[some] = own, np.minimum(first[some], began)
+            key, until, chosen_contexts = self.key[chosen], self.until[chosen], part[chosen]
+            cuts, began = walk(
+                tuples, served, chosen_contexts, key, begin[chosen], self.end[chosen], each, until
+            )
+            part[chosen], first[chosen] = chosen_contexts, np.minimum(first[chosen], began)
             if each is ending:
                 cuts.due = np.minimum(cuts.due, until[cuts.segment])
-            life = first[some][cuts.segment] if window.on_measure else None
+            life = first[chosen][cuts.segment] if window.on_measure else None
             cuts.segment, cuts.edge_segment = key[cuts.segment], key[cuts.edge_segment]
             closed = closed.join(ClosedWindows.of(cuts, life))
             edges.append((cuts.edge_segment, cuts.edge_rank))

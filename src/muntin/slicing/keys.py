@@ -99,10 +99,10 @@ class KeyTable:
 
     def keep(self, ids: Ids) -> KeyTable:
         """A table of only these keys, renumbered 0, 1, 2, ... in the given order."""
-        kept = KeyTable(self.types)
+        compacted = KeyTable(self.types)
         if self.types and len(ids):
-            kept.encode(self.values(ids))
-        return kept
+            compacted.encode(self.values(ids))
+        return compacted
 
     def retyped(self, types: tuple[pa.DataType, ...]) -> KeyTable:
         """The same keys, with a type for columns that were null all the time."""

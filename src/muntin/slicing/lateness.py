@@ -78,16 +78,16 @@ def _levels(table: SliceTable, rows: SliceTable, gaps: Column, final: int) -> Co
     """The number of session classes that each row is too late for: its session there has expired."""
     level = np.zeros(len(rows), dtype=np.int64)
     for c, gap in enumerate(gaps):
-        mine = np.flatnonzero(table.level <= c)
-        key = np.concatenate([table.key[mine], rows.key])
-        first = np.concatenate([table.first[mine], rows.first])
-        last = np.concatenate([table.last[mine], rows.last])
+        members_of_class = np.flatnonzero(table.level <= c)
+        key = np.concatenate([table.key[members_of_class], rows.key])
+        first = np.concatenate([table.first[members_of_class], rows.first])
+        last = np.concatenate([table.last[members_of_class], rows.last])
         order = np.empty(len(key), dtype=np.int64)
-        merge_order(key[: len(mine)], first[: len(mine)], rows.key, rows.first, order)
+        merge_order(key[: len(members_of_class)], first[: len(members_of_class)], rows.key, rows.first, order)
         out = np.empty((5, len(order)), dtype=np.int64)
         count = sessions(order, key, first, last, gap, NEG_INF, out)
         dead = out[2, :count] + gap < final
-        members = order[np.repeat(dead, out[4, :count] - out[3, :count])] - len(mine)
+        members = order[np.repeat(dead, out[4, :count] - out[3, :count])] - len(members_of_class)
         level[members[members >= 0]] = c + 1
     return level
 
@@ -101,17 +101,17 @@ def _verdicts(
     refused: list[tuple[ServedWindow, Mask]] = []
     counts = state.late_counts.copy()
     for each in windows:
-        mine = rows.first >= each.since
+        in_scope = rows.first >= each.since
         if isinstance(each.window, ContextFreeWindow):
             ends = each.window.last_end(rows.first)
-            takes = mine & (ends > final)
-            refuses = mine & (ends > NEG_INF) & ~takes
+            takes = in_scope & (ends > final)
+            refuses = in_scope & (ends > NEG_INF) & ~takes
         elif each in served.sessions:
-            takes = mine & (rows.level <= served.session_class(each))
-            refuses = mine & ~takes
+            takes = in_scope & (rows.level <= served.session_class(each))
+            refuses = in_scope & ~takes
         else:
             takes = np.zeros(len(rows), dtype=np.bool_)
-            refuses = mine
+            refuses = in_scope
         accepted |= takes
         counts[each.name] = counts.get(each.name, 0) + int(rows.n[refuses].sum())
         refused.append((each, refuses))

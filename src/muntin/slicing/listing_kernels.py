@@ -244,14 +244,14 @@ def explicit_windows(
         for w in range(start.shape[0]):
             lo = low + np.searchsorted(rows, start[w])
             hi = low + np.searchsorted(rows, end[w])
-            held = hi > lo
-            if held and drivers:
-                held = False
+            contained = hi > lo
+            if contained and drivers:
+                contained = False
                 for i in range(lo, hi):
                     if driver[i]:
-                        held = True
+                        contained = True
                         break
-            if held:
+            if contained:
                 if count < room:
                     out[0, count] = key
                     out[1, count] = w
@@ -357,7 +357,7 @@ def mark_pairs(offsets: Ints, rank: Ints, key: Ints, at: Ints, marks: Flags) -> 
 @compiled
 def rows_holding(old_key: Ints, old_rank: Ints, old_n: Ints, key: Ints, rank: Ints) -> Ints:
     """For (key, rank) in order: the old row, in the same order, that holds it; -1 if none does."""
-    held = np.full(key.shape[0], -1, np.int64)
+    old_row = np.full(key.shape[0], -1, np.int64)
     o = 0
     for j in range(key.shape[0]):
         while o < old_key.shape[0] and (
@@ -365,5 +365,5 @@ def rows_holding(old_key: Ints, old_rank: Ints, old_n: Ints, key: Ints, rank: In
         ):
             o += 1
         if o < old_key.shape[0] and old_key[o] == key[j] and old_rank[o] <= rank[j]:
-            held[j] = o
-    return held
+            old_row[j] = o
+    return old_row

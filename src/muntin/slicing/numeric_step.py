@@ -58,7 +58,7 @@ class NumericStep:
         """None where some window or partial needs more."""
         edges, partials = plan.served.edges, plan.partials.partials
         simple = plan.served.only_edges and plan.emits_once and not plan.lateness and not plan.shows_early
-        if not simple or not plan.adds_up_alike or edges.others or len(edges.points):
+        if not simple or not plan.combines_windows_alone or edges.others or len(edges.points):
             return None
         numeric = [p for p in partials if isinstance(p, NumericPartial) and p.step_code != NONE]
         if len(numeric) < len(partials):

@@ -89,10 +89,10 @@ class PartialSet:
         """Which partials grow with their tuples (collect, quantiles), or need one that does."""
         if self.numeric:
             return [False] * len(self.partials)
-        found: list[bool] = []
+        growing: list[bool] = []
         for partial, state, needs in zip(self.partials, states, self.needs, strict=True):
-            found.append(partial.weights(state) is not None or any(found[n] for n in needs))
-        return found
+            growing.append(partial.weights(state) is not None or any(growing[n] for n in needs))
+        return growing
 
     def select(self, which: list[int]) -> PartialSet:
         """Some of the partials, with aggregates only if it is all; what they need must be among them."""

@@ -17,7 +17,7 @@ from muntin.slicing.binding import Binding
 from muntin.slicing.bound_plan import BoundPlan
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import SliceTable
-from muntin.slicing.unknown import with_types
+from muntin.slicing.untyped_columns import with_types
 from muntin.slicing.window_changes import adapted
 
 if TYPE_CHECKING:

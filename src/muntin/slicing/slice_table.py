@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from muntin.errors import PlacedError
 from muntin.memory import rows_at
-from muntin.slicing.blaming import blame_row
+from muntin.slicing.error_places import note_key_of_row
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.schema import Role, Schema, Table
 from muntin.slicing.slice_table_kernels import (
@@ -243,5 +243,5 @@ def _reduced(
     try:
         return partials.reduce(states, rows, lo, hi)
     except PlacedError as error:
-        blame_row(error, lambda j: fixed[0, j])
+        note_key_of_row(error, lambda j: fixed[0, j])
         raise

@@ -11,7 +11,6 @@ from muntin.aggregates.base import Groups
 from muntin.errors import UserCodeError
 from muntin.memory import fresh
 from muntin.slicing.batch import Batch
-from muntin.slicing.blaming import blame_tuple
 from muntin.slicing.cutting_kernels import (
     assign,
     content_marks,
@@ -22,6 +21,7 @@ from muntin.slicing.cutting_kernels import (
     lookup_table,
     rows_of_runs,
 )
+from muntin.slicing.error_places import note_key_of_tuple
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import FIXED, SliceTable
 from muntin.timeline import LIMIT
@@ -168,7 +168,7 @@ def _lifted(groups: Groups, batch: Batch, partials: PartialSet) -> States:
     try:
         return partials.lift(groups)
     except UserCodeError as error:
-        blame_tuple(error, batch)
+        note_key_of_tuple(error, batch)
         raise
 
 

@@ -16,12 +16,12 @@ from muntin.query import EachBatch, Every
 from muntin.slicing.arrivals import Arrivals, Misfit, Times, out_of_order
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import ARRIVAL
-from muntin.slicing.blaming import name_place
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.empty_windows import extend_extents
-from muntin.slicing.emission.portions import portions
+from muntin.slicing.emission.intermediate_watermarks import intermediate_watermarks
 from muntin.slicing.emission.window_manager import due_results, early_results, forget_expired
 from muntin.slicing.emission.window_values import report_errors
+from muntin.slicing.error_places import add_place
 from muntin.slicing.eviction import evict
 from muntin.slicing.failing_tuples import accepted
 from muntin.slicing.key_compaction import compact
@@ -96,7 +96,7 @@ def step(
     except BaseException as error:
         state.store.reset()  # it may have followed slices that do not exist
         if isinstance(error, PlacedError):
-            name_place(error, plan, new)
+            add_place(error, plan, new)
         raise
     if len(results) == 1:
         return new, results[0]
@@ -118,7 +118,7 @@ def early_table(plan: BoundPlan, state: State) -> tuple[State, pa.Table]:
     except BaseException as error:
         state.store.reset()
         if isinstance(error, PlacedError):
-            name_place(error, plan, new)
+            add_place(error, plan, new)
         raise
 
 
@@ -187,17 +187,17 @@ def advance(
 ) -> list[pa.Table]:
     """Move the watermark on; the results of the windows that this completes.
 
-    On several threads the batch is not added yet: it may be added and completed in parts.
+    On several threads the batch is not added yet: each thread may add and complete a share.
     """
-    tables = None if parallel is None else _in_parts(plan, state, watermark, batch, raw, parallel)
+    tables = None if parallel is None else _on_threads(plan, state, watermark, batch, raw, parallel)
     if tables is None:
-        tables = _in_portions(plan, state, watermark)
+        tables = _on_one_thread(plan, state, watermark)
     compact(plan, state)
     state.quiet_until = quiet_until(plan, state)
     return tables
 
 
-def _in_parts(
+def _on_threads(
     plan: BoundPlan,
     state: State,
     watermark: int,
@@ -205,7 +205,7 @@ def _in_parts(
     raw: pa.RecordBatch | None,
     parallel: ParallelSteps,
 ) -> list[pa.Table] | None:
-    """Add the batch, and complete windows in parts; None where windows remain to be completed."""
+    """Add the batch and complete windows on threads; None where windows remain to be completed."""
     if batch is not None and watermark == INF:
         table, added = parallel.run(plan, state, batch)
         if table is not None:
@@ -224,11 +224,11 @@ def _in_parts(
     return None
 
 
-def _in_portions(plan: BoundPlan, state: State, watermark: int) -> list[pa.Table]:
-    stops = portions(plan, state, watermark)
-    if stops:
+def _on_one_thread(plan: BoundPlan, state: State, watermark: int) -> list[pa.Table]:
+    earlier = intermediate_watermarks(plan, state, watermark)
+    if earlier:
         check_overlapping(plan, state, state.watermark, watermark)
-    tables = [_table(plan, state, complete(plan, state, stop, keep_expired=True)) for stop in stops]
+    tables = [_table(plan, state, complete(plan, state, each, keep_expired=True)) for each in earlier]
     return [*tables, _table(plan, state, complete(plan, state, watermark))]
 
 

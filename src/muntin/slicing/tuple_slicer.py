@@ -277,8 +277,8 @@ def commit(plan: BoundPlan, state: State) -> None:
     caught_up = (target == tuples.sliced.rank) & settled
     tuples.committed.copy_from(tuples.sliced, np.flatnonzero(caught_up))
     # Where some final tuples are not among these, time must not close what they belong to.
-    for upto, some in ((final_time, target >= final), (NEG_INF, target < final)):
-        _commit_contexts(plan, state, tuples, np.flatnonzero(~caught_up & some), target, upto)
+    for upto, chosen in ((final_time, target >= final), (NEG_INF, target < final)):
+        _commit_contexts(plan, state, tuples, np.flatnonzero(~caught_up & chosen), target, upto)
     tuples.committed.rank = np.maximum(tuples.committed.rank, target)
     _expire(plan, state, tuples)
     if not plan.keeps_tuples:  # every tuple that was sliced has its final place
@@ -309,9 +309,9 @@ def _commit_contexts(
         if lives is not None and served.ends_with_key:
             lives.cut(tuples, served, tuples.committed, how)
             continue
-        own = keys if window_of(served).timed else moved
-        if len(own):
-            cut(tuples, served, tuples.committed, own, end[own], how)
+        changing = keys if window_of(served).timed else moved
+        if len(changing):
+            cut(tuples, served, tuples.committed, changing, end[changing], how)
     if lives is not None:
         lives.record(tuples, tuples.committed)
 
@@ -376,16 +376,16 @@ def keep_from(
     """Per key: the smallest rank that an instance may still need, as far as its context tells."""
     assert state.tuples is not None
     skip = state.tuples.skip(served)
-    own = np.maximum(seen - skip, 0)
+    counted = np.maximum(seen - skip, 0)
     try:
-        kept = window_of(served).keep_from(progress.contexts[served.name], own)
+        first_rank = window_of(served).keep_from(progress.contexts[served.name], counted)
     except UserCodeError as error:
         error.cure = f'repair it, remove the window "{served.name}", or choose on_error="skip"'
         if not plan.skips_errors:
             raise
         state.failed.append(error)
-        kept = np.zeros(len(own), dtype=np.int64)  # keep every tuple, as without keep_rank
-    return np.where(seen > skip, kept + skip, seen)
+        first_rank = np.zeros(len(counted), dtype=np.int64)  # keep every tuple, as without keep_rank
+    return np.where(seen > skip, first_rank + skip, seen)
 
 
 def needed_rows(plan: BoundPlan, state: State) -> Mask:

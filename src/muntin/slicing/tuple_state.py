@@ -189,8 +189,8 @@ class Progress(Table):
         for name, contexts in self.contexts.items():
             contexts[keys] = copy_contexts(other.contexts[name][keys])
         if self.life is not None:
-            for own, others in zip(self.lives, other.lives, strict=True):
-                own[keys] = others[keys]
+            for column, others in zip(self.lives, other.lives, strict=True):
+                column[keys] = others[keys]
             for name, firsts in self.firsts.items():
                 firsts[keys] = other.firsts[name][keys]
 
@@ -333,15 +333,15 @@ class TupleState:
         """
         if not self.arrived:
             return no_rows()
-        kept = self.batch if self.batch is not None and len(self.batch) else None
+        stored = self.batch if self.batch is not None and len(self.batch) else None
         counted = all(isinstance(batch.arrival, int) for batch in self.arrived)
-        self.counted = counted and (kept is None or self.counted)
+        self.counted = counted and (stored is None or self.counted)
         new = concat(list(self.arrived))
         self.arrived = ()
         dirty = self._reached_into(new, reached)
         fresh = np.ones(len(new), dtype=np.bool_)
-        if kept is not None:
-            new = concat([kept, new])
+        if stored is not None:
+            new = concat([stored, new])
             fresh = np.concatenate([self.fresh, fresh])
         self.batch, order = new.in_order(in_turn=self.counted)
         self.fresh = fresh[order]

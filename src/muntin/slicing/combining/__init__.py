@@ -1,1 +1,1 @@
-"""Slices into windows: the stores at work in the operator, all behind `Combiner`."""
+"""Combiners of slices into windows: one for each store that a plan can name."""

@@ -1,4 +1,4 @@
-"""What a store does in the operator: one row of partials for each window, from the slices of a table."""
+"""Combiners: each combines the slices of a table into one row of partial aggregates per window."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from muntin.timeline import NEG_INF
 
 Column = npt.NDArray[np.int64]
 
-_FEW = 512
-"""So many combines take less time than to begin with anything else."""
+WALKED_COMBINES = 512
+"""Up to this many combines, walking over slices costs less than the setup of any store."""
 
 
 @dataclass(slots=True)
 class View:
     """Windows over slices: window j combines `rows[lo[j]:hi[j]]` of the table, all of one key.
 
-    Without `rows` the table's own order counts. Slices that begin before `needed()` are in no window
-    that comes out later. `folds`: how often slices of the table were joined so far.
+    Without `rows`, positions are rows of the table. Slices that begin before `needed()` are in no window
+    that is emitted later. `folds`: the number of times that slices of the table were joined.
     """
 
     table: SliceTable
@@ -38,9 +38,9 @@ class View:
     needed: Callable[[], int] = lambda: NEG_INF
     folds: int = 0
     walked: int = field(init=False)
-    """Combines per partial if each window is combined by itself."""
+    """Combines per partial if each window is combined on its own."""
     reach: int = field(init=False)
-    """How many slices lie from the first that a window has to the last."""
+    """Number of slices from the first slice of any window to the last."""
 
     def __post_init__(self) -> None:
         self.walked, self.reach = walk(self.lo, self.hi)
@@ -59,48 +59,48 @@ class View:
 
 
 class Combiner(ABC):
-    """A store over the slices of an operator.
+    """Combines slices into windows with one store.
 
-    It sees partials only through `PartialSet`: columns of numbers and Python objects alike. What it
-    keeps from one watermark to the next is derived from slices and never part of a snapshot.
+    Partials are accessed only through `PartialSet`, whether columns of numbers or Python objects. Stores
+    that persist between watermarks are derived from slices and never part of a snapshot.
     """
 
     @abstractmethod
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
-        """One row for each window, and how often two partials were combined for that."""
+        """One row for each window, and the number of combines."""
 
-    def reset(self) -> None:  # noqa: B027  # most stores keep nothing
-        """Forget what was kept: the next call builds it anew."""
+    def reset(self) -> None:  # noqa: B027  # most stores do not persist
+        """Drop persistent stores: the next call builds them again."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is kept."""
+        """Bytes of persistent stores."""
         return 0
 
 
 class WalkedWindows(Combiner):
-    """Walks over the slices of each window: best where they are few, as in [scotty §3.4]."""
+    """Walks over the slices of each window: best for windows of few slices [scotty §3.4]."""
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
         return partials.window(states, view.rows, view.lo, view.hi), view.walked * len(partials.partials)
 
 
-class Either(Combiner):
-    """A store that keeps nothing, or none where the windows are so few that walking is less work."""
+class RebuiltOrWalked(Combiner):
+    """A store that is built at each watermark, or a walk over slices where that is less work."""
 
     def __init__(self, store: Combiner) -> None:
-        self._store, self._lazy = store, WalkedWindows()
+        self._store, self._walk = store, WalkedWindows()
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
-        quicker = self._lazy if view.walked <= max(view.reach, _FEW) else self._store
-        return quicker.reduce(partials, states, view)
+        cheaper = self._walk if view.walked <= max(view.reach, WALKED_COMBINES) else self._store
+        return cheaper.reduce(partials, states, view)
 
 
 def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[States, int]:
-    """One row for each window, and how many combines that took.
+    """One row for each window, and the number of combines.
 
-    Partials that grow with their tuples (collect, quantiles), and what needs them, are walked over
-    whatever the store is: sums of many slices would hold their items again and again.
+    Partials that grow with their tuples (collect, quantiles), and partials that need them, are always
+    walked over: the inner nodes of a store would repeat the items of their slices.
     """
     states = view.table.states
     growing = () if partials.numeric else partials.growing(states)
@@ -115,8 +115,8 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
         combiner.reset()
         if not isinstance(error, UserCodeError):
             raise
-        # A store may combine slices that no window joins alone, and the user's combine may refuse
-        # that. Without a store, what fails is what a window needs.
+        # A store may combine slices that no window combines, and a user's `combine` may fail on those.
+        # The walk combines only slices of one window, so its errors are those of windows.
         return WalkedWindows().reduce(partials, states, view)
     done = dict(zip(chosen, reduced, strict=True))
     for i, (partial, needs) in enumerate(zip(partials.partials, partials.needs, strict=True)):
@@ -128,17 +128,17 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
 
 
 def assemble(
-    partials: PartialSet, states: States, view: View, served: Column, found: States
+    partials: PartialSet, states: States, view: View, served: Column, combined: States
 ) -> tuple[States, int]:
-    """`found` for the windows `served`; the others are combined by themselves."""
+    """Rows of all windows in order, given those `combined` for windows `served`, and further combines."""
     if len(served) == len(view):
         place = np.empty(len(view), dtype=np.int64)
         place[served] = np.arange(len(view))
-        return partials.take(found, place), 0
+        return partials.take(combined, place), 0
     others = np.setdiff1d(np.arange(len(view)), served)
     lo, hi = view.lo[others], view.hi[others]
     rest = partials.reduce(states, view.rows, lo, hi)
     place = np.empty(len(view), dtype=np.int64)
     place[np.concatenate([served, others])] = np.arange(len(view))
     combines = int(np.maximum(hi - lo - 1, 0).sum()) * len(partials.partials)
-    return partials.take(partials.concat([found, rest]), place), combines
+    return partials.take(partials.concat([combined, rest]), place), combines

@@ -1,37 +1,37 @@
-"""The store that the plan names."""
+"""The combiner for the store that the plan names."""
 
 from __future__ import annotations
 
 from muntin.planning.plan import Plan
-from muntin.slicing.combining.base import Combiner, Either, WalkedWindows
-from muntin.slicing.combining.fingers import Fingers
-from muntin.slicing.combining.flatfat import FlatFAT
-from muntin.slicing.combining.prefix import Prefix
-from muntin.slicing.combining.queues import Queues
-from muntin.slicing.combining.standing import Bulk
+from muntin.slicing.combining.aggregate_tree import AggregateTree
+from muntin.slicing.combining.base import Combiner, RebuiltOrWalked, WalkedWindows
+from muntin.slicing.combining.finger_trees import FingerTrees
+from muntin.slicing.combining.persistent_stores import RebuiltStore
+from muntin.slicing.combining.prefix_sums import PrefixSums
+from muntin.slicing.combining.slice_queues import SliceQueues
 from muntin.stores import DabaLite, TwoStacksLite
 
-BULK = {"two_stacks": (256, 16), "fiba": (2048, 256)}
-"""Up to so many slices per window of a watermark a store that begins anew is quicker: numbers, Python."""
+REBUILT_SLICES = {"two_stacks": (256, 16), "fiba": (2048, 256)}
+"""Slices per window up to which a rebuilt store is faster: for compiled partials, for users' Python."""
 
 
 def combiner(plan: Plan) -> Combiner:
-    """How slices are combined into windows. A forced store does everything itself."""
+    """The combiner of a plan. A forced store combines all windows, however few or many there are."""
     if plan.store == "lazy":
         return WalkedWindows()
     if plan.store == "two_stacks":
-        return Queues(TwoStacksLite, _bulk(plan))
+        return SliceQueues(TwoStacksLite, _rebuilt(plan))
     if plan.store == "daba":
-        return Queues(DabaLite)  # which is never chosen, only forced
+        return SliceQueues(DabaLite)  # only ever forced
     if plan.store == "fiba":
-        return Fingers(_bulk(plan))
-    store = Prefix() if plan.store == "prefix" else FlatFAT()
-    return store if plan.forced else Either(store)
+        return FingerTrees(_rebuilt(plan))
+    store = PrefixSums() if plan.store == "prefix" else AggregateTree()
+    return store if plan.forced else RebuiltOrWalked(store)
 
 
-def _bulk(plan: Plan) -> Bulk | None:
-    """What completes many windows at one watermark, beside a store that the plan chose."""
+def _rebuilt(plan: Plan) -> RebuiltStore | None:
+    """The rebuilt store for watermarks that complete many windows; None for a forced store."""
     if plan.forced:
         return None
-    slices = BULK[plan.store][1 if plan.workload.user_defined else 0]
-    return Bulk(Either(Prefix() if plan.workload.exact else FlatFAT()), slices)
+    slices = REBUILT_SLICES[plan.store][1 if plan.workload.user_defined else 0]
+    return RebuiltStore(RebuiltOrWalked(PrefixSums() if plan.workload.exact else AggregateTree()), slices)

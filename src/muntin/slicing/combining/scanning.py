@@ -1,4 +1,4 @@
-"""All sums on the way: the running combination of partials along many runs at once."""
+"""Scans: running combinations of partials along several runs at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def scan(
 ) -> tuple[States, int]:
     """Row i combines its run up to i; run j is `states[offsets[j]:offsets[j + 1]]`, in that order.
 
-    Where `backwards`, later rows of the run stand before the earlier ones. Pairs are combined first,
-    their sums scanned in the same way, and every second row added: 2 combines a row, in 2 log2(n)
-    steps over all runs. A loop over rows would need half of them, but a step for each.
+    Where `backwards`, later rows of the run are the left operands. Pairs are combined first, their sums
+    scanned in the same way, and every second row added: 2 combines per row, in 2 log2(n) calls over all
+    runs. A loop over rows would need half the combines, but one call for each.
     """
     sizes = np.diff(offsets)
     if sizes.max(initial=0) <= 1:
@@ -33,7 +33,7 @@ def scan(
     run = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(run)) - offsets[run]
     index = np.arange(len(run))
-    before = len(run) + inner_offsets[run] + (place + 1) // 2 - 1  # the pairs that end by this row
+    before = len(run) + inner_offsets[run] + (place + 1) // 2 - 1  # the pairs up to this row
     even = np.flatnonzero((place % 2 == 0) & (place > 0))
     both = partials.concat([states, inner])
     added = join(partials, both, before[even], even, turned[run[even]])
@@ -45,7 +45,7 @@ def scan(
 def join(
     partials: PartialSet, states: States, first: Column, second: Column, turned: Mask | None = None
 ) -> States:
-    """The combination of row `first[j]` with row `second[j]`, the other way round where turned."""
+    """The combination of row `first[j]` with row `second[j]`, with operands swapped where turned."""
     rows = np.empty(2 * len(first), dtype=np.int64)
     rows[0::2] = first if turned is None else np.where(turned, second, first)
     rows[1::2] = second if turned is None else np.where(turned, first, second)

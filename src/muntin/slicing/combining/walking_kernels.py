@@ -1,4 +1,4 @@
-"""Compiled: how much work it is to walk over the slices of windows."""
+"""Compiled: the cost of walking over the slices of windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ints = npt.NDArray[np.int64]
 
 @compiled
 def walk(lo: Ints, hi: Ints) -> tuple[int, int]:
-    """Combines if each window is combined by itself; and the slices from the first of all to the last."""
+    """Combines if each window is combined on its own; and the slices from the first to the last of any."""
     combines = 0
     low, high = (lo[0], hi[0]) if lo.shape[0] else (0, 0)
     for j in range(lo.shape[0]):

@@ -103,12 +103,12 @@ class KeyExtents(Table):
     def _prolonged(self, key: Column, first: Column, last: Column, forget: int) -> KeyExtents:
         """Lives and new tuples that are less than `forget` apart are merged."""
         touched = np.isin(self.known, key)
-        mine = self.take(touched)
-        shown = np.append(mine.shown, np.full(len(first), NEG_INF))
+        lives = self.take(touched)
+        shown = np.append(lives.shown, np.full(len(first), NEG_INF))
         first, last, key = (
-            np.append(mine.first, first),
-            np.append(mine.last, last),
-            np.append(mine.known, key),
+            np.append(lives.first, first),
+            np.append(lives.last, last),
+            np.append(lives.known, key),
         )
         order = np.lexsort((first, key, first > last))  # at the end those that are older than `final`
         key, first, last, shown = (column[order] for column in (key, first, last, shown))

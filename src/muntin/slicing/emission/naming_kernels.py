@@ -1,4 +1,4 @@
-"""Compiled: a column of texts, of which the same stand in a row."""
+"""Compiled: a column of texts with runs of equal texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @compiled
 def runs_of(numbers: Ints, values: Ints, sizes: Ints) -> int:
-    """Each number that follows another one, and how often it stands there; -1 if there is no room for all."""
+    """Run-length encoding: number and size of each run; returns the count of runs, -1 if there is no room."""
     count = -1
     previous = np.int64(-1)
     for number in numbers:
@@ -30,9 +30,9 @@ def runs_of(numbers: Ints, values: Ints, sizes: Ints) -> int:
 
 @compiled
 def spell(values: Ints, sizes: Ints, begins: Ints, texts: Bytes, offsets: Offsets, out: Bytes) -> None:
-    """The bytes of texts, each so many times, and where they begin. Text k is `begins[k]:begins[k + 1]`.
+    """The bytes and offsets of texts, each repeated by its size. Text k is `begins[k]:begins[k + 1]`.
 
-    What stands there already is copied behind itself, until there is enough of it.
+    Within a run, the bytes written so far are copied, so that they double until the run is full.
     """
     at = row = 0
     for r in range(values.shape[0]):

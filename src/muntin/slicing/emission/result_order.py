@@ -1,4 +1,4 @@
-"""The order in which the rows of several emissions stand in one table of results."""
+"""The order of the rows of several emissions in one table of results."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from muntin.slicing.sorting_kernels import group_begins, move_ranges, repeat_eac
 Column = npt.NDArray[np.int64]
 
 LONG = 64
-"""Windows of one query and end that stand together, on average, for them to be moved as ranges."""
+"""The least length of runs of windows with the same query and edges, on average, for moving runs."""
 
 
 class Order(ABC):
-    """Where rows of the table stand in the parts that it is put together from: all rows, or a range."""
+    """Maps rows of the table, all of them or a range, to rows of its sources."""
 
     @abstractmethod
     def cut(self, begin: int, end: int) -> Order:
         """The rows of the table from one to another."""
 
     @abstractmethod
-    def of(self, parts: list[Column]) -> Column:
+    def of(self, sources: list[Column]) -> Column:
         """A column of the table."""
 
     @abstractmethod
-    def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    def of_arrays(self, sources: list[pa.Array], kind: pa.DataType) -> pa.Array:
         """As `of`, for arrays of Arrow."""
 
-    def of_alike(self, parts: list[Column]) -> Column:
-        """As `of`, for numbers that do not differ among windows of one query with the same edges."""
-        return self.of(parts)
+    def of_edges(self, sources: list[Column]) -> Column:
+        """As `of`, for numbers that are equal for all windows with the same query and edges."""
+        return self.of(sources)
 
-    def runs_of(self, parts: list[Column]) -> tuple[Column, Column] | None:
-        """As `of_alike`, but each number once, and how often it is repeated; None where that is not known."""
+    def edge_runs(self, sources: list[Column]) -> tuple[Column, Column] | None:
+        """As `of_edges`, run-length encoded: numbers and their repetitions; None if runs are not known."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class AsItIs(Order):
-    """The rows of the only part; without an end all of them."""
+    """The rows of the only source from `begin` to `end`; without an end all of them."""
 
     begin: int = 0
     end: int | None = None
@@ -54,32 +54,32 @@ class AsItIs(Order):
     def cut(self, begin: int, end: int) -> Order:
         return AsItIs(begin, end)
 
-    def of(self, parts: list[Column]) -> Column:
-        return parts[0] if self.end is None else parts[0][self.begin : self.end]
+    def of(self, sources: list[Column]) -> Column:
+        return sources[0] if self.end is None else sources[0][self.begin : self.end]
 
-    def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
-        return parts[0] if self.end is None else parts[0].slice(self.begin, self.end - self.begin)
+    def of_arrays(self, sources: list[pa.Array], kind: pa.DataType) -> pa.Array:
+        return sources[0] if self.end is None else sources[0].slice(self.begin, self.end - self.begin)
 
 
 @dataclass(frozen=True, slots=True)
 class ByIndex(Order):
-    """The row for each row of the table, counted over all parts."""
+    """The source row for each row of the table, numbered over all sources."""
 
     index: Column
 
     def cut(self, begin: int, end: int) -> Order:
         return ByIndex(self.index[begin:end])
 
-    def of(self, parts: list[Column]) -> Column:
-        return rows_at(parts[0] if len(parts) == 1 else end_to_end(parts), self.index)
+    def of(self, sources: list[Column]) -> Column:
+        return rows_at(sources[0] if len(sources) == 1 else end_to_end(sources), self.index)
 
-    def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
-        joined = parts[0] if len(parts) == 1 else pa.chunked_array(parts, type=kind).combine_chunks()
+    def of_arrays(self, sources: list[pa.Array], kind: pa.DataType) -> pa.Array:
+        joined = sources[0] if len(sources) == 1 else pa.chunked_array(sources, type=kind).combine_chunks()
         return joined.take(pa.array(self.index))
 
 
 class Runs(NamedTuple):
-    """Where windows of one query with the same edges begin in a part, and which these are."""
+    """Runs of windows with the same query and edges in a source."""
 
     begin: Column
     size: Column
@@ -89,7 +89,7 @@ class Runs(NamedTuple):
 
     @classmethod
     def of(cls, end: Column, start: Column, query: Column) -> Runs | None:
-        """Of windows that are sorted as results are; None where too few stand together."""
+        """The runs of windows in the order of results; None where runs are short."""
         begins = np.empty(len(end) // LONG + 2, dtype=np.int64)
         count = group_begins(end, start, query, begins)
         if count < 0:
@@ -100,69 +100,71 @@ class Runs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InTurn(Order):
-    """Ranges of windows of one query with the same edges, one after the other, in turn from all parts.
+    """Runs of windows with the same query and edges, taken from all sources in turn.
 
-    To copy ranges takes a fraction of the time of an index.
+    Copying ranges takes a fraction of the time of an index.
     """
 
-    part: Column
-    """The number of the part that a range is taken from."""
+    source: Column
+    """The number of the source of each range."""
     begin: Column
     size: Column
     place: Column
-    """Where it goes; a range ends where the next one begins."""
+    """The first row in the table of each range; ranges are contiguous."""
 
     @classmethod
-    def of_sorted(cls, parts: Sequence[Runs]) -> InTurn:
-        """Of parts of which each has larger keys than those before."""
-        part = np.repeat(np.arange(len(parts)), [len(runs.begin) for runs in parts])
-        begin, size, end, start, query = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        order = np.lexsort((part, query, start, end))
+    def of_sorted(cls, sources: Sequence[Runs]) -> InTurn:
+        """The order of sources of which each has larger keys than those before."""
+        source = np.repeat(np.arange(len(sources)), [len(runs.begin) for runs in sources])
+        begin, size, end, start, query = (np.concatenate(columns) for columns in zip(*sources, strict=True))
+        order = np.lexsort((source, query, start, end))
         size = size[order]
-        return cls(part[order], begin[order], size, np.cumsum(size) - size)
+        return cls(source[order], begin[order], size, np.cumsum(size) - size)
 
     def cut(self, begin: int, end: int) -> Order:
         first = int(np.searchsorted(self.place + self.size, begin, side="right"))
-        some = slice(first, int(np.searchsorted(self.place, end)))
-        place, size = self.place[some], self.size[some]
+        overlapping = slice(first, int(np.searchsorted(self.place, end)))
+        place, size = self.place[overlapping], self.size[overlapping]
         before, upto = np.maximum(begin - place, 0), np.minimum(size, end - place)
-        return InTurn(self.part[some], self.begin[some] + before, upto - before, place + before - begin)
+        return InTurn(
+            self.source[overlapping], self.begin[overlapping] + before, upto - before, place + before - begin
+        )
 
-    def of(self, parts: list[Column]) -> Column:
-        # Without the interpreter: threads do it side by side.
+    def of(self, sources: list[Column]) -> Column:
+        # Compiled, so that threads run in parallel.
         out = fresh(int(self.size.sum()))
-        for number, part in enumerate(parts):
-            own = np.flatnonzero(self.part == number)
-            move_ranges(part, self.begin[own], self.size[own], self.place[own], out)
+        for number, source in enumerate(sources):
+            from_source = np.flatnonzero(self.source == number)
+            move_ranges(source, self.begin[from_source], self.size[from_source], self.place[from_source], out)
         return out
 
-    def of_arrays(self, parts: list[pa.Array], kind: pa.DataType) -> pa.Array:
-        if all(_is_plain(part) for part in parts):
-            moved = self.of([np.frombuffer(p.buffers()[1], np.int64, len(p), 8 * p.offset) for p in parts])
+    def of_arrays(self, sources: list[pa.Array], kind: pa.DataType) -> pa.Array:
+        if all(_is_plain(source) for source in sources):
+            moved = self.of([np.frombuffer(p.buffers()[1], np.int64, len(p), 8 * p.offset) for p in sources])
             return pa.Array.from_buffers(kind, len(moved), [None, pa.py_buffer(moved)])
-        ranges = zip(*(column.tolist() for column in (self.part, self.begin, self.size)), strict=True)
-        pieces = [parts[number].slice(begin, size) for number, begin, size in ranges]
-        return pa.chunked_array(pieces, type=kind).combine_chunks()
+        ranges = zip(*(column.tolist() for column in (self.source, self.begin, self.size)), strict=True)
+        slices = [sources[number].slice(begin, size) for number, begin, size in ranges]
+        return pa.chunked_array(slices, type=kind).combine_chunks()
 
-    def of_alike(self, parts: list[Column]) -> Column:
-        alike, sizes = self.runs_of(parts)
+    def of_edges(self, sources: list[Column]) -> Column:
+        numbers, sizes = self.edge_runs(sources)
         out = fresh(int(sizes.sum()))
-        repeat_each(alike, sizes, out)
+        repeat_each(numbers, sizes, out)
         return out
 
-    def runs_of(self, parts: list[Column]) -> tuple[Column, Column]:
-        alike = np.empty(len(self.part), dtype=np.int64)
-        for number, part in enumerate(parts):
-            own = self.part == number
-            alike[own] = part[self.begin[own]]
-        return alike, self.size
+    def edge_runs(self, sources: list[Column]) -> tuple[Column, Column]:
+        numbers = np.empty(len(self.source), dtype=np.int64)
+        for number, source in enumerate(sources):
+            from_source = self.source == number
+            numbers[from_source] = source[self.begin[from_source]]
+        return numbers, self.size
 
 
 def _is_plain(array: pa.Array) -> bool:
-    """Whether an array is nothing but numbers of 64 bits."""
+    """Whether an array has only 64-bit numbers, without nulls."""
     plain = pa.types.is_primitive(array.type) and array.type.bit_width == 64
     return bool(plain and not array.null_count and len(array))
 
 
 AS_IT_IS = AsItIs()
-"""One part, as it is."""
+"""All rows of one source."""

@@ -24,18 +24,18 @@ from muntin.windows.base import Window
 
 Column = npt.NDArray[np.int64]
 
-FEW = 8
-"""So many sorted runs are quicker merged than sorted again."""
-MANY_ROWS = 65_536
-"""So many are worth looking for ranges of rows that stay together."""
-FEW_ROWS = 64
-"""So many names are kept as they were made: the same queries come out together again and again."""
+MOST_MERGED = 8
+"""Up to this many sorted emissions, merging is faster than sorting."""
+LEAST_FOR_RUNS = 65_536
+"""The least rows for which runs of equal names are searched for."""
+MOST_CACHED_ROWS = 64
+"""The most rows whose column of names is cached: the same windows often end together."""
 _MOST_BYTES = 2**31 - 1
-"""Of the texts of one column."""
-_RUN = 8
-"""So many rows of one query in a row, on average, are worth a copy of what stands there."""
-_KEPT = 256
-"""Names that are kept, and numbers of rows whose kinds and revisions are."""
+"""The most bytes of texts in one Arrow column with 32-bit offsets."""
+_LEAST_RUN = 8
+"""The least average length of runs of equal names for copying them run by run."""
+_CACHE_SIZE = 256
+"""The most columns of names in the cache, and the most rows of cached kinds and revisions."""
 
 
 class ResultShape:
@@ -46,7 +46,7 @@ class ResultShape:
         self.windows = tuple(q.window for q in queries)
         self.schema = binding.result_schema(self.windows)
         self.edge_fields = list(self.schema.field("window").type)
-        self.empty = pa.Table.from_batches([], self.schema)  # which takes lists of UUIDs
+        self.empty = pa.Table.from_batches([], self.schema)  # accepts lists of UUIDs
         self._made: dict[bytes, pa.Array] = {}
         self._texts = _Texts.of([q.name for q in queries])
 
@@ -68,7 +68,9 @@ class ResultShape:
         others = [pa.nulls(rows, field.type) for field in self.edge_fields[2:]]
         columns = [
             *(keys.values(key) if self.binding.keys else ()),
-            self._few_names(number) if rows <= FEW_ROWS else self._texts.words.take(pa.array(number)),
+            self._cached_names(number)
+            if rows <= MOST_CACHED_ROWS
+            else self._texts.words.take(pa.array(number)),
             pa.StructArray.from_arrays([*edges, *others], fields=self.edge_fields),
             *values,
             _final(rows),
@@ -76,27 +78,27 @@ class ResultShape:
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
-    def names(self, parts: list[Column], order: Order) -> pa.Array:
+    def names(self, sources: list[Column], order: Order) -> pa.Array:
         """The names of the queries with these numbers, in this order."""
-        known = order.runs_of(parts)
+        known = order.edge_runs(sources)
         if known is not None:
             return _repeated(self._texts, *known)
-        number = order.of(parts)
-        if len(number) >= MANY_ROWS:
-            values, times = np.empty((2, len(number) // _RUN), dtype=np.int64)
+        number = order.of(sources)
+        if len(number) >= LEAST_FOR_RUNS:
+            values, times = np.empty((2, len(number) // _LEAST_RUN), dtype=np.int64)
             runs = runs_of(number, values, times)
             if runs >= 0:
                 return _repeated(self._texts, values[:runs], times[:runs])
-        if len(number) > FEW_ROWS:
+        if len(number) > MOST_CACHED_ROWS:
             return self._texts.words.take(pa.array(number))
-        return self._few_names(number)
+        return self._cached_names(number)
 
-    def _few_names(self, number: Column) -> pa.Array:
-        """The names of a few windows, cached: the same windows end together again and again."""
+    def _cached_names(self, number: Column) -> pa.Array:
+        """The names of a few windows, cached, since the same windows often end together."""
         numbers = number.tobytes()
         names = self._made.get(numbers)
         if names is None:
-            if len(self._made) >= _KEPT:
+            if len(self._made) >= _CACHE_SIZE:
                 self._made.clear()
             names = self._made[numbers] = self._texts.words.take(pa.array(number))
         return names
@@ -111,7 +113,7 @@ class ResultShape:
 
 
 class _Texts(NamedTuple):
-    """Texts one after the other: where each begins, with the end of the last, and their bytes."""
+    """Texts, their offsets with the end of the last, and their bytes."""
 
     words: pa.Array
     begins: Column
@@ -125,30 +127,30 @@ class _Texts(NamedTuple):
 
 
 def _repeated(texts: _Texts, number: Column, sizes: Column) -> pa.Array:
-    """Each text so many times, in a fraction of the time that Arrow takes."""
+    """Each text repeated by its size, in a fraction of the time that Arrow takes."""
     rows, size = int(sizes.sum()), int((np.diff(texts.begins)[number] * sizes).sum())
     if size > _MOST_BYTES:
-        return texts.words.take(pa.array(np.repeat(number, sizes)))  # which may refuse it
+        return texts.words.take(pa.array(np.repeat(number, sizes)))  # may raise an error of Arrow
     offsets, out = fresh(rows + 1, np.int32), fresh(size, np.uint8)
     spell(number, sizes, texts.begins, texts.bytes, offsets, out)
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(out)])
 
 
-def _kept_if_few(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
-    """The same array again for as many rows, if these are few."""
-    again = lru_cache(_KEPT)(make)
-    return lambda n: again(n) if n <= _KEPT else make(n)
+def _cached_if_short(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
+    """Cache the arrays of up to `_CACHE_SIZE` rows."""
+    cached = lru_cache(_CACHE_SIZE)(make)
+    return lambda n: cached(n) if n <= _CACHE_SIZE else make(n)
 
 
 _FINAL = _Texts.of([KINDS[FINAL_ROW].as_py()])
 
 
-@_kept_if_few
+@_cached_if_short
 def _final(n: int) -> pa.Array:
     return _repeated(_FINAL, np.zeros(1, dtype=np.int64), np.array([n]))
 
 
-@_kept_if_few
+@_cached_if_short
 def _never(n: int) -> pa.Array:
     return pa.array(np.zeros(n, dtype=np.int64))
 
@@ -159,12 +161,12 @@ def _table(
     final = all(e.is_first for e in emissions)
     order = _order(emissions, final)
     rows = sum(len(e.windows.key) for e in emissions)
-    beside_time = [_beside_time(emissions, shape.windows, field) for field in shape.edge_fields[2:]]
+    other_edges = [_other_edges(emissions, shape.windows, field) for field in shape.edge_fields[2:]]
     if threads is None:
-        return _chunk(shape, emissions, beside_time, keys, order, final, rows)
+        return _chunk(shape, emissions, other_edges, keys, order, final, rows)
 
     def chunk(begin: int, end: int) -> pa.Table:
-        return _chunk(shape, emissions, beside_time, keys, order.cut(begin, end), final, end - begin)
+        return _chunk(shape, emissions, other_edges, keys, order.cut(begin, end), final, end - begin)
 
     bounds = [rows * i // threads.number for i in range(threads.number + 1)]
     return pa.concat_tables(threads.map(chunk, bounds[:-1], bounds[1:]))
@@ -173,16 +175,16 @@ def _table(
 def _chunk(
     shape: ResultShape,
     emissions: list[Emission],
-    beside_time: list[list[pa.Array]],
+    other_edges: list[list[pa.Array]],
     keys: KeyTable,
     order: Order,
     final: bool,
     rows: int,
 ) -> pa.Table:
-    """Some rows of the table, or all."""
+    """A range of rows of the table, or all."""
     columns = [
         shape.names([e.windows.query for e in emissions], order),
-        _edges(shape, emissions, beside_time, order),
+        _edges(shape, emissions, other_edges, order),
         *[_values(emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)],
         shape.kinds(None if final else order.of([e.kinds for e in emissions]), rows),
         shape.revisions(None if final else order.of([e.revisions for e in emissions]), rows),
@@ -193,15 +195,15 @@ def _chunk(
 
 
 def _order(emissions: list[Emission], final: bool) -> Order:
-    """How the rows of all become one table: retractions first, then by end, start, query and key."""
+    """The order of the rows of all emissions: retractions first, then by end, start, query and key."""
     if len(emissions) == 1 and final:
         return AS_IT_IS
     runs = [e.runs for e in emissions if e.runs is not None] if final else []
     if len(runs) == len(emissions):
         return InTurn.of_sorted(runs)
     columns = [(e.windows.end, e.windows.start, e.windows.query, e.windows.key) for e in emissions]
-    end, start, query, key = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    if final and len(emissions) <= FEW:
+    end, start, query, key = (np.concatenate(sources) for sources in zip(*columns, strict=True))
+    if final and len(emissions) <= MOST_MERGED:
         order = np.empty(len(end), dtype=np.int64)
         merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), end, start, query, key, order)
         return ByIndex(order)
@@ -218,23 +220,23 @@ def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) 
 
 
 def _edges(
-    shape: ResultShape, emissions: list[Emission], beside_time: list[list[pa.Array]], order: Order
+    shape: ResultShape, emissions: list[Emission], other_edges: list[list[pa.Array]], order: Order
 ) -> pa.StructArray:
     time, fields = shape.binding.time, shape.edge_fields
-    start = order.of_alike([e.windows.start for e in emissions])
-    end = order.of_alike([e.windows.end for e in emissions])
+    start = order.of_edges([e.windows.start for e in emissions])
+    end = order.of_edges([e.windows.end for e in emissions])
     children = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
-    for parts, field in zip(beside_time, fields[2:], strict=True):
-        children.append(order.of_arrays(parts, field.type))
+    for sources, field in zip(other_edges, fields[2:], strict=True):
+        children.append(order.of_arrays(sources, field.type))
     return pa.StructArray.from_arrays(children, fields=fields)
 
 
-def _beside_time(emissions: list[Emission], windows: tuple[Window, ...], field: pa.Field) -> list[pa.Array]:
+def _other_edges(emissions: list[Emission], windows: tuple[Window, ...], field: pa.Field) -> list[pa.Array]:
     """An edge on a measure, or the number among windows with the same edges; null where there is none."""
     side, _, measure = field.name.partition("_")
-    found = []
+    columns = []
     for listing in [e.windows for e in emissions]:
-        # Windows with edges on a measure, or with numbers, come from a single query.
+        # Emissions of windows with edges on a measure, or with ordinals, have a single query.
         window = windows[listing.query[0]]
         values: Any = None
         if field.name == ORDINAL:
@@ -242,5 +244,5 @@ def _beside_time(emissions: list[Emission], windows: tuple[Window, ...], field: 
         elif (window.measure or "rank") == measure:
             values = listing.low if side == "start" else listing.high
         absent = values is None
-        found.append(pa.nulls(len(listing), field.type) if absent else pa.array(values).cast(field.type))
-    return found
+        columns.append(pa.nulls(len(listing), field.type) if absent else pa.array(values).cast(field.type))
+    return columns

@@ -49,11 +49,11 @@ def early_results(plan: BoundPlan, state: State) -> list[Emission]:
     now, final = state.watermark, plan.final(state.watermark)
     for after, upto in ((final, now), (now, INF)):
         for listing in _context_free(plan, state, after, upto, changed):
-            for number, mine in listing.by_window():
+            for number, instances in listing.by_window():
                 served = plan.served.all[number]
                 # Complete instances of a window that is emitted empty follow below, with the empty ones.
                 if upto == INF or not served.emits_empty:
-                    emissions += reconcile(plan, state, served, mine, early=True)
+                    emissions += reconcile(plan, state, served, instances, early=True)
     emissions += _with_empty(plan, state, now)
     for served in plan.served.sessions:
         emissions += reconcile(plan, state, served, _sessions(plan, state, served), final, early=True)
@@ -79,8 +79,8 @@ def _due_context_free(plan: BoundPlan, state: State, before: int) -> list[Emissi
             emissions += first_results(listing)
             continue
         emissions += first_results(listing.take(~(remembered | with_empty)[listing.query]))
-        for number, mine in listing.take((remembered & ~with_empty)[listing.query]).by_window():
-            emissions += reconcile(plan, state, plan.served.all[number], mine)
+        for number, instances in listing.take((remembered & ~with_empty)[listing.query]).by_window():
+            emissions += reconcile(plan, state, plan.served.all[number], instances)
     emissions += _with_empty(plan, state, before)
     if plan.lateness and state.has_late_change and before > NEG_INF:
         emissions += _changed_context_free(plan, state, before)
@@ -94,12 +94,12 @@ def _changed_context_free(plan: BoundPlan, state: State, before: int) -> list[Em
     if not changed.any():
         return emissions
     for listing in _context_free(plan, state, before - plan.lateness, before, changed):
-        for number, mine in listing.by_window():
+        for number, instances in listing.by_window():
             served = plan.served.all[number]
             if served in plan.remembered:
-                emissions += [] if served.emits_empty else reconcile(plan, state, served, mine)
+                emissions += [] if served.emits_empty else reconcile(plan, state, served, instances)
             elif not served.emits_empty:
-                emissions.append(update(state, served, mine))
+                emissions.append(update(state, served, instances))
     return emissions
 
 

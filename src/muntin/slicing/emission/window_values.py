@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from muntin.aggregates import joining
 from muntin.errors import PlacedError
-from muntin.slicing.blaming import blame_row, name_place
 from muntin.slicing.combining.base import View, WalkedWindows, combine
+from muntin.slicing.error_places import add_place, note_key_of_row
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -41,7 +41,7 @@ def values_of(
         return partials.lower(states), combines
     except PlacedError as error:
         if not plan.skips_errors:
-            blame_row(error, lambda j: windows.key[j], window_at)
+            note_key_of_row(error, lambda j: windows.key[j], window_at)
             raise
     state.store.reset()
     ranges = [(0, len(windows))]
@@ -73,5 +73,5 @@ def report_errors(plan: BoundPlan, state: State) -> None:
     sample = failed[:SAMPLE]
     for error in sample:
         error.cure = ""
-        name_place(error, plan, state)
+        add_place(error, plan, state)
     LOG.warning('on_error="skip" skipped %d errors: %s', len(failed), "; ".join(map(str, sample)))

@@ -1,1 +1,1 @@
-"""Steps on several cores: batches are sliced by time, and windows are completed by time or by key."""
+"""Steps on several cores: batches are sliced by time, windows completed by time or by key."""

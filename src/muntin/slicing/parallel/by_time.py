@@ -1,15 +1,14 @@
-"""A whole table by time: a thread slices the tuples of a piece, and emits the windows that end in it.
+"""Results of a whole table by time: each thread emits the windows that end in a range of time.
 
-Windows that end at known edges are emitted in the order of their ends, so the results of the pieces follow
-each other. The windows at a seam, which may lie over slices of two pieces, are emitted apart, over
-those slices:
+Windows that end at known edges are emitted in the order of their ends, so the results of the ranges are
+concatenated. Windows at a seam, which may have slices of two ranges, are emitted by tasks of their own:
 
-    piece            [ ---------------------- )[ ---------------------- )
+    range            [ ---------------------- )[ ---------------------- )
     windows end in   ( ----------------------- ]                ( ------ ...
     seam                              [ ------- | ------- )
     windows end in                              ( ------- ]
 
-A seam reaches back and ahead as far as the longest window, so that each window finds all of its slices.
+A seam extends by the longest window to both sides, so it has all slices of its windows.
 """
 
 from __future__ import annotations
@@ -20,57 +19,58 @@ import pyarrow as pa
 
 from muntin.metrics import Metrics
 from muntin.slicing.bound_plan import BoundPlan
-from muntin.slicing.emission.portions import stops
+from muntin.slicing.emission.intermediate_watermarks import watermarks_between
 from muntin.slicing.emission.window_manager import due_results
-from muntin.slicing.parallel.pieces import Piece
 from muntin.slicing.parallel.threads import Threads
+from muntin.slicing.parallel.time_ranges import TimeRange
 from muntin.slicing.slice_manager import add_slices
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.state import State
 from muntin.timeline import INF, NEG_INF
 
-__all__ = ["results_by_time", "suits_pieces"]
+__all__ = ["can_emit_by_range", "results_by_time"]
 
 LONG = 4
-"""The least length of a piece, in lengths of the longest window: otherwise seams are too much of it."""
+"""The least length of a range, in lengths of the longest window: seams repeat work (decision 56)."""
 
 
-def suits_pieces(plan: BoundPlan, pieces: list[Piece]) -> bool:
-    """Whether pieces of time can emit their windows, with few windows at seams."""
-    if len(pieces) < 2 or not plan.served.only_edges:
+def can_emit_by_range(plan: BoundPlan, time_ranges: list[TimeRange]) -> bool:
+    """Whether windows can be emitted by ranges of time, with few windows at seams."""
+    if len(time_ranges) < 2 or not plan.served.only_edges:
         return False
-    return all(piece.high - piece.low >= LONG * plan.served.longest for piece in pieces)
+    return all(time_range.high - time_range.low >= LONG * plan.served.longest for time_range in time_ranges)
 
 
 def results_by_time(
-    plan: BoundPlan, state: State, pieces: list[Piece], tables: list[SliceTable], threads: Threads
+    plan: BoundPlan, state: State, time_ranges: list[TimeRange], tables: list[SliceTable], threads: Threads
 ) -> pa.Table:
-    """The results of all windows over the slices of these pieces; the state counts the work."""
-    longest, seams = plan.served.longest, [piece.low for piece in pieces[1:]]
+    """The results of all windows over the slices of these ranges; the state counts the combines."""
+    longest, seams = plan.served.longest, [time_range.low for time_range in time_ranges[1:]]
     tasks: list[tuple[bool, int, int, int]] = []
     before = NEG_INF
-    for number, (piece, until) in enumerate(zip(pieces, [*seams, INF], strict=True)):
-        on_the_way = []
+    for number, (time_range, until) in enumerate(zip(time_ranges, [*seams, INF], strict=True)):
+        between = []
         if len(tables[number]):
-            on_the_way = stops(plan.served, tables[number], state.key_count, piece.high, before, until)
-        tasks += [(False, number, *bounds) for bounds in pairwise([before, *on_the_way, until])]
+            newest = time_range.high
+            between = watermarks_between(plan.served, tables[number], state.key_count, newest, before, until)
+        tasks += [(False, number, *bounds) for bounds in pairwise([before, *between, until])]
         if until < INF:
             before = until + longest
             tasks.append((True, number, until, before))
 
     def emit(seam: bool, number: int, before: int, until: int) -> tuple[pa.Table, Metrics]:
-        part = state.draft()
-        part.metrics, part.slices = Metrics(), SliceTable.empty(plan.partials)
+        task_state = state.draft()
+        task_state.metrics, task_state.slices = Metrics(), SliceTable.empty(plan.partials)
         if seam:
             behind, ahead = tables[number], tables[number + 1]
-            add_slices(plan, part, behind.take(behind.first >= until - 2 * longest))
-            add_slices(plan, part, ahead.take(ahead.first < until))
-            part.metrics = Metrics()  # these tuples are counted once, below
+            add_slices(plan, task_state, behind.take(behind.first >= until - 2 * longest))
+            add_slices(plan, task_state, ahead.take(ahead.first < until))
+            task_state.metrics = Metrics()  # these tuples are counted once, below
         else:
-            part.slices = tables[number]
-        part.watermark = until
-        emissions = due_results(plan, part, before)
-        return plan.results.table(emissions, part.keys), part.metrics
+            task_state.slices = tables[number]
+        task_state.watermark = until
+        emissions = due_results(plan, task_state, before)
+        return plan.results.table(emissions, task_state.keys), task_state.metrics
 
     emitted = threads.map(emit, *zip(*tasks, strict=True))
     for _, metrics in emitted:

@@ -1,4 +1,4 @@
-"""Which queries run without the interpreter, and so on several threads."""
+"""Queries that run without the interpreter, and so on several threads."""
 
 from __future__ import annotations
 

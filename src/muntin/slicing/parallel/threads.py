@@ -1,4 +1,4 @@
-"""Threads that work on one table, beside the one that asks for it."""
+"""Pools of threads, which are reused from one table to the next."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 
 __all__ = ["Threads"]
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
-KEPT = 2
-"""So many sets of threads stay, the last that were used."""
+MOST_IDLE = 2
+"""The most idle sets of threads: those used last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """So many threads, of which all but the caller's stay for the next one who needs as many.
+    """The caller's thread and a pool of others, which the next caller with the same number reuses.
 
-    To start threads takes longer than many a table does, and the memory that they have used is theirs.
+    Starting threads takes longer than a small table does, and threads reuse the memory that they have cached.
 
     >>> with Threads.borrowed(2) as threads:
     ...     threads.map(len, ["a", "bc"])
@@ -31,23 +31,23 @@ class Threads:
 
     number: int
     pool: ThreadPoolExecutor
-    """All but the caller's."""
+    """All threads but the caller's."""
 
     @classmethod
     def started(cls, number: int) -> Threads:
-        """Threads of one owner; they end with it."""
+        """Threads of one owner, which end with it."""
         return cls(number, ThreadPoolExecutor(number - 1, thread_name_prefix="muntin"))
 
     @classmethod
     @contextmanager
     def borrowed(cls, number: int) -> Iterator[Threads]:
-        """Threads that nobody else has meanwhile; after an error they end, since some may still work."""
+        """Threads for exclusive use; after an error they end, since some may still be running."""
         with _LENDING:
-            # The last that were used: what they had in memory may still be there.
-            found = next((threads for threads in reversed(_IDLE) if threads.number == number), None)
-            if found is not None:
-                _IDLE.remove(found)
-        threads = found or cls.started(number)
+            # Those used last: their memory may still be cached.
+            idle = next((threads for threads in reversed(_IDLE) if threads.number == number), None)
+            if idle is not None:
+                _IDLE.remove(idle)
+        threads = idle or cls.started(number)
         try:
             yield threads
         except BaseException:
@@ -55,19 +55,18 @@ class Threads:
             raise
         with _LENDING:
             _IDLE.append(threads)
-            ending = _IDLE[:-KEPT]
-            del _IDLE[:-KEPT]
+            ending = _IDLE[:-MOST_IDLE]
+            del _IDLE[:-MOST_IDLE]
         for others in ending:
             others.pool.shutdown(wait=False)
 
-    def map(self, function: Callable[..., Found], *columns: Iterable[Any]) -> list[Found]:
-        """What the function gives for each call. All of them are over then; the first one's error is raised.
+    def map(self, function: Callable[..., Result], *columns: Iterable[Any]) -> list[Result]:
+        """The result of each call, once all have ended; the error of the first that failed is raised.
 
-        Each thread makes the next call that none has made. The caller's thread is one of them: to wake
-        another one up takes its time.
+        Each thread takes the next call. The caller's thread is one of them, since waking another takes time.
         """
         calls = list(zip(*columns, strict=True))
-        found, errors = dict[int, Found](), dict[int, Exception]()
+        results, errors = dict[int, Result](), dict[int, Exception]()
         left, taking = iter(range(len(calls))), Lock()
 
         def work() -> None:
@@ -77,7 +76,7 @@ class Threads:
                 if number is None:
                     return
                 try:
-                    found[number] = function(*calls[number])
+                    results[number] = function(*calls[number])
                 except Exception as error:  # noqa: BLE001  # raised below
                     errors[number] = error
 
@@ -88,7 +87,7 @@ class Threads:
             wait(futures)
         if errors:
             raise errors[min(errors)]
-        return [found[number] for number in range(len(calls))]
+        return [results[number] for number in range(len(calls))]
 
 
 _IDLE: list[Threads] = []
@@ -96,8 +95,8 @@ _LENDING = Lock()
 
 
 def _forget_threads() -> None:
-    """A process that was forked has none of the threads, and the lock may have been taken."""
-    global _LENDING  # it cannot be set free by another process
+    """Drop all threads after a fork: the child has none of them, and the lock may be locked."""
+    global _LENDING  # another process cannot release it
     _IDLE.clear()
     _LENDING = Lock()
 

@@ -126,10 +126,10 @@ def _field(data: memoryview, table: int, number: int) -> int | None:
 
 
 def _checksum(data: Iterable[Any]) -> bytes:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in data:
-        found.update(part)
-    return found.digest()
+        digest.update(part)
+    return digest.digest()
 
 
 def _to_ipc(table: pa.Table) -> pa.Buffer:

@@ -79,11 +79,11 @@ def load_slices(table: pa.Table, partials: PartialSet, bounds: Bounds) -> SliceT
     refuse_unless(fine.all(), "a slice must not end before its begin, nor have more fresh tuples than tuples")
     states = []
     for i, (partial, empty) in enumerate(zip(partials.partials, partials.empty(), strict=True)):
-        own = _attached(table, f"{i}/")
+        attached = _attached(table, f"{i}/")
         if partial.uniform:
             kinds = {name: column.type for name, column in partial.to_arrow(empty).items()}
-            check_schema("slices", pa.table(own), pa.schema(kinds))
-        state = partial.from_arrow(own)
+            check_schema("slices", pa.table(attached), pa.schema(kinds))
+        state = partial.from_arrow(attached)
         fits = partial.size(state) == len(table) and partial.sound(state)
         refuse_unless(fits, f"the rows of {type(partial).__name__} must be valid")
         states.append(state)

@@ -107,10 +107,10 @@ def _load_header(
     _check_one_table([late.tuples for late in state.late_output])
 
 
-def _check_one_table(parts: list[Any]) -> None:
+def _check_one_table(tables: list[Any]) -> None:
     """Routed tuples may have columns of any type, but must form one table."""
-    if parts:
-        one_table(parts)
+    if tables:
+        one_table(tables)
 
 
 def query_of(header: dict[str, Any], read_query: Any, query: QuerySpec | None) -> QuerySpec:

@@ -88,8 +88,8 @@ def _check_contexts(plan: BoundPlan, tuples: TupleState, served: ServedWindow) -
     refuse_unless((skipped <= base + arrived).all(), "a query must not skip more tuples than arrived")
     time = np.full(keys, INF, dtype=np.int64)
     if tuples.batch is not None:
-        some = np.flatnonzero(arrived)
-        time[some] = tuples.batch.time[tuples.offsets[some]]
+        present = np.flatnonzero(arrived)
+        time[present] = tuples.batch.time[tuples.offsets[present]]
     floating = plan.binding.edge_dtype(window) is np.float64
     for progress in (tuples.committed, tuples.sliced):
         contexts = progress.contexts.get(served.name)

@@ -1,4 +1,4 @@
-"""Partials by number: what the stores combine is noted down, and then done for all of them at once."""
+"""Deferred combines: stores combine references to partials; all combines are then executed at once."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.combining.ledger_kernels import schedule
+from muntin.slicing.combining.combine_schedule_kernels import schedule
 from muntin.slicing.combining.scanning import join, scan
 from muntin.slicing.partials import PartialSet, States
 from muntin.stores import monoid
 
 Column = npt.NDArray[np.int64]
-Numbered: TypeAlias = "tuple[int, Ledger]"
+PartialRef: TypeAlias = "tuple[int, DeferredCombines]"
 
-FEW_STEPS = 16
-"""Up to here, steps one after the other are quicker than scans."""
+LEVELS_WITHOUT_SCANS = 16
+"""Up to this many levels of dependent combines, executing them one by one is faster than scans."""
 
-NUMBERS = monoid(lambda p, q: p[1].note(p[0], q[0]), name="ledger")
-"""The monoid of a store whose partials lie in a ledger: combining two of them gives the next number."""
+BY_REFERENCE = monoid(lambda p, q: p[1].defer(p[0], q[0]), name="deferred")
+"""The monoid of a store of references: combining two of them gives a reference to the future result."""
 
 
-class Ledger:
-    """Rows of partials, known by the order in which they came.
+class DeferredCombines:
+    """Rows of partials, numbered in the order of their insertion, and combines yet to be executed.
 
-    A store of `muntin.stores` runs over these numbers instead of partials. It decides what is
-    combined with what; `settle` then combines the columns, whatever they hold, in a few steps.
+    A store of `muntin.stores` runs over these numbers instead of partials. It decides which partials are
+    combined; `execute` then combines whole columns, independent combines in one call.
     """
 
     def __init__(self, partials: PartialSet) -> None:
@@ -37,19 +37,19 @@ class Ledger:
         self._left: list[int] = []
         self._right: list[int] = []
 
-    def note(self, p: int, q: int) -> Numbered:
-        """The number that the combination of p and q will have."""
+    def defer(self, p: int, q: int) -> PartialRef:
+        """A reference to the combination of rows p and q, which `execute` computes."""
         self._left.append(p)
         self._right.append(q)
         return self.size + len(self._left) - 1, self
 
-    def add(self, states: States, count: int) -> list[Numbered]:
-        """Take rows in; what was noted is settled."""
+    def add(self, states: States, count: int) -> list[PartialRef]:
+        """Append rows and return references to them; no combines may be pending."""
         self._append(states, count)
         return [(number, self) for number in range(self.size - count, self.size)]
 
     def _append(self, states: States, count: int) -> None:
-        """Chunks at least double from the last to the first, so that each row moves O(log n) times."""
+        """Each chunk is at least twice as long as the next, so that each row is copied O(log n) times."""
         if not count:
             return
         start = self.size
@@ -61,19 +61,21 @@ class Ledger:
         self.size += count
 
     def gather(self, numbers: Column) -> States:
-        """The rows of these numbers."""
+        """The rows with these numbers."""
         starts = np.array(self._starts, dtype=np.int64)
         chunk = np.searchsorted(starts, numbers, side="right") - 1
         used = np.unique(chunk)
-        parts = [self.partials.take(self._chunks[c], numbers[chunk == c] - starts[c]) for c in used.tolist()]
-        if len(parts) == 1:
-            return parts[0]
+        gathered = [
+            self.partials.take(self._chunks[c], numbers[chunk == c] - starts[c]) for c in used.tolist()
+        ]
+        if len(gathered) == 1:
+            return gathered[0]
         place = np.empty(len(numbers), dtype=np.int64)
         place[np.argsort(chunk, kind="stable")] = np.arange(len(numbers))
-        return self.partials.take(self.partials.concat(parts), place)
+        return self.partials.take(self.partials.concat(gathered), place)
 
-    def settle(self) -> int:
-        """Combine all that was noted; how much that was, a partial."""
+    def execute(self) -> int:
+        """Execute the deferred combines; returns their number per partial."""
         count = len(self._left)
         if not count:
             return 0
@@ -83,11 +85,11 @@ class Ledger:
         self._append(rows, count)
         return combines
 
-    def keep(self, numbers: Column) -> dict[int, Numbered]:
-        """Drop all rows but these; returns their new numbers."""
-        kept = self.gather(numbers)
+    def retain(self, numbers: Column) -> dict[int, PartialRef]:
+        """Drop all rows but these; returns a reference for each old number."""
+        retained = self.gather(numbers)
         self._chunks, self._starts, self.size = [], [], 0
-        self._append(kept, len(numbers))
+        self._append(retained, len(numbers))
         return {number: (new, self) for new, number in enumerate(numbers.tolist())}
 
     @property
@@ -97,24 +99,24 @@ class Ledger:
 
 
 class _Execution:
-    """Does what was noted, all that can be done at the same time in one step."""
+    """Executes deferred combines level by level: those of a level do not depend on each other."""
 
-    def __init__(self, ledger: Ledger, left: Column, right: Column) -> None:
-        self.partials, self.size = ledger.partials, ledger.size
+    def __init__(self, deferred: DeferredCombines, left: Column, right: Column) -> None:
+        self.partials, self.size = deferred.partials, deferred.size
         both = np.concatenate([left, right])
-        known = np.unique(both[both < ledger.size])
-        self.rows = ledger.gather(known)
+        known = np.unique(both[both < deferred.size])
+        self.rows = deferred.gather(known)
         self.used = len(known)
         self.place = np.empty(len(left), dtype=np.int64)
         self.known = known
         self.left, self.right = left, right
-        plan = schedule(left, right, ledger.size, False)
-        if plan[0].max() > FEW_STEPS:
-            plan = schedule(left, right, ledger.size, True)
+        plan = schedule(left, right, deferred.size, False)
+        if plan[0].max() > LEVELS_WITHOUT_SCANS:
+            plan = schedule(left, right, deferred.size, True)
         self.level, self.chain, self.turned = plan
 
     def run(self) -> tuple[States, int]:
-        order = np.lexsort((self.chain, self.level))  # stable, so each chain stays in its order
+        order = np.lexsort((self.chain, self.level))  # stable: the order within each chain remains
         bounds = np.flatnonzero(np.diff(self.level[order], prepend=-1, append=-1))
         combines = sum(
             self._step(order[a:b]) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
@@ -122,7 +124,7 @@ class _Execution:
         return self.partials.take(self.rows, self.place), combines
 
     def _step(self, operations: Column) -> int:
-        """All combinations of a level."""
+        """Execute the combines of a level; returns their number."""
         left, right = self._rows(self.left[operations]), self._rows(self.right[operations])
         if (self.chain[operations] == operations).all():
             sums, combines = join(self.partials, self.rows, left, right), len(operations)
@@ -134,7 +136,7 @@ class _Execution:
         return combines
 
     def _chains(self, chain: Column, left: Column, right: Column) -> tuple[States, int]:
-        """Chains of combinations, each x0 * x1 * x2 ... with all its intermediate results."""
+        """Chains of combines, each x0 * x1 * x2 ... with all its intermediate results."""
         heads = np.flatnonzero(np.diff(chain, prepend=-1))
         turned = self.turned[chain[heads]]
         along = np.repeat(turned, np.diff([*heads, len(chain)]))

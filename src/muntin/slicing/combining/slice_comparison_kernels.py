@@ -1,4 +1,4 @@
-"""Compiled: whether slices are the same."""
+"""Compiled: comparison of slices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ints = npt.NDArray[np.int64]
 
 @compiled
 def same_slices(first: Ints, n: Ints, mark: Ints, first_2: Ints, n_2: Ints, mark_2: Ints) -> bool:
-    """All of them; one pass without any memory of its own, for this happens at each watermark."""
+    """Whether all slices are equal; allocates nothing, since it runs at each watermark."""
     for i in range(first.shape[0]):
         if first[i] != first_2[i] or n[i] != n_2[i] or mark[i] != mark_2[i]:
             return False

@@ -1,4 +1,4 @@
-"""Very many windows come out in portions, which nobody can tell but by the chunks of the results."""
+"""Millions of windows are emitted in several steps: only the chunks of the results differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.slicing.emission import portions as portions_module
+from muntin.slicing.emission import intermediate_watermarks as watermarks_module
 from muntin.slicing.parallel import steps as steps_module
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -22,7 +22,7 @@ from parted import AGGREGATES, WINDOWS, nearly_in_order, seen, stream  # beside 
 @pytest.fixture(autouse=True)
 def everything_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is to do."""
-    for few in ("FEW", "FEW_SLICES", "FEW_ROWS"):
+    for few in ("LEAST_TUPLES", "LEAST_SLICES", "LEAST_ROWS"):
         monkeypatch.setattr(steps_module, few, 1)
 
 
@@ -36,9 +36,9 @@ def test_many_windows_come_in_portions(
     tables = [nearly_in_order(3_000, 20), stream(3_000, 20)]
     whole = [seen(query.run(table)) for table in tables]
     for module, name, value in (
-        (portions_module, "PORTION", portion),
-        (portions_module, "OF_KEY", 1),
-        (portions_module, "LEAST", 1),
+        (watermarks_module, "WINDOWS_PER_STEP", portion),
+        (watermarks_module, "WINDOWS_PER_KEY", 1),
+        (watermarks_module, "LEAST_SLICES", 1),
     ):
         monkeypatch.setattr(module, name, value)
     found = [query.run(table, threads=threads) for table in tables]
@@ -48,9 +48,9 @@ def test_many_windows_come_in_portions(
 
 @pytest.fixture
 def tiny_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions_module, "PORTION", 5)
-    monkeypatch.setattr(portions_module, "OF_KEY", 1)
-    monkeypatch.setattr(portions_module, "LEAST", 1)
+    monkeypatch.setattr(watermarks_module, "WINDOWS_PER_STEP", 5)
+    monkeypatch.setattr(watermarks_module, "WINDOWS_PER_KEY", 1)
+    monkeypatch.setattr(watermarks_module, "LEAST_SLICES", 1)
 
 
 def late_stream(query: Any) -> list[Any]:

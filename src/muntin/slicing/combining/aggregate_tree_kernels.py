@@ -1,4 +1,4 @@
-"""Compiled: ranges of rows as few nodes of a tree over the rows."""
+"""Compiled: the fewest nodes of a binary tree that cover ranges of rows."""
 
 from __future__ import annotations
 

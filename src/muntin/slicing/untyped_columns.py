@@ -1,7 +1,7 @@
-"""Columns that have had no value so far: what reads them gets along until their type is known.
+"""Columns without a type, because they have had no value so far: a column of nulls has the type null.
 
-A column of nulls has the type null. Aggregates over it are null (or 0, or empty) in the meantime;
-computed inputs are computed as if it had one of the usual types, which makes no difference to nulls.
+Until a value arrives, aggregates over such a column are null (or 0, or empty). Expressions are computed as
+if it had one of the usual types, which does not matter for nulls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STAND_INS = (pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us
 
 
 def stand_ins(expr: Expr, schema: pa.Schema) -> dict[str, pa.DataType]:
-    """Types for those columns of a computed input that have none; the first with which it makes sense.
+    """Types for the untyped columns of an expression: the first type for which the expression is valid.
 
     >>> stand_ins(Expr("v == 'a' and b"), pa.schema({"v": pa.null(), "b": pa.bool_()}))
     {'v': DataType(string)}
@@ -41,12 +41,12 @@ def stand_ins(expr: Expr, schema: pa.Schema) -> dict[str, pa.DataType]:
 
 
 def with_types(schema: pa.Schema, kinds: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The schema with other types for some of its columns."""
+    """The schema with these types of columns."""
     return pa.schema([pa.field(f.name, kinds.get(f.name, f.type)) for f in schema])
 
 
 def with_nulls(batch: pa.RecordBatch, kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
-    """The batch with typed nulls in columns that hold nothing else."""
+    """The batch with nulls of these types in its untyped columns."""
     arrays = [
         pa.nulls(len(batch), kinds[name]) if name in kinds else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -55,7 +55,7 @@ def with_nulls(batch: pa.RecordBatch, kinds: Mapping[str, pa.DataType]) -> pa.Re
 
 
 def bind_as_known(aggregate: Aggregate, kinds: tuple[pa.DataType, ...]) -> Bound:
-    """The aggregate over inputs of these types; what it is over no value while it needs one not known."""
+    """The aggregate over inputs of these types; its value over no input if it needs a type not known yet."""
     try:
         return bind(aggregate, kinds)
     except MuntinError:
@@ -67,7 +67,7 @@ def bind_as_known(aggregate: Aggregate, kinds: tuple[pa.DataType, ...]) -> Bound
 
 
 def _over_no_value(aggregate: Aggregate, kinds: tuple[pa.DataType, ...]) -> Any:
-    """Null, an empty list, a count of 0: the same for every type that it takes."""
+    """The value over no input (null, an empty list, 0), which is the same for every type it accepts."""
     none = np.zeros(1, dtype=np.int64)
     for kind in STAND_INS:
         assumed = tuple(kind if k == pa.null() else k for k in kinds)

@@ -1,28 +1,28 @@
-"""FlatFAT over slices: one tree of pairs per watermark, shared by all its windows."""
+"""FlatFAT over slices: one binary tree per watermark, shared by all its windows."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from muntin.slicing.combining.aggregate_tree_kernels import count_nodes, cover
 from muntin.slicing.combining.base import Combiner, View
-from muntin.slicing.combining.flatfat_kernels import count_nodes, cover
 from muntin.slicing.partials import PartialSet, States
 
 Column = npt.NDArray[np.int64]
 
 
-class FlatFAT(Combiner):
+class AggregateTree(Combiner):
     """Combines neighbours level by level into a tree over the rows, then windows from its nodes.
 
-    The tree costs one combine per row, a window at most 2 log2(n) more [reactive §4]. Nothing is
-    kept: a tree over all keys costs a few calls per level, however many keys there are.
+    The tree costs one combine per row, a window at most 2 log2(n) more [reactive §4]. It is built at each
+    watermark over all keys: the number of calls depends on its levels, not on the number of keys.
     """
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
         if not (view.hi > view.lo).any():
             return partials.reduce(states, view.rows, view.lo, view.hi), 0
-        # Rows that no window reaches need no nodes.
+        # Rows of no window need no nodes.
         base = int(view.lo[view.hi > view.lo].min())
         end = int(view.hi.max())
         leaves = partials.take(states, view.row(np.arange(base, end)))
@@ -39,9 +39,9 @@ class FlatFAT(Combiner):
 
 
 def _cover(n: int, lo: Column, hi: Column) -> tuple[Column, Column, Column, list[int]]:
-    """The nodes that cover each range of n rows, where those of each range are, and the levels' sizes."""
+    """The nodes that cover ranges of n rows, begin and end of those of each range, and the levels' sizes."""
     sizes = [n]
-    # A level above the longest range is never looked at.
+    # Levels whose nodes are longer than the longest range are never used.
     longest = int((hi - lo).max())
     while sizes[-1] > 1 and (1 << len(sizes)) <= longest:
         sizes.append(sizes[-1] // 2)

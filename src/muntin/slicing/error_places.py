@@ -1,4 +1,4 @@
-"""Which tuple, which key and which window a failure is about."""
+"""The place of an error in a user's function: the time of the tuple, the key, and the window."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from muntin.slicing.state import State
 
 
-def blame_tuple(error: UserCodeError, batch: Batch) -> None:
+def note_key_of_tuple(error: UserCodeError, batch: Batch) -> None:
     """Note the key of the tuple that failed."""
     if error.seq is not None:
         error.key = int(batch.key[np.flatnonzero(batch.seq == error.seq)[0]])
 
 
-def blame_row(
+def note_key_of_row(
     error: PlacedError,
     key_of: Callable[[int], int],
     window_of: Callable[[int], tuple[int, int, int]] | None = None,
 ) -> None:
-    """Note the key of the row of partial aggregates that failed, and its window if it is one."""
+    """Note the key of the row of partial aggregates that failed, and the window if the row is one."""
     if error.row is not None and error.key is None:
         error.key = int(key_of(error.row))
         error.window = None if window_of is None else window_of(error.row)
 
 
-def name_place(error: PlacedError, plan: BoundPlan, state: State) -> None:
-    """Say in the message what is known of the place, in the words of the input."""
+def add_place(error: PlacedError, plan: BoundPlan, state: State) -> None:
+    """Add the known place to the message, with names and values of the input."""
     binding, keys = plan.binding, plan.spec.keys
     places = []
     if error.time is not None:
