@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -216,3 +217,19 @@ def test_a_number_of_threads_that_makes_no_sense(threads: Any) -> None:
         query.operator(threads=threads)
     with pytest.raises(QueryError, match=told):
         Operator.restore(query.operator().snapshot(), threads=threads)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_an_operator_on_threads_goes_on_in_a_forked_process() -> None:
+    """The child has none of the threads, and must neither wait for them nor give other results."""
+    query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("i")).by("k").on("t")
+    op, one = query.operator(threads=2), query.operator()
+    table = stream(2_000, 20)
+    op.process(table)
+    one.process(table)
+    wanted = repr(one.finish().to_pylist())
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if repr(op.finish().to_pylist()) == wanted else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -62,6 +62,7 @@ class KeyIndex:
             return known, codes
         if known is not self._known:
             self._build(known, _SMALLEST)
+        self._known = None  # an interrupt must not leave codes that `known` lacks
         while True:
             first = np.empty(len(self._slots) // 2, dtype=np.int64)
             done, added = find_codes(values, _stored(known), _null_in(known), self._slots, done, codes, first)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -32,6 +32,8 @@ class Threads:
     number: int
     pool: ThreadPoolExecutor
     """All threads but the caller's."""
+    process: int = field(default_factory=os.getpid)
+    """The process that has the threads; a process forked from it has none of them."""
 
     @classmethod
     def started(cls, number: int) -> Threads:
@@ -66,6 +68,8 @@ class Threads:
         Each thread takes the next call. The caller's thread is one of them, since waking another takes time.
         """
         calls = list(zip(*columns, strict=True))
+        if self.process != os.getpid():
+            return [function(*call) for call in calls]
         results, errors = dict[int, Result](), dict[int, Exception]()
         left, taking = iter(range(len(calls))), Lock()
 
