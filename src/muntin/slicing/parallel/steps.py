@@ -30,7 +30,6 @@ from muntin.slicing.parallel.key_numbering import number_keys
 from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.parallel.time_ranges import Blocks, TimeRange, slice_range, slice_ranges, time_ranges_of
 from muntin.slicing.slice_manager import add_slices, edges_around
-from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.state import State
 from muntin.timeline import INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
@@ -71,22 +70,21 @@ class ParallelSteps:
 
     def run(self, plan: BoundPlan, state: State, batch: Batch) -> pa.Table | None:
         """The results of a batch that is the whole stream, by time; None where that does not apply."""
-        time_ranges = self._time_ranges(plan, state, batch)
+        spans = self._time_ranges(plan, state, batch)
         is_new = not len(state.slices) and not state.emitted
-        if (
-            time_ranges is None
-            or not is_new
-            or not are_independent(plan, state)
-            or not can_emit_by_range(plan, time_ranges)
-        ):
+        if spans is None or not is_new or not are_independent(plan, state):
             return None
+        if not can_emit_by_range(plan, spans):
+            return None
+        edges = edges_around(plan, state, batch.extent.low, batch.extent.high, batch.time)
+        gap, partials = plan.served.gap, plan.partials
         try:
-            tables = self._sliced(plan, state, batch, time_ranges)
+            tables = self.threads.map(lambda span: slice_range(batch, span, edges, gap, partials), spans)
             size = sum(map(len, tables))
             if size < LEAST_SLICES or _is_near_limit(plan, size):
                 return None
             draft = state.draft()
-            table = results_by_time(plan.for_shares(1), draft, time_ranges, tables, self.threads)
+            table = results_by_time(plan.for_shares(1), draft, spans, tables, self.threads)
         except MuntinError:
             return None
         state.metrics, state.watermark, state.newest = draft.metrics, INF, batch.extent.high
@@ -95,14 +93,14 @@ class ParallelSteps:
 
     def add(self, plan: BoundPlan, state: State, batch: Batch) -> bool:
         """Slice a batch by ranges of time; False where that does not apply, and nothing has changed."""
-        time_ranges = self._time_ranges(plan, state, batch)
-        if time_ranges is None or any(plan.partials.growing(plan.partials.empty())):
+        spans = self._time_ranges(plan, state, batch)
+        if spans is None or any(plan.partials.growing(plan.partials.empty())):
             return False
         low, high = batch.extent.low, batch.extent.high
         edges = edges_around(plan, state, low, high, batch.time)
         draft = state.draft()
         try:
-            sliced = slice_ranges(batch, time_ranges, edges, plan.served.gap, plan.partials, self.threads)
+            sliced = slice_ranges(batch, spans, edges, plan.served.gap, plan.partials, self.threads)
             if sliced is None:
                 return False
             add_slices(plan, draft, sliced.rows(0, batch.keys))
@@ -178,15 +176,6 @@ class ParallelSteps:
         assert self._blocks is not None
         edges = edges_around(plan, state, batch.extent.low, batch.extent.high, batch.time)
         return time_ranges_of(batch, edges, plan.served.gap, self._blocks, self.threads.number)
-
-    def _sliced(
-        self, plan: BoundPlan, state: State, batch: Batch, time_ranges: list[TimeRange]
-    ) -> list[SliceTable]:
-        edges = edges_around(plan, state, batch.extent.low, batch.extent.high, batch.time)
-        gap, partials = plan.served.gap, plan.partials
-        return self.threads.map(
-            lambda time_range: slice_range(batch, time_range, edges, gap, partials), time_ranges
-        )
 
 
 def _is_near_limit(plan: BoundPlan, size: int) -> bool:

@@ -80,42 +80,38 @@ class TimeRange:
     """The edges inside; None where tuples are in order, so that `rows` has no tuples of other ranges."""
 
 
-def time_ranges_of(
-    batch: Batch, edges: Column, gap: int, blocks: Blocks, number: int
-) -> list[TimeRange] | None:
-    """About `number` ranges of a batch; None where tuples must be sorted or are far out of order."""
+def time_ranges_of(batch: Batch, edges: Column, gap: int, blocks: Blocks, n: int) -> list[TimeRange] | None:
+    """About n ranges of a batch; None where tuples must be sorted or are far out of order."""
     low, high = batch.extent.low, batch.extent.high
     if batch.extent.ordered and batch.extent.one_key:
-        beyond = np.searchsorted(edges, _times_between(batch, number), side="right")
+        beyond = np.searchsorted(edges, _times_between(batch, n), side="right")
         begins = np.unique(edges[beyond[beyond < len(edges)]])
         bounds = [low, *begins[(begins > low) & (begins <= high)].tolist(), high + 1]
         rows = np.searchsorted(batch.time, bounds).tolist()
         return [
-            TimeRange(begin, end - 1, slice(*span), None)
-            for (begin, end), span in zip(pairwise(bounds), pairwise(rows), strict=True)
+            TimeRange(begin, end - 1, slice(*bounded), None)
+            for (begin, end), bounded in zip(pairwise(bounds), pairwise(rows), strict=True)
         ]
     cells = cells_of(batch, edges, gap)
     if cells is None:
         return None
     # Range i has the cells from bounds[i] to bounds[i + 1]; cell c lies before the edge number c.
-    between = np.searchsorted(cells, _times_between(batch, number), side="right")
+    between = np.searchsorted(cells, _times_between(batch, n), side="right")
     bounds = np.unique([0, *between, len(cells) + 1]).tolist()
-    time_ranges = []
+    spans = []
     for begin, end in pairwise(bounds):
         first = int(cells[begin - 1]) if begin else low
         last = int(cells[end - 1]) - 1 if end <= len(cells) else high
-        time_ranges.append(TimeRange(first, last, blocks.rows_within(first, last), cells[begin : end - 1]))
-    rows_read = sum(time_range.rows.stop - time_range.rows.start for time_range in time_ranges)
-    return None if rows_read > MOST_ROWS_READ * len(batch) else time_ranges
+        spans.append(TimeRange(first, last, blocks.rows_within(first, last), cells[begin : end - 1]))
+    rows_read = sum(span.rows.stop - span.rows.start for span in spans)
+    return None if rows_read > MOST_ROWS_READ * len(batch) else spans
 
 
-def slice_range(
-    batch: Batch, time_range: TimeRange, edges: Column, gap: int, partials: PartialSet
-) -> SliceTable:
+def slice_range(batch: Batch, span: TimeRange, edges: Column, gap: int, partials: PartialSet) -> SliceTable:
     """The slices of one range of time."""
-    if time_range.cells is None:
-        return slice_sorted(batch.take(time_range.rows), edges, gap, partials)
-    return rows_of_cells([_lift(batch, time_range, partials)], 0, _keys(batch), partials)
+    if span.cells is None:
+        return slice_sorted(batch.take(span.rows), edges, gap, partials)
+    return rows_of_cells([_lift(batch, span, partials)], 0, _keys(batch), partials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,36 +130,27 @@ class Sliced:
 
 
 def slice_ranges(
-    batch: Batch,
-    time_ranges: list[TimeRange],
-    edges: Column,
-    gap: int,
-    partials: PartialSet,
-    threads: Threads,
+    batch: Batch, spans: list[TimeRange], edges: Column, gap: int, partials: PartialSet, threads: Threads
 ) -> Sliced | None:
     """As `slice_batch`, each thread a range; None where slices have few tuples: then slice by key."""
-    if time_ranges[0].cells is None:  # and there is one key
-        tables = threads.map(
-            lambda time_range: slice_range(batch, time_range, edges, gap, partials), time_ranges
-        )
+    if spans[0].cells is None:  # and there is one key
+        tables = threads.map(lambda span: slice_range(batch, span, edges, gap, partials), spans)
         table = concat(tables)
         return Sliced(np.array([0, len(table)]), lambda begin, end: table)
-    cells = sum(len(time_range.cells) + 1 for time_range in time_ranges if time_range.cells is not None)
+    cells = sum(len(span.cells) + 1 for span in spans if span.cells is not None)
     if _keys(batch) * cells * TUPLES_PER_CELL > len(batch) + 65_536:
         return None
-    lifted = threads.map(lambda time_range: _lift(batch, time_range, partials), time_ranges)
-    offsets = np.append(0, np.cumsum(np.sum([time_range.filled for time_range in lifted], axis=0)))
+    lifted = threads.map(lambda span: _lift(batch, span, partials), spans)
+    offsets = np.append(0, np.cumsum(np.sum([each.filled for each in lifted], axis=0)))
     return Sliced(offsets, lambda begin, end: rows_of_cells(lifted, begin, end, partials))
 
 
-def _lift(batch: Batch, time_range: TimeRange, partials: PartialSet) -> Lifted:
-    assert time_range.cells is not None
+def _lift(batch: Batch, span: TimeRange, partials: PartialSet) -> Lifted:
+    assert span.cells is not None
     # `rows` may have tuples of other ranges even where it has all rows.
-    others = time_range.low > batch.extent.low or time_range.high < batch.extent.high
-    tuples = batch.take(time_range.rows)
-    return lift_cells(
-        tuples, time_range.cells, time_range.low, time_range.high, _keys(batch), partials, others
-    )
+    others = span.low > batch.extent.low or span.high < batch.extent.high
+    tuples = batch.take(span.rows)
+    return lift_cells(tuples, span.cells, span.low, span.high, _keys(batch), partials, others)
 
 
 def _keys(batch: Batch) -> int:
