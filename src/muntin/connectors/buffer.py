@@ -27,9 +27,9 @@ MANY = 16_384
 """The most records that are buffered; results do not depend on it."""
 
 FEW = 64
-"""Up to this many records are checked one by one: to make a batch of them would take longer."""
+"""Up to this many records are checked one by one: making a batch of them takes longer."""
 SMALL = 16_384
-"""The most tuples of a batch that is buffered; a larger one is sliced by itself."""
+"""The most tuples of a batch that is buffered; a larger one is sliced at once."""
 FULL = 65_536
 """The most tuples in buffered batches."""
 
@@ -77,12 +77,12 @@ class InputBuffer:
 
     @property
     def watermark(self) -> int:
-        """The watermark that these records make, or the engine's own."""
+        """The watermark that these records make, or that of the engine."""
         buffered = self._watermark if self.records else NEG_INF
         return max(self.engine.watermark, buffered, NEG_INF if self.promised is None else self.promised)
 
     def take(self, record: Mapping[str, Any]) -> bool:
-        """Let a record wait behind the others; False if it must be sliced after them, by itself."""
+        """Append a record to the buffer; False if it must be sliced alone, after those in the buffer."""
         if self._lag is not None:
             if not self.records:
                 self._begin()
@@ -94,7 +94,7 @@ class InputBuffer:
                 self._due = min(self._due, time + self.engine.served.gap + 1)
         elif self.engine.spec.max_ahead is not None and not self._is_near(record):
             return False
-        self.records.append(dict(record))  # programs use one dict again and again
+        self.records.append(dict(record))  # the caller may reuse the dict
         return True
 
     def _is_near(self, record: Mapping[str, Any]) -> bool:
@@ -181,10 +181,10 @@ class InputBuffer:
         return self.patient and plain and settled and is_compiled(binding.spec)
 
     def promise(self, watermark: int) -> bool:
-        """Let a watermark wait behind what it finds; False if something may be due, or a record is late.
+        """Defer a watermark until the buffer is sliced; False if results may be due, or a record is late.
 
-        Nobody can tell as long as no edge lies between this watermark and the operator's: the same
-        windows are complete, and what comes in the meantime is late for none of them.
+        Results do not change as long as no edge lies between this watermark and the operator's: the same
+        windows are complete, and no tuple that arrives in the meantime is late for them.
         """
         if not (self.batches or self.records) or not self.patient or not self._is_quiet(watermark):
             return False
@@ -211,7 +211,7 @@ class InputBuffer:
         return True
 
     def take_promise(self) -> tuple[int | None, int]:
-        """The watermark that waits, and how many records may be sliced before it: those that it found."""
+        """The deferred watermark, and the number of records that arrived before it."""
         if self.promised is not None:
             self._are_on_time()  # and those behind it, as long as none is late
         waiting = (self.promised, self._seen)

@@ -30,7 +30,7 @@ from muntin.windows.base import Window
 
 
 def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> pa.Table:
-    """All windows of a table, whose end closes every window; several threads serve parts of it.
+    """All windows of a table, whose end closes every window, on one or several threads.
 
     >>> import muntin as mt
     >>> from muntin import windows as w, aggregates as a
@@ -68,7 +68,7 @@ class Operator:
     ) -> None:
         several = threads if isinstance(threads, Threads) else _threads(query, threads)
         if store is not None:
-            make_plan(query, in_order, store)  # one that does not exist is told before any tuple comes
+            make_plan(query, in_order, store)  # an unknown store is an error before any tuple arrives
         if in_order and watermark_lag is not None:
             raise QueryError("in_order=True makes each tuple a watermark; leave watermark_lag out")
         lag = None if watermark_lag is None else span(watermark_lag, "watermark_lag")
@@ -102,7 +102,7 @@ class Operator:
         self._buffer = InputBuffer(engine, connection.lag)
         self._time = engine.spec.time
         self._none = self._nothing()
-        self._alike: KeysView[str] | None = None
+        self._last_form: KeysView[str] | None = None
         self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
 
     # Input. -----------------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ class Operator:
         except IndexError:
             raise concurrent_call("process") from None
         try:
-            # A record of the same form as the one before needs no checks now: it waits.
-            if type(data) is dict and data.keys() == self._alike and type(data[self._time]) in SCALARS:
+            # A record of the same form as the one before needs no checks before it is sliced.
+            if type(data) is dict and data.keys() == self._last_form and type(data[self._time]) in SCALARS:
                 records = self._buffer.records
                 records.append(data.copy())
                 return self._none if len(records) < MANY else self._flush()
@@ -135,7 +135,7 @@ class Operator:
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and self._buffer.take(record):
             if self._buffer.waits_unchecked:
-                self._alike, self._none = self._buffer.records[-1].keys(), self._nothing()
+                self._last_form, self._none = self._buffer.records[-1].keys(), self._nothing()
             return self._flush() if self._buffer.over else self._nothing()
         if not self._buffer.is_empty:
             self._slice_waiting()
@@ -165,7 +165,7 @@ class Operator:
 
     @exclusive
     def flush(self) -> pa.Table:
-        """Slice what is buffered; `advance` and `finish` do it by themselves."""
+        """Slice the buffered tuples; `advance` and `finish` do so too."""
         return self._flush()
 
     def _flush(self) -> pa.Table:
@@ -191,9 +191,9 @@ class Operator:
     def _slice_records(self, number: int) -> None:
         """Slice the first of the buffered records.
 
-        A bad one is told; those before it count, those behind it wait.
+        A bad one raises an error; records before it are sliced, records after it stay in the buffer.
         """
-        self._alike = None
+        self._last_form = None
         records = self._buffer.records
         if not number:
             return
@@ -207,7 +207,7 @@ class Operator:
                 if size == 1:
                     del records[0]
                     raise
-                # Of a bad tuple the row is known; any other culprit is found by halving.
+                # The row of a bad tuple is known; any other failing tuple is searched for by bisection.
                 size = max(1, error.row if isinstance(error, BadTupleError) else size // 2)
             else:
                 del records[:size]
@@ -254,7 +254,7 @@ class Operator:
             TimeColumn(kind, (self._connection.lag,))  # which wants lengths of its own unit
 
     def _due(self, *tables: pa.Table) -> pa.Table:
-        """These results, behind those that an error kept from being returned."""
+        """Pending results, which an error prevented from being returned, and these."""
         pending = self._connection.pending_results
         if not pending and len(tables) == 1:
             return tables[0]
@@ -355,7 +355,7 @@ class Operator:
     @property
     @exclusive
     def slices(self) -> int:
-        """How many slices there are right now, before folding."""
+        """The current number of slices, before folding."""
         return 0 if self._engine.plan is None else len(self._engine.state.slices)
 
     @exclusive
@@ -386,7 +386,7 @@ class Operator:
 
     @exclusive
     def stats(self) -> Stats:
-        """Counters, slices, kept tuples and bytes of state."""
+        """Counters, slices, stored tuples and bytes of state."""
         self._slice_waiting()
         return self._engine.stats()
 
@@ -397,7 +397,7 @@ def _threads(query: QuerySpec, threads: int) -> Threads | None:
 
 
 def _number_of(threads: object) -> int:
-    """How many threads to use."""
+    """The number of threads to use."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise QueryError(
             f"threads must be a whole number from 1 on: got {value_text(threads)}; "

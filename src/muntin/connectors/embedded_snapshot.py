@@ -28,7 +28,7 @@ class Connection:
     declared: dict[str, pa.DataType] = field(default_factory=dict)
     """The types that the user's schema gives to columns."""
     pending_results: list[pa.Table] = field(default_factory=list)
-    """Results that an error kept from being returned; the next call returns them."""
+    """Results that an error prevented from being returned; the next call returns them."""
 
 
 def snapshot(engine: SlicingOperator, connection: Connection) -> bytes:

@@ -34,7 +34,7 @@ class Plan:
 
     @property
     def keeps_tuples(self) -> bool:
-        """Whether tuples are kept beside slices."""
+        """Whether tuples are stored in addition to slices."""
         return self.decisions[0].answer == "yes"
 
     @property
@@ -128,7 +128,7 @@ def explain(
 
 
 def settings(query: QuerySpec) -> list[tuple[str, str]]:
-    """What the query says about its stream beside windows and aggregates, defaults included."""
+    """The settings of the query other than windows and aggregates, defaults included."""
     early = "none"
     if isinstance(query.early, Every):
         early = f"whenever the watermark passes a multiple of {_length(query.early.period)}"

@@ -168,7 +168,7 @@ MANY_FOR_SUMS = 16
 """The same for prefix sums."""
 
 STANDS_FROM = 131_072
-"""From so many slices per window, times aggregates, following what changed costs less than walking."""
+"""From this many slices per window, times aggregates, updating a store costs less than walking."""
 
 STANDS_FROM_IN_PYTHON = 1_024
 """The same where the user's functions combine."""

@@ -36,7 +36,7 @@ class Batch:
     """Tuples in order of arrival, or sorted by (key, time, arrival) where a function says so.
 
     Without `ids`, all have the key 0. Where `arrival` is a number, it is that of the first tuple,
-    and the others follow one by one. The columns that these stand for are made when they are read.
+    and the others count up from it. Columns given in this short form are made when they are read.
     Tuples that are a part of a `whole` batch are cut into slices as they would be in that one. What
     `times` would find may be `known`, and so may the number of keys that the ids are `among`.
     """
@@ -133,9 +133,9 @@ class Batch:
         return Batch(self.ids, self.time, self.arrival, values)
 
     def in_order(self, in_turn: bool = False) -> tuple[Batch, Column]:
-        """The tuples sorted by (key, time, arrival), and where each of them stood.
+        """The tuples sorted by (key, time, arrival), and the previous position of each.
 
-        `in_turn`: those of one key and time are known to stand in order of arrival.
+        `in_turn`: tuples of one key and time are known to be in order of arrival.
         """
         order, time = self._by_time()
         counted = in_turn or isinstance(self.arrival, int)
@@ -178,7 +178,7 @@ def ranges(begin: Column, size: Column) -> Column | slice:
 
 
 def numbers(begin: Column, size: Column) -> Column:
-    """So many numbers from each of these on, one range after the other."""
+    """The ranges of `size` numbers from each `begin`, concatenated."""
     if len(begin) == 1:
         return np.arange(begin[0], begin[0] + size[0], dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)

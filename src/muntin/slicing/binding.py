@@ -238,7 +238,7 @@ def kind_of_time(spec: QuerySpec, windows: Iterable[Window], lag: int | None) ->
 
 
 def unbound_schema(spec: QuerySpec) -> pa.Schema:
-    """The columns of a result before any input told their types: null where the input decides."""
+    """The columns of a result before the types of the input are known: null where they depend on it."""
     known = {"query": pa.string(), "kind": pa.string(), "revision": pa.int64()}
     names = [*spec.keys, "query", "window", *(name for name, _ in spec.aggregates), "kind", "revision"]
     return pa.schema([pa.field(name, known.get(name, pa.null())) for name in names])

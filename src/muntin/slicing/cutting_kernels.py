@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.compiled_kernels import compiled
-from muntin.slicing.sorting_kernels import FEW, gallop, sort_few
+from muntin.slicing.sorting_kernels import INSERTION_SORTED, gallop, insertion_sort
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -83,7 +83,7 @@ def assign(
 
 @compiled
 def filled_cells(n: Ints, width: int, filled: Ints) -> None:
-    """For each key, which has so many cells, how many of them have tuples."""
+    """Count the cells with tuples of each key, which has `width` cells."""
     for key in range(filled.shape[0]):
         filled[key] = 0
         for cell in range(key * width, (key + 1) * width):
@@ -96,7 +96,7 @@ def gather_cells(
 ) -> None:
     """The cells with tuples of the keys from `begin` on as slices; those of key k from the row `at[k]` on.
 
-    Keys are counted from 0 on. `place` tells where the states of a cell stand: behind `before` others.
+    Keys are numbered from 0. `place` gets the position of the states of each cell, after `before` others.
     """
     for key in range(at.shape[0]):
         row = at[key]
@@ -226,9 +226,9 @@ def progression_edges(
             edges[count] = lowest + number * unit
             count += int(marks[number])
         return count
-    if count > FEW:
+    if count > INSERTION_SORTED:
         return -count
-    sort_few(edges[:count])
+    insertion_sort(edges[:count])
     return int(once_each(edges[:count]))
 
 

@@ -1,4 +1,4 @@
-"""The fixed edges of all context-free queries, fused into as few progressions as possible."""
+"""The fixed edges of all context-free queries, fused into the fewest progressions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from muntin.planning.progressions import fuse
 from muntin.slicing.cutting_kernels import next_member, once_each, progression_edges
-from muntin.slicing.sorting_kernels import FEW
+from muntin.slicing.sorting_kernels import INSERTION_SORTED
 from muntin.windows.base import ContextFreeWindow
 
 Times = npt.NDArray[np.int64]
 NO_TIMES: Times = np.zeros(0, dtype=np.int64)
 _PLACES = 32
-"""So many places per edge take less time to look at than to sort the edges."""
+"""Up to this many places per edge, marking edges in an array of places is faster than sorting them."""
 _MOST_PLACES = 2**24
 REACH = 2**50
 """About 36 years in microseconds; times and edges stay inside int64 by far."""
@@ -69,8 +69,8 @@ class EdgeSet:
     def around(self, low: int, high: int, times: Times, first: Times, last: Times) -> Times:
         """Sorted edges that separate times in [low, high], with one beyond on each side.
 
-        `times` are the tuples' own, used where edges would be far more than tuples. Slices of
-        existing rows, from `first` to `last`, are told apart from new tuples by the edges beyond.
+        `times` are those of tuples, used where there would be far more edges than tuples. The edges beyond
+        separate existing slices, from `first` to `last`, from new tuples.
         """
         if not self.others and not len(self.points):
             return self._periodic(low, high, times)
@@ -109,7 +109,7 @@ class EdgeSet:
             return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
         # A place for each unit of time instead of a sort, unless most of them would stay empty.
         places = (high - low + 2 * self.longest) // self.unit + 2
-        marked = expected > FEW and places < min(_PLACES * expected, _MOST_PLACES)
+        marked = expected > INSERTION_SORTED and places < min(_PLACES * expected, _MOST_PLACES)
         marks = np.zeros(places if marked else 0, dtype=np.bool_)
         edges = np.empty(ceil(expected) + 2 * len(self.periods) + 1, dtype=np.int64)
         count = progression_edges(self.offsets, self.periods, self.unit, low, high, marks, edges)

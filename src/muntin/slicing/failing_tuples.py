@@ -1,9 +1,9 @@
 """Tuples on which an expression or the `lift` of a user-defined aggregate fails: bad tuples.
 
-They are found when they arrive. Slicing lifts most tuples at once, but tuples of windows that are cut in
-tuple order are kept, and lifted at a watermark. An error there would return at every watermark, so `lift`
+They are detected on arrival. Slicing lifts most tuples at once, but tuples of windows that are cut in
+tuple order are stored, and lifted at a watermark. An error there would return at every watermark, so `lift`
 is tried on arrival. This second call of `lift` per tuple is needed only for user-defined aggregates, and
-only where tuples are kept or bad tuples are skipped or routed. Elsewhere slicing raises the same error.
+only where tuples are stored or bad tuples are skipped or routed. Elsewhere slicing raises the same error.
 """
 
 from __future__ import annotations

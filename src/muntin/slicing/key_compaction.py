@@ -13,7 +13,7 @@ Some queries need their keys for ever, unless the query says when a silent key i
   and user-defined ones;
 - the times of its first and last tuple, for `emit_empty`: empty windows lie between all tuples.
 
-Sessions with a maximum length, `threshold` and `until` begin anew once no window is open, and so
+Sessions with a maximum length, `threshold` and `until` restart once no window is open, and so
 does `slide_by_tuple` at every tuple, once its windows reach back to none of those seen.
 """
 

@@ -140,11 +140,9 @@ class Lives:
         for chosen, each in ((np.flatnonzero(~self.is_over), how), (np.flatnonzero(self.is_over), ending)):
             if not len(chosen):
                 continue
-            key, until, chosen_contexts = self.key[chosen], self.until[chosen], part[chosen]
-            cuts, began = walk(
-                tuples, served, chosen_contexts, key, begin[chosen], self.end[chosen], each, until
-            )
-            part[chosen], first[chosen] = chosen_contexts, np.minimum(first[chosen], began)
+            key, until, walked = self.key[chosen], self.until[chosen], part[chosen]
+            cuts, began = walk(tuples, served, walked, key, begin[chosen], self.end[chosen], each, until)
+            part[chosen], first[chosen] = walked, np.minimum(first[chosen], began)
             if each is ending:
                 cuts.due = np.minimum(cuts.due, until[cuts.segment])
             life = first[chosen][cuts.segment] if window.on_measure else None

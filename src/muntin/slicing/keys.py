@@ -72,7 +72,7 @@ class KeyTable:
         return indexed and columns[0].type == self.types[0] and is_dense(columns[0])
 
     def copy(self) -> KeyTable:
-        """A table that goes on by itself from the same keys."""
+        """An independent copy with the same keys."""
         copy = KeyTable(self.types)
         copy._columns = [
             replace(old, index=new.index) for old, new in zip(self._columns, copy._columns, strict=True)

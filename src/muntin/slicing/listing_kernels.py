@@ -6,26 +6,26 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.compiled_kernels import compiled
-from muntin.slicing.sorting_kernels import FEW, gallop, seek, sort_by
+from muntin.slicing.sorting_kernels import INSERTION_SORTED, gallop, seek, sort_by
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int32]
 
 ROOM = 1 << 25
-"""More windows than that are counted before they are listed."""
+"""Beyond this many possible windows, windows are counted before they are listed."""
 
 
 WIDTH = 5
-"""Numbers that stand for a window while it is listed: place in the grid, key, which one, lo and hi."""
+"""Numbers per window while it is listed: place in the grid, key, number of the query, lo and hi."""
 
-MANY = 1 << 24
-"""Different ends that are counted at the most."""
+MOST_ENDS = 1 << 24
+"""The most distinct ends for which windows are counted by end."""
 
 
 @compiled
 def whole_steps(low: int, high: int, step: int) -> int:
-    """How many whole steps lie between two times, most often none or one; they may lie any int64 apart."""
+    """The number of whole steps between two int64 times, most often none or one."""
     gap, one = np.uint64(high) - np.uint64(low), np.uint64(step)
     if gap < one:
         return 0
@@ -47,10 +47,9 @@ def periodic_windows(
 ) -> int:
     """List the windows of periodic queries that hold a driving row and end in (after, upto].
 
-    `grid` has for each query its number, length, slide and offset, since when its windows begin, after
-    which end they come out, and where their ends stand among all ends. Fills rows of `out` as far as
-    they fit and returns how many windows there are. Those with one end are counted in `begins`, behind
-    its place from `low_place` on, unless there is no room for places. Windows are found by walking the
+    `grid` has the columns of `PeriodicSeries`. Fills rows of `out` as far as they fit and returns the
+    number of windows. `begins` counts the windows of each end, at the place of the end after `low_place`,
+    unless it has no room for places. Windows are listed by walking the
     rows of each key once per query; rows in between are skipped by galloping. `drivers` false means that
     every row drives.
     """
@@ -121,7 +120,7 @@ def list_periodic(
     edges: Ints,
     others: Ints,
 ) -> int:
-    """As `periodic_windows`, in the order of results; returns how many windows there are.
+    """As `periodic_windows`, in the order of results; returns the number of windows.
 
     Where there may be more of them than `rows` has room for, returns how many it needs as a negative
     number. `edges` gets starts and ends, `others` queries by number, keys, lo and hi, one column behind
@@ -131,18 +130,18 @@ def list_periodic(
     if rows.shape[0] < min(most, ROOM):
         return -int(min(most, ROOM))
     # Of few rows that drive, all of them may be far more than the windows: those are counted afterwards.
-    few = not drivers and float(high) - float(low) < min(8.0 * most + FEW, MANY)
-    begins = np.zeros(high - low + 2 if few else 1, np.int32)
+    counted = not drivers and float(high) - float(low) < min(8.0 * most + INSERTION_SORTED, MOST_ENDS)
+    begins = np.zeros(high - low + 2 if counted else 1, np.int32)
     count = periodic_windows(offsets, first, driver, drivers, grid, after, upto, rows, begins, low)
     if count > rows.shape[0]:
         return -count
     starts, ends, columns = edges[:count], edges[count : 2 * count], others[: 4 * count].reshape(4, count)
-    if not few and float(high) - float(low) < min(4.0 * count + FEW, MANY):
-        few = True
+    if not counted and float(high) - float(low) < min(4.0 * count + INSERTION_SORTED, MOST_ENDS):
+        counted = True
         begins = np.zeros(high - low + 2, np.int32)
         for m in range(count):
             begins[rows[m, 2] * grid[6, rows[m, 0]] + grid[7, rows[m, 0]] - low + 1] += 1
-    if few:
+    if counted:
         by_end(rows, count, grid, begins, low, starts, ends, columns)
         return count
     for m in range(count):
@@ -155,10 +154,7 @@ def list_periodic(
 
 @compiled
 def reach_of_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: int) -> tuple[int, int, int]:
-    """How many windows there can be at most, and the places of their first and last end.
-
-    Memory that nobody touches costs nothing.
-    """
+    """An upper bound of the number of windows, and the places of their first and last end."""
     low, high = first[0], first[0]
     for key in range(offsets.shape[0] - 1):
         if offsets[key] < offsets[key + 1]:
@@ -185,9 +181,9 @@ def by_end(
 ) -> None:
     """Windows as columns by end, start, query and key.
 
-    They are listed so that those with one end stand in that order already. Ends lie a multiple of a unit
-    apart: so there are few different ones, and windows go to their places in one pass. A row is read at
-    once, which lies in one line of the cache; columns would lie in five.
+    They are listed so that windows with one end are in that order already. Ends are multiples of a unit
+    apart, so one pass moves windows to their places. A row is read from one cache line; columns would
+    need five.
     """
     for p in range(begins.shape[0] - 1):
         begins[p + 1] += begins[p]

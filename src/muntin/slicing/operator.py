@@ -37,7 +37,7 @@ class SlicingOperator:
     """One operator serves all keys and all windows of a query.
 
     Times and watermarks are in the internal unit: microseconds, or units of an integer time column.
-    The plan and the state are values: whoever keeps both can return to them.
+    The plan and the state are values: a caller that stores both can restore them.
     """
 
     def __init__(

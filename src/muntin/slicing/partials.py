@@ -19,7 +19,7 @@ Index = npt.NDArray[np.int64]
 States = tuple[Any, ...]
 Function = Callable[..., Any]
 Step = tuple[Function, tuple[int, ...]]
-"""What makes the states of one partial, and the places of those that it needs."""
+"""A function that computes the states of one partial, and the positions of the partials it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PartialSet:
 
         numeric = all(isinstance(partial, NumericPartial) for partial in self.partials)
         object.__setattr__(self, "numeric", numeric)
-        # Found once: in a step of few tuples to look a function up costs as much as what it does.
+        # Looked up once: in a step of few tuples, looking a function up costs as much as calling it.
         object.__setattr__(self, "_lifts", steps((p.lift for p in self.partials), self.needs))
         object.__setattr__(self, "_reduces", steps((p.reduce for p in self.partials), self.needs))
         object.__setattr__(self, "_windows", steps((p.window for p in self.partials), self.needs))
@@ -114,14 +114,14 @@ class PartialSet:
         """The rows from `low` to `high`."""
         return tuple(p.cut(s, low, high) for p, s in zip(self.partials, states, strict=True))
 
-    def concat(self, parts: list[States]) -> States:
+    def concat(self, several: list[States]) -> States:
         """The rows of several states one after the other."""
-        columns = zip(*parts, strict=True)
+        columns = zip(*several, strict=True)
         return tuple([p.concat(list(column)) for p, column in zip(self.partials, columns, strict=True)])
 
-    def beside(self, parts: list[States], groups: int) -> States:
-        """The rows of several states, of which each has as many for each group, one group after the other."""
-        columns = zip(*parts, strict=True)
+    def beside(self, several: list[States], groups: int) -> States:
+        """The rows of several states, interleaved by group; each state has equally many rows per group."""
+        columns = zip(*several, strict=True)
         return tuple(
             [
                 p.concat_by_group(list(column), groups)
@@ -130,7 +130,7 @@ class PartialSet:
         )
 
     def empty(self) -> States:
-        """No rows; the same states each time, since nobody writes into states."""
+        """No rows; the same states each time, since states are never written to."""
         if not self._nothing:
             states = [partial.empty() for partial in self.partials]
             if all(state is not None for state in states):

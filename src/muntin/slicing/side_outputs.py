@@ -18,7 +18,7 @@ class LateOutput:
     tuples: pa.RecordBatch
 
 
-def one_table(parts: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
+def one_table(outputs: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
     """All tuples, with every column that some of them have; null where a tuple lacks it.
 
     Columns that no query reads may change their type from batch to batch. Where the types have
@@ -28,7 +28,7 @@ def one_table(parts: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
     >>> one_table([a, b]).to_pylist()
     [{'t': 1, 'note': None}, {'t': 2, 'note': 'x'}]
     """
-    tables = [pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in parts]
+    tables = [pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in outputs]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError):

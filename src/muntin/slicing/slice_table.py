@@ -214,8 +214,8 @@ def merge(table: SliceTable, new: SliceTable, edges: Column, gap: int) -> tuple[
     lo, hi, columns = lo[:count], hi[:count], out[: _COLUMNS * count].reshape(_COLUMNS, count)
     fixed = columns[:_FIXED]
     all_rows = not keep and upto == added
-    parts = [table, new] if all_rows else [table.between(keep, old), new.between(0, upto)]
-    states = _reduced(partials, partials.concat([part.states for part in parts]), order, lo, hi, fixed)
+    tables = [table, new] if all_rows else [table.between(keep, old), new.between(0, upto)]
+    states = _reduced(partials, partials.concat([part.states for part in tables]), order, lo, hi, fixed)
     merged = SliceTable(partials, fixed, columns[-2], columns[-1], states)
     if not all_rows:
         merged = concat([table.between(0, keep), merged, new.between(upto, added)])

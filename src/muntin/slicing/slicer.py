@@ -97,7 +97,7 @@ def cells_of(batch: Batch, edges: Column, gap: int) -> Column | None:
 def _with_gap_grid(edges: Column, gap: int, low: int, high: int, most: int) -> Column | None:
     """Edges with a grid as fine as the gap: no session can end inside a cell of it.
 
-    So sessions are found between cells, from their first and last times, without sorting tuples.
+    So sessions are detected between cells, from their first and last times, without sorting tuples.
     None when the grid has too many cells to be worth it.
     """
     inside = edges[np.searchsorted(edges, low, side="right") : np.searchsorted(edges, high, side="right")]
@@ -118,9 +118,9 @@ class Lifted(NamedTuple):
     n: Column
     states: States
     width: int
-    """How many cells there are for each key."""
+    """The number of cells per key."""
     filled: Column
-    """How many of them have tuples, for each key."""
+    """The number of cells with tuples, for each key."""
 
 
 def lift_cells(
@@ -141,26 +141,26 @@ def lift_cells(
     return Lifted(first, last, n, states, len(cells) + 1, filled)
 
 
-def rows_of_cells(pieces: list[Lifted], begin: int, end: int, partials: PartialSet) -> SliceTable:
+def rows_of_cells(ranges: list[Lifted], begin: int, end: int, partials: PartialSet) -> SliceTable:
     """The cells with tuples of the keys from one to another, as rows of the keys 0, 1, 2, ...
 
-    The times of each of the pieces lie behind those of the pieces before.
+    The times of each range are after those of the ranges before.
     """
-    filled = np.array([piece.filled[begin:end] for piece in pieces])
+    filled = np.array([lifted.filled[begin:end] for lifted in ranges])
     each_key = filled.sum(axis=0)
     size = int(each_key.sum())
     rows, place = fresh((len(FIXED), size)), fresh(size)
     at = np.cumsum(each_key) - each_key
     states, before = [], 0
-    for piece, own in zip(pieces, filled, strict=True):
-        gather_cells(piece.first, piece.last, piece.n, begin, piece.width, before, at, rows, place)
-        states.append(partials.cut(piece.states, begin * piece.width, end * piece.width))
-        at, before = at + own, before + (end - begin) * piece.width
-    if size == before:  # in all cells there are tuples
+    for lifted, cells in zip(ranges, filled, strict=True):
+        gather_cells(lifted.first, lifted.last, lifted.n, begin, lifted.width, before, at, rows, place)
+        states.append(partials.cut(lifted.states, begin * lifted.width, end * lifted.width))
+        at, before = at + cells, before + (end - begin) * lifted.width
+    if size == before:  # every cell has tuples
         return _as_slices(
-            partials, rows, states[0] if len(pieces) == 1 else partials.beside(states, end - begin)
+            partials, rows, states[0] if len(ranges) == 1 else partials.beside(states, end - begin)
         )
-    joined = states[0] if len(pieces) == 1 else partials.concat(states)
+    joined = states[0] if len(ranges) == 1 else partials.concat(states)
     return _as_slices(partials, rows, partials.take(joined, place))
 
 

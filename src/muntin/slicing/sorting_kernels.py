@@ -10,14 +10,14 @@ from muntin.compiled_kernels import compiled
 Ints = npt.NDArray[np.int64]
 
 BITS = 11
-"""Bits sorted by in one pass: as many counters as a first-level cache holds."""
-FEW = 32
-"""So many numbers are sorted by inserting one after the other."""
+"""Bits per pass of the radix sort: its counters fit into a first-level cache."""
+INSERTION_SORTED = 32
+"""Up to this many numbers are sorted by insertion."""
 
 
 @compiled
 def gallop(values: Ints, at: int, end: int, bound: int) -> int:
-    """First position from `at` on whose value is >= bound, found in steps that double."""
+    """First position from `at` on whose value is >= bound, searched in steps that double."""
     step = 1
     low = at
     while at < end and values[at] < bound:
@@ -58,8 +58,8 @@ def seek(values: Ints, at: int, guess: int, end: int, bound: int) -> int:
 
 
 @compiled
-def sort_few(values: Ints) -> None:
-    """Sort a few numbers where they are."""
+def insertion_sort(values: Ints) -> None:
+    """Sort numbers in place, by insertion."""
     for i in range(1, values.shape[0]):
         value = values[i]
         j = i - 1
@@ -90,7 +90,7 @@ def sort_by(column: Ints, order: Ints) -> Ints:
     if ordered:
         return order
     order = order.copy()
-    if n <= FEW:
+    if n <= INSERTION_SORTED:
         for i in range(1, n):
             row = order[i]
             j = i - 1
@@ -126,7 +126,7 @@ def sort_by(column: Ints, order: Ints) -> Ints:
 def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
     """The order of windows by end, start, query and key.
 
-    Periodic windows are listed so that windows with equal ends stand in that order already. So first
+    Periodic windows are listed so that windows with equal ends are in that order already. So first
     they are sorted by end alone, and by the rest only if that was not enough.
     """
     order = np.arange(end.shape[0])
@@ -185,7 +185,7 @@ def move_ranges(source: Ints, begins: Ints, sizes: Ints, places: Ints, out: Ints
 
 @compiled
 def repeat_each(values: Ints, sizes: Ints, out: Ints) -> None:
-    """Each value so many times."""
+    """Repeat each value by its size."""
     at = 0
     for r in range(values.shape[0]):
         out[at : at + sizes[r]] = values[r]
@@ -266,7 +266,7 @@ def merge_sorted(ahead: Ints, behind: Ints, bits: int, order: Ints, place: Ints)
 
 @compiled
 def ties_in_turn(order: Ints, ids: Ints, time: Ints, seq: Ints) -> bool:
-    """Whether tuples of one key and time stand in order of arrival."""
+    """Whether tuples of one key and time are in order of arrival."""
     for i in range(1, order.shape[0]):
         p, q = order[i - 1], order[i]
         if seq[p] > seq[q] and time[p] == time[q] and ids[p] == ids[q]:

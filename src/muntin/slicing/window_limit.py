@@ -112,7 +112,7 @@ def check_overlapping(
 ) -> None:
     """Check context-free windows that contain a (driving) slice and end in (after, upto].
 
-    Costs O(1), or O(slices) where a slice lies in so many windows that the limit is within reach.
+    Costs O(1), or O(slices) where slices are in enough windows to reach the limit.
     """
     rows = len(state.slices.key) if driver is None else int(np.count_nonzero(driver))
     most = plan.limit.most(rows)

@@ -6,7 +6,7 @@ from muntin.planning.plan import Plan
 from muntin.slicing.combining.aggregate_tree import AggregateTree
 from muntin.slicing.combining.base import Combiner, RebuiltOrWalked, WalkedWindows
 from muntin.slicing.combining.finger_trees import FingerTrees
-from muntin.slicing.combining.persistent_stores import RebuiltStore
+from muntin.slicing.combining.persistent import RebuiltStore
 from muntin.slicing.combining.prefix_sums import PrefixSums
 from muntin.slicing.combining.slice_queues import SliceQueues
 from muntin.stores import DabaLite, TwoStacksLite

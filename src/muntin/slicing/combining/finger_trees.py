@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from muntin.slicing.combining.base import View
 from muntin.slicing.combining.deferred_combines import BY_REFERENCE, PartialRef
-from muntin.slicing.combining.persistent_stores import NO_SLICES, Contents, PersistentStores, StoreWindows
+from muntin.slicing.combining.persistent import NO_SLICES, Contents, PersistentStores, StoreWindows
 from muntin.stores import FiBA
 
 Column = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from muntin.slicing.combining.base import View
 from muntin.slicing.combining.deferred_combines import BY_REFERENCE, PartialRef
-from muntin.slicing.combining.persistent_stores import (
+from muntin.slicing.combining.persistent import (
     NO_SLICES,
     Contents,
     PersistentStores,

@@ -123,19 +123,17 @@ class InTurn(Order):
 
     def cut(self, begin: int, end: int) -> Order:
         first = int(np.searchsorted(self.place + self.size, begin, side="right"))
-        overlapping = slice(first, int(np.searchsorted(self.place, end)))
-        place, size = self.place[overlapping], self.size[overlapping]
+        chosen = slice(first, int(np.searchsorted(self.place, end)))
+        place, size = self.place[chosen], self.size[chosen]
         before, upto = np.maximum(begin - place, 0), np.minimum(size, end - place)
-        return InTurn(
-            self.source[overlapping], self.begin[overlapping] + before, upto - before, place + before - begin
-        )
+        return InTurn(self.source[chosen], self.begin[chosen] + before, upto - before, place + before - begin)
 
     def of(self, sources: list[Column]) -> Column:
         # Compiled, so that threads run in parallel.
         out = fresh(int(self.size.sum()))
         for number, source in enumerate(sources):
-            from_source = np.flatnonzero(self.source == number)
-            move_ranges(source, self.begin[from_source], self.size[from_source], self.place[from_source], out)
+            rows = np.flatnonzero(self.source == number)
+            move_ranges(source, self.begin[rows], self.size[rows], self.place[rows], out)
         return out
 
     def of_arrays(self, sources: list[pa.Array], kind: pa.DataType) -> pa.Array:
@@ -155,8 +153,8 @@ class InTurn(Order):
     def edge_runs(self, sources: list[Column]) -> tuple[Column, Column]:
         numbers = np.empty(len(self.source), dtype=np.int64)
         for number, source in enumerate(sources):
-            from_source = self.source == number
-            numbers[from_source] = source[self.begin[from_source]]
+            rows = self.source == number
+            numbers[rows] = source[self.begin[rows]]
         return numbers, self.size
 
 

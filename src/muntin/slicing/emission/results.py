@@ -73,8 +73,8 @@ class ResultShape:
             else self._texts.words.take(pa.array(number)),
             pa.StructArray.from_arrays([*edges, *others], fields=self.edge_fields),
             *values,
-            _final(rows),
-            _never(rows),
+            _all_final(rows),
+            _no_revisions(rows),
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
@@ -102,14 +102,6 @@ class ResultShape:
                 self._made.clear()
             names = self._made[numbers] = self._texts.words.take(pa.array(number))
         return names
-
-    def kinds(self, kind: Column | None, n: int) -> pa.Array:
-        """The kinds of n rows in words; most often all of them are final."""
-        return _final(n) if kind is None else KINDS.take(pa.array(kind))
-
-    def revisions(self, revision: Column | None, n: int) -> pa.Array:
-        """How often each of n rows was revised; most often none was."""
-        return _never(n) if revision is None else pa.array(revision)
 
 
 class _Texts(NamedTuple):
@@ -146,12 +138,12 @@ _FINAL = _Texts.of([KINDS[FINAL_ROW].as_py()])
 
 
 @_cached_if_short
-def _final(n: int) -> pa.Array:
+def _all_final(n: int) -> pa.Array:
     return _repeated(_FINAL, np.zeros(1, dtype=np.int64), np.array([n]))
 
 
 @_cached_if_short
-def _never(n: int) -> pa.Array:
+def _no_revisions(n: int) -> pa.Array:
     return pa.array(np.zeros(n, dtype=np.int64))
 
 
@@ -185,9 +177,12 @@ def _chunk(
     columns = [
         shape.names([e.windows.query for e in emissions], order),
         _edges(shape, emissions, other_edges, order),
-        *[_values(emissions, i, b.type, order) for i, b in enumerate(shape.binding.partials.bound)],
-        shape.kinds(None if final else order.of([e.kinds for e in emissions]), rows),
-        shape.revisions(None if final else order.of([e.revisions for e in emissions]), rows),
+        *[
+            order.of_arrays([e.values[i] for e in emissions], b.type)
+            for i, b in enumerate(shape.binding.partials.bound)
+        ],
+        _all_final(rows) if final else KINDS.take(pa.array(order.of([e.kinds for e in emissions]))),
+        _no_revisions(rows) if final else pa.array(order.of([e.revisions for e in emissions])),
     ]
     if shape.binding.keys:
         columns[:0] = keys.values(order.of([e.windows.key for e in emissions]))
@@ -213,10 +208,6 @@ def _order(emissions: list[Emission], final: bool) -> Order:
         if retracted.any():
             order = np.concatenate([order[retracted], order[~retracted]])
     return ByIndex(order)
-
-
-def _values(emissions: list[Emission], i: int, kind: pa.DataType, order: Order) -> pa.Array:
-    return order.of_arrays([e.values[i] for e in emissions], kind)
 
 
 def _edges(

@@ -131,9 +131,7 @@ def _joined_tuples(tuple_states: list[TupleState], bounds: list[int]) -> TupleSt
     starts = bounds[:-1]
     whole = tuple_states[0].draft()
     pairs = list(zip(tuple_states, starts, strict=True))
-    batches = [
-        (_shifted_batch(tuples.batch, at), tuples.fresh) for tuples, at in pairs if tuples.batch is not None
-    ]
+    batches = [(_shifted_batch(each.batch, at), each.fresh) for each, at in pairs if each.batch is not None]
     whole.batch = concat([batch for batch, _ in batches]) if batches else None
     whole.fresh = np.concatenate([np.zeros(0, dtype=np.bool_), *(fresh_ for _, fresh_ in batches)])
     whole.arrived = tuple(_shifted_batch(batch, at) for tuples, at in pairs for batch in tuples.arrived)

@@ -34,25 +34,25 @@ LONG = 4
 """The least length of a range, in lengths of the longest window: seams repeat work (decision 56)."""
 
 
-def can_emit_by_range(plan: BoundPlan, time_ranges: list[TimeRange]) -> bool:
+def can_emit_by_range(plan: BoundPlan, spans: list[TimeRange]) -> bool:
     """Whether windows can be emitted by ranges of time, with few windows at seams."""
-    if len(time_ranges) < 2 or not plan.served.only_edges:
+    if len(spans) < 2 or not plan.served.only_edges:
         return False
-    return all(time_range.high - time_range.low >= LONG * plan.served.longest for time_range in time_ranges)
+    return all(span.high - span.low >= LONG * plan.served.longest for span in spans)
 
 
 def results_by_time(
-    plan: BoundPlan, state: State, time_ranges: list[TimeRange], tables: list[SliceTable], threads: Threads
+    plan: BoundPlan, state: State, spans: list[TimeRange], tables: list[SliceTable], threads: Threads
 ) -> pa.Table:
     """The results of all windows over the slices of these ranges; the state counts the combines."""
-    longest, seams = plan.served.longest, [time_range.low for time_range in time_ranges[1:]]
+    longest, seams = plan.served.longest, [span.low for span in spans[1:]]
     tasks: list[tuple[bool, int, int, int]] = []
     before = NEG_INF
-    for number, (time_range, until) in enumerate(zip(time_ranges, [*seams, INF], strict=True)):
+    for number, (span, until) in enumerate(zip(spans, [*seams, INF], strict=True)):
         between = []
         if len(tables[number]):
-            newest = time_range.high
-            between = watermarks_between(plan.served, tables[number], state.key_count, newest, before, until)
+            keys, newest = state.key_count, span.high
+            between = watermarks_between(plan.served, tables[number], keys, newest, before, until)
         tasks += [(False, number, *bounds) for bounds in pairwise([before, *between, until])]
         if until < INF:
             before = until + longest
