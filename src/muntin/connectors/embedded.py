@@ -349,7 +349,7 @@ class Operator:
     @property
     @exclusive
     def watermark(self) -> int:
-        """The watermark so far, in the unit inside."""
+        """The current watermark, in the internal unit: microseconds, or units of an integer time column."""
         return self._buffer.watermark
 
     @property

@@ -35,7 +35,7 @@ WORTHWHILE = 50_000
 """The number of tuples after which functions are compiled; compilation takes about a second."""
 
 _warned: set[tuple[str, str]] = set()
-"""The warnings given so far: aggregate and reason."""
+"""The warnings that were already logged: aggregate and reason."""
 
 
 class Program:

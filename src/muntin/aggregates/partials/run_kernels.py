@@ -132,7 +132,7 @@ def _merge(
     """Merge the run a:b and the run c:d of the other arrays into place k; where they end there."""
     i = a
     j = c
-    # What has been merged of each run so far. Their sum counts by multiplicity, not by one.
+    # The merged part of each run. Their sum counts by multiplicity, not by one.
     p = 0
     q = 0
     while i < b and j < d:
