@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +13,10 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
 from muntin.aggregates.joining import MOST_BYTES, TextError
 from muntin.aggregates.lists import list_array
+from muntin.aggregates.partials import text_kernels
 from muntin.aggregates.partials.lists import Collected
 from muntin.aggregates.texts import from_texts, texts
-from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError, value_text
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import text_kernels
-else:
-    text_kernels = DeferredImport("muntin.aggregates.partials.text_kernels")
 
 __all__ = ["Collect", "Concat"]
 

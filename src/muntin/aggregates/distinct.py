@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +13,13 @@ from muntin.aggregates import arrays
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
 from muntin.aggregates.extremes import rank, require_order
 from muntin.aggregates.lists import list_array
+from muntin.aggregates.partials import distinct_kernels
 from muntin.aggregates.partials.codes import has_codes
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
-from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import distinct_kernels
-else:
-    distinct_kernels = DeferredImport("muntin.aggregates.partials.distinct_kernels")
 
 __all__ = ["CollectSet", "CountDistinct", "Mode", "count_distinct"]
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,11 @@ from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Ints, Order, State, refuse
 from muntin.aggregates.lists import list_array
+from muntin.aggregates.partials import bin_kernels
 from muntin.aggregates.partials.bins import Bins
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
 from muntin.aggregates.ranking import whole_number
-from muntin.deferred_import import DeferredImport
 from muntin.errors import QueryError, value_text
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import bin_kernels
-else:
-    bin_kernels = DeferredImport("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["EqualBins", "FixedBins", "histogram"]
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pyarrow as pa
 
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import best_kernels, list_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import order_codes
 from muntin.aggregates.partials.records import RaggedPartial, Record
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import best_kernels, list_kernels
-else:
-    best_kernels = DeferredImport("muntin.aggregates.partials.best_kernels")
-    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Best", "BestItems"]
 

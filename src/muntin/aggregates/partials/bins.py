@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import bin_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import NumericPartial
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import bin_kernels
-else:
-    bin_kernels = DeferredImport("muntin.aggregates.partials.bin_kernels")
 
 __all__ = ["Bins"]
 

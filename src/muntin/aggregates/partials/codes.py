@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Ints
+from muntin.aggregates.partials import code_kernels
 from muntin.aggregates.partials.extrema import has_arrow_order
-from muntin.deferred_import import DeferredImport
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import code_kernels
-else:
-    code_kernels = DeferredImport("muntin.aggregates.partials.code_kernels")
 
 __all__ = ["codes", "has_codes", "order_codes"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,12 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials import loop_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.step_codes import NONE
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 from muntin.memory import end_to_end, fresh, rows_at, zeroed
 from muntin.scalars import Scalars
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import loop_kernels
-else:
-    loop_kernels = DeferredImport("muntin.aggregates.partials.loop_kernels")
 
 __all__ = ["ArrayPartial", "Column", "NumericPartial", "ScalarPartial"]
 

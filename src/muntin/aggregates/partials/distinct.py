@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,18 +11,12 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import distinct_kernels, order_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.lists import Places, join_rows, ordered_tuples
 from muntin.aggregates.partials.records import RaggedPartial, Record
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import distinct_kernels, order_kernels
-else:
-    distinct_kernels = DeferredImport("muntin.aggregates.partials.distinct_kernels")
-    order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["Distinct", "DistinctContents", "DistinctItems"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,19 +12,14 @@ from pyarrow import types as t
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import limb_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ScalarPartial
 from muntin.aggregates.partials.step_codes import INTEGER_SUM as INTEGER_SUM_CODE
 from muntin.aggregates.partials.step_codes import NONE
-from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError, PlacedError
 from muntin.expressions import Expr
 from muntin.scalars import INTEGER_SUM, WIDE_SUM, Scalars
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import limb_kernels
-else:
-    limb_kernels = DeferredImport("muntin.aggregates.partials.limb_kernels")
 
 __all__ = ["ExactSum", "exact_sum"]
 

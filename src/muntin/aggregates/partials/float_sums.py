@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +12,13 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import sum_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ScalarPartial
 from muntin.aggregates.partials.step_codes import FLOAT_SUM
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 from muntin.memory import fresh
 from muntin.scalars import Scalars
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import sum_kernels
-else:
-    sum_kernels = DeferredImport("muntin.aggregates.partials.sum_kernels")
 
 __all__ = ["FloatSum", "LogSum", "ProductSum"]
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials import label_kernels, list_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.codes import codes
 from muntin.aggregates.partials.records import stacked
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import label_kernels, list_kernels
-else:
-    label_kernels = DeferredImport("muntin.aggregates.partials.label_kernels")
-    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Labelled", "PerLabel"]
 

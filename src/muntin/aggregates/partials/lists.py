@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays, joining
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import list_kernels, order_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.records import RaggedPartial, Record
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import list_kernels, order_kernels
-else:
-    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
-    order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["Collected", "Contents", "Items", "Places", "join_rows", "ordered_tuples"]
 

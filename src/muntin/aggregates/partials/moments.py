@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +11,14 @@ from pyarrow import types as t
 
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints, Partial, State
+from muntin.aggregates.partials import moment_kernels
 from muntin.aggregates.partials.base import States
 from muntin.aggregates.partials.columns import Column, ScalarPartial
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.exact_sums import ExactSum, exact_sum
 from muntin.aggregates.partials.float_sums import FloatSum
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
 from muntin.scalars import Scalars
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import moment_kernels
-else:
-    moment_kernels = DeferredImport("muntin.aggregates.partials.moment_kernels")
 
 __all__ = ["CentralMoment", "CoMoments", "Total", "deviating", "total_of"]
 

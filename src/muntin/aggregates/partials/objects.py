@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +12,13 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial
 from muntin.aggregates.compiling.program import Program
-from muntin.aggregates.partials import cells
+from muntin.aggregates.partials import cells, list_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.cells import Cells, Numbers, Objects
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.ranges import spread
-from muntin.deferred_import import DeferredImport
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import list_kernels
-else:
-    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows", "try_each"]
 

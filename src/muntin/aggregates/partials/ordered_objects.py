@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,21 +10,15 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.base import Groups, Ints, Partial
 from muntin.aggregates.compiling.program import Program
-from muntin.aggregates.partials import cells
+from muntin.aggregates.partials import cells, order_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.cells import Cells
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.lists import join_rows, ordered_tuples
 from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows, try_each
 from muntin.aggregates.partials.records import stacked
-from muntin.deferred_import import DeferredImport
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import order_kernels
-else:
-    order_kernels = DeferredImport("muntin.aggregates.partials.order_kernels")
 
 __all__ = ["OrderedFold", "OrderedFolds"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +10,11 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools, Floats
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import code_kernels, rank_kernels, run_kernels, tally_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.ranges import spread
 from muntin.aggregates.partials.records import RaggedPartial, Record
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import code_kernels, rank_kernels, run_kernels, tally_kernels
-else:
-    code_kernels = DeferredImport("muntin.aggregates.partials.code_kernels")
-    rank_kernels = DeferredImport("muntin.aggregates.partials.rank_kernels")
-    run_kernels = DeferredImport("muntin.aggregates.partials.run_kernels")
-    tally_kernels = DeferredImport("muntin.aggregates.partials.tally_kernels")
 
 __all__ = ["Runs", "SortedRuns", "UnmergedRuns", "unmerged"]
 

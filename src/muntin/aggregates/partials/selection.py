@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,17 +11,12 @@ import pyarrow as pa
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import selection_kernels
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.ranges import spread
 from muntin.aggregates.partials.records import Record, RecordPartial
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import selection_kernels
-else:
-    selection_kernels = DeferredImport("muntin.aggregates.partials.selection_kernels")
 
 __all__ = ["Choice", "Chosen"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +13,9 @@ from pyarrow import types as t
 from muntin.aggregates import arrays
 from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import Groups, Ints
+from muntin.aggregates.partials import distinct_kernels, list_kernels
 from muntin.aggregates.partials.codes import codes
-from muntin.deferred_import import DeferredImport
 from muntin.expressions import Expr
-
-if TYPE_CHECKING:
-    from muntin.aggregates.partials import distinct_kernels, list_kernels
-else:
-    distinct_kernels = DeferredImport("muntin.aggregates.partials.distinct_kernels")
-    list_kernels = DeferredImport("muntin.aggregates.partials.list_kernels")
 
 __all__ = [
     "Items",
