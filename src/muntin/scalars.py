@@ -53,7 +53,8 @@ class Scalars:
 
     `lift(*values, *context)` makes the partial of one tuple; the context is the row of other partials that
     this one depends on (the mean for a deviation). `rebase(q, *before, *after)` expresses a partial in the
-    context of a range of rows, before `combine`.
+    context of a range of rows, before `combine`. `lower(p)` gives whether there is a result, and the result;
+    only declarations of users' functions have it.
     """
 
     identity: Any
@@ -61,6 +62,7 @@ class Scalars:
     combine: Function
     invert: Function | None = None
     rebase: Function = same
+    lower: Function | None = None
 
     @property
     def width(self) -> int:

@@ -72,7 +72,7 @@ def compiled(function: Any, kinds: tuple[str, ...]) -> Any:
     def call(*args: Any) -> Any:
         out = code.form.zeros(1)
         values = tuple(np.array([arg], dtype=kind) for arg, kind in zip(args, kinds, strict=True))
-        build(code).lift_each(values, np.array([0]), out.columns)
+        build(code).lift_each(values, np.array([0]), (np.zeros(1, np.int64), *out.columns))
         return out.tolist()[0]
 
     return call

@@ -14,9 +14,8 @@ from muntin.aggregates.arrays import Bools, Ints
 from muntin.aggregates.base import State
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.partials import cells
-from muntin.aggregates.partials.cells import Cells, Numbers
+from muntin.aggregates.partials.cells import Cells, Folds, Numbers
 from muntin.aggregates.partials.functions import Failed, Functions
-from muntin.aggregates.partials.objects import Folds
 from muntin.errors import UserCodeError, value_text
 
 __all__ = ["Lowering"]
@@ -45,16 +44,18 @@ class Lowering:
 
     def _compiled(self, count: Ints, value: Cells) -> pa.Array | None:
         kernels = self.program.kernels()
-        if kernels is None or not isinstance(value, Numbers) or value.form != kernels.code.form:
+        if kernels is None or not isinstance(value, Numbers) or value.form != self.program.code.form:
             return None
         if self.functions.lower is None:
             whole = value.scalar and self.type == _NUMBERS[value.form.dtypes[0]]
             return pa.array(value.columns[0], self.type, mask=count == 0) if whole else None
-        if kernels.lower_rows is None or self.type != _NUMBERS[kernels.code.result]:
+        result = self.program.code.result
+        if not result or self.type != _NUMBERS[result]:
             return None
-        out: npt.NDArray[Any] = np.zeros(len(count), dtype=kernels.code.result)
+        out: npt.NDArray[Any] = np.zeros(len(count), dtype=result)
         ok: Bools = count > 0
-        if not self.program.run(kernels.lower_rows, (value.columns, np.flatnonzero(count)), (out, ok)):
+        args = (count, *value.columns), np.flatnonzero(count)
+        if not self.program.run(kernels.lower_rows, args, (out, ok)):
             return None
         return pa.array(out, self.type, mask=~ok)
 

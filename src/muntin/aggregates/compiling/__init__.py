@@ -8,6 +8,6 @@ division by zero, an exception of the user's own. A result never depends on whet
 * `symbols`: symbolic values. A function that is called with them records its operations.
 * `tracing`: one function as a tree of operations and branches; all functions of an aggregate as source text.
 * `operation_kernels`: the operations that compiled code needs in a checked form.
-* `fold_kernels`: the loops over tuples and slices around `lift`, `combine`, `invert` and `lower`.
+* `fold_kernels`: these functions as a declaration on scalars, from which `loop_kernels` makes the loops.
 * `program`: when an aggregate is compiled, and the reason if it is not.
 """

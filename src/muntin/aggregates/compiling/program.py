@@ -11,13 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
-from muntin.aggregates.arrays import Bools
 from muntin.aggregates.compiling.reading import Reading
 from muntin.aggregates.compiling.symbols import RefusedError
 from muntin.aggregates.compiling.tracing import Code, trace
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials import cells
-from muntin.aggregates.partials.cells import Cells, Numbers
+from muntin.aggregates.partials.cells import Cells, Folds, Numbers
 from muntin.aggregates.partials.functions import Functions
 from muntin.deferred_import import DeferredImport
 from muntin.errors import InterpretedWarning, QueryError, cause_text
@@ -25,7 +24,7 @@ from muntin.expressions import Expr
 
 if TYPE_CHECKING:
     from muntin.aggregates.compiling import fold_kernels
-    from muntin.aggregates.compiling.fold_kernels import Kernels
+    from muntin.aggregates.partials.loop_kernels import Loops
 else:
     fold_kernels = DeferredImport("muntin.aggregates.compiling.fold_kernels")
 
@@ -78,7 +77,7 @@ class Program:
                     "it in the interpreter"
                 )
 
-    def kernels(self, tuples: int = 0) -> Kernels | None:
+    def kernels(self, tuples: int = 0) -> Loops | None:
         """The compiled loops, None while interpreted; `tuples` is the number of further tuples."""
         self.tuples += tuples
         if not self.reason and self._code is None and self.tuples >= WORTHWHILE:
@@ -86,6 +85,12 @@ class Program:
         elif self._code is not None and not self.reason and not self._reading.unchanged():
             self.reason = "a value that its functions read has changed since they were compiled"
         return None if self.reason or self._code is None else fold_kernels.build(self._code)
+
+    @property
+    def code(self) -> Code:
+        """The traced functions, once `kernels` has returned loops."""
+        assert self._code is not None
+        return self._code
 
     def trace(self) -> None:
         """Make the code to compile, or set the reason why there is none."""
@@ -125,14 +130,23 @@ class Program:
             return False
         return True
 
-    def joined(self, states: Sequence[tuple[Cells, Bools | None]]) -> Cells:
-        """The cells of all states in order, as numbers if all can be; each with a mask of its rows."""
-        kernels = self.kernels()
-        if kernels is not None and any(isinstance(state, Numbers) for state, _ in states):
-            numbers = [kernels.code.form.numbers(state, there) for state, there in states]
-            if all(state is not None for state in numbers):
-                return cells.joined([state for state in numbers if state is not None])
-        return cells.joined([state for state, _ in states])
+    def fold(self, loop: Callable[..., Any], args: tuple[Any, ...], rows: int) -> Folds | None:
+        """The rows that a compiled loop writes; None if it raised."""
+        count, value = np.zeros(rows, dtype=np.int64), self.code.form.zeros(rows)
+        return Folds(count, value) if self.run(loop, args, ((count, *value.columns),)) else None
+
+    def columns(self, folds: Folds) -> tuple[npt.NDArray[Any], ...] | None:
+        """Rows as the columns that compiled loops read; None where one is not of the compiled form."""
+        numbers = self.code.form.numbers(folds)
+        return None if numbers is None else (folds.count, *numbers.columns)
+
+    def joined(self, states: Sequence[Folds]) -> Cells:
+        """The folds of all states in order, as numbers if all can be."""
+        values = [state.value for state in states]
+        if self.kernels() is not None and any(isinstance(value, Numbers) for value in values):
+            numbers = list(map(self.code.form.numbers, states))
+            values = [value for value in numbers if value is not None] if all(numbers) else values
+        return cells.joined(values)
 
     def values(self, g: Groups) -> tuple[npt.NDArray[Any], ...]:
         """The inputs as arrays for compiled code."""

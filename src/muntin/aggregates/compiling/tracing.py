@@ -39,7 +39,10 @@ class Code:
     form: Form
     """Of the partial aggregates."""
     source: str
-    """The functions `lift`, `combine`, `load`, `store` and, where there are such, `invert` and `lower`."""
+    """The functions `lift`, `combine` and, where there are such, `invert` and `lower`.
+
+    Their partial aggregates are tuples of the number of tuples and the numbers of `form`.
+    """
     result: str = ""
     """NumPy's name of the type of the results of a compiled `lower`."""
     refused: str = ""
@@ -63,15 +66,13 @@ def trace(functions: Functions, kinds: tuple[str, ...], reading: Reading) -> Cod
                     "let both return the same, for instance with float(...)"
                 )
             common = wider
-    width = range(len(form.dtypes))
-    columns = "".join(f"columns[{k}][i], " for k in width)
-    partial = [f"{letter}{k} = {letter}[{k}]" for letter in "pq" for k in width]
-    source = [
-        *lift.text("values, i", [f"v{i}_0 = values[{i}][i]" for i in range(len(kinds))], form),
-        *(line for step in steps for line in step.text("p, q", partial, form)),
-        f"def load(columns, i):\n return {columns}",
-        f"def store(columns, i, p):\n {columns} = p",
-    ]
+    partial = [f"{letter}{k} = {letter}[{k + 1}]" for letter in "pq" for k in range(len(form.dtypes))]
+    before = {"combine": ["if p[0] == 0: return q"], "invert": list[str]()}
+    counts = {"combine": "p[0] + q[0]", "invert": "p[0] - q[0]"}
+    source = lift.text(", ".join(f"{name}0" for name, _ in numbers), [], form, "1")
+    for step in steps:
+        empty = [*before[step.step], "if q[0] == 0: return p"]
+        source += step.text("p, q", empty + partial, form, counts[step.step])
     if functions.lower is None:
         return Code(form, "\n".join(source))
     try:
@@ -83,7 +84,7 @@ def trace(functions: Functions, kinds: tuple[str, ...], reading: Reading) -> Cod
         if any(other != form for function in (lift, *steps) for other in function.forms):
             raise  # an interpreted `lower` could show 1.0 or 1 where Python has 1 or True
         return Code(form, "\n".join(source), refused=str(error))
-    source += lower.text("p", partial[: len(width)], result)
+    source += lower.text("p", partial[: len(form.dtypes)], result)
     return Code(form, "\n".join(source), result.dtypes[0])
 
 
@@ -169,15 +170,15 @@ class _Function:
             end = "raise ValueError"
         self.tree += [(depth, line) for line in (*run.lines, end)]
 
-    def text(self, parameters: str, before: list[str], form: Form) -> list[str]:
-        """Its source. It returns a tuple of this form; an optional result follows whether there is one."""
+    def text(self, parameters: str, before: list[str], form: Form, count: str = "") -> list[str]:
+        """Its source: it returns numbers of this form after `count`, or after whether there is a result."""
         lines = [f"def {self.step}({parameters}):", *(f" {line}" for line in before)]
         for depth, line in self.tree:
             if type(line) is tuple:
                 there = line[0] is not None
                 numbers = _as_tuple(line[0] if there else 0)
                 texts = [cast(number, kind) for number, kind in zip(numbers, form.dtypes, strict=True)]
-                line = f"return {', '.join([str(there)] * self.optional + texts)},"
+                line = f"return {', '.join([count or str(there), *texts])}"
             lines.append(" " * depth + line)
         return lines
 

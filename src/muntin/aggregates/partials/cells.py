@@ -21,7 +21,7 @@ from muntin.aggregates.partials.functions import Failed
 from muntin.encoding import decode, encode
 from muntin.errors import SnapshotError
 
-__all__ = ["Cells", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
+__all__ = ["Cells", "Folds", "Form", "Numbers", "Objects", "joined", "objects", "taken"]
 
 Objects: TypeAlias = npt.NDArray[np.object_]
 
@@ -52,6 +52,14 @@ class Numbers:
 Cells: TypeAlias = Numbers | Objects
 
 
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """The number of tuples of each row, and their fold where the row has tuples."""
+
+    count: Ints
+    value: Cells
+
+
 def objects(cells: Cells | Iterable[Any]) -> Objects:
     """The cells as Python objects; a list is one object."""
     if isinstance(cells, np.ndarray):
@@ -74,13 +82,14 @@ class Form:
         """Rows of zeros to write into."""
         return Numbers(self.scalar, tuple(np.zeros(rows, dtype=dtype) for dtype in self.dtypes))
 
-    def numbers(self, cells: Cells, there: Bools | None = None) -> Numbers | None:
-        """The cells in this form; None where one has another. Rows that are not `there` are arbitrary."""
+    def numbers(self, folds: Folds) -> Numbers | None:
+        """The folds in this form; None where one has another. Those of rows without tuples are arbitrary."""
+        cells = folds.value
         if isinstance(cells, Numbers):
             return cells if cells.form == self else None
         numbers = self.zeros(len(cells))
         wanted = [_PYTHON[dtype] for dtype in self.dtypes]
-        for i in range(len(cells)) if there is None else np.flatnonzero(there).tolist():
+        for i in np.flatnonzero(folds.count).tolist():
             value = (cells[i],) if self.scalar else cells[i]
             if type(value) is not tuple or list(map(type, value)) != wanted:
                 return None

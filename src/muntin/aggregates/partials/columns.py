@@ -126,16 +126,13 @@ class ScalarPartial(NumericPartial):
     def lifted(
         self, g: Groups, values: Column | tuple[Column, ...], valid: Bools | None, needs: States = ()
     ) -> Column:
-        """One row per group, from the columns that `lift` of the declaration reads.
-
-        The loop over runs supports one column of one number per tuple only: LLVM vectorises no other case.
-        """
+        """One row per group, from the columns that `lift` of the declaration reads."""
         out, loops = self.rows(g.n), loop_kernels.loops(self.scalars)
         context = self.context(needs) if needs else ()
-        if g.ordered and isinstance(values, np.ndarray) and values.ndim == 1:
-            loops.lift_runs(values, valid, *g.runs(), out, *context)
+        if g.ordered:
+            loops.lift_runs(values, valid, *g.runs(), g.n, out, *context)
         else:
-            loops.lift_scattered(values, valid, g.ids(), out, *context)
+            loops.lift_scattered(values, valid, g.ids(), g.n, out, *context)
         return out
 
     def reduce(self, state: Column, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Column:

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
@@ -32,34 +32,34 @@ START: Any = None
 lift: Any = None
 combine: Any = None
 rebase: Any = None
+invert: Any = None
+lower: Any = None
 get: Any = None
 put: Any = None
 
 
 def _lift_runs(
-    values: Any, valid: Bools | None, begin: Ints, end: Ints, group: Ints, out: Any, *context: Any
+    values: Any, valid: Bools | None, begin: Ints, end: Ints, group: Ints, n: int, out: Any, *context: Any
 ) -> None:
-    """Combine the tuples of each run in its group."""
-    for g in range(out.shape[0]):
+    """Combine the tuples of each run in its group, one of n."""
+    for g in range(n):
         put(out, g, START[0])
     for r in range(begin.size):
         g = group[r]
         c = row(context, g)
         p = get(out, g)
-        run = values[begin[r] : end[r]]
         if valid is None:
-            for i in range(run.size):
-                p = combine(p, lift(run[i], *c))
+            for i in range(np.uint64(begin[r]), np.uint64(end[r])):
+                p = combine(p, lift(*row(values, i), *c))
         else:
-            ok = valid[begin[r] : end[r]]
-            for i in range(run.size):
-                p = combine(p, lift(run[i], *c) if ok[i] else START[0])
+            for i in range(np.uint64(begin[r]), np.uint64(end[r])):
+                p = combine(p, lift(*row(values, i), *c) if valid[i] else START[0])
         put(out, g, p)
 
 
-def _lift_scattered(values: Any, valid: Bools | None, group: Ints, out: Any, *context: Any) -> None:
-    """Combine tuples in their groups, in the order of the batch."""
-    for g in range(out.shape[0]):
+def _lift_scattered(values: Any, valid: Bools | None, group: Ints, n: int, out: Any, *context: Any) -> None:
+    """Combine tuples in their groups, n in number, in the order of the batch."""
+    for g in range(n):
         put(out, g, START[0])
     for i in range(group.size):
         g = group[i]
@@ -84,91 +84,74 @@ def _reduce_rows(state: Any, rows: Ints | None, lo: Ints, hi: Ints, out: Any, *c
         put(out, j, p)
 
 
-# --- rows: of a state, one or a few numbers wide, and of tuples of columns ---------------------------
+def _lift_each(values: Any, index: Ints, out: Any) -> None:
+    """The partial of each tuple at these places."""
+    for j in range(index.size):
+        put(out, j, lift(*row(values, index[j])))
+
+
+def _invert_rows(whole: Any, part: Any, index: Ints, out: Any) -> None:
+    """Remove the part from the whole, at these rows."""
+    for j in index:
+        put(out, j, invert(get(whole, j), get(part, j)))
+
+
+def _lower_rows(state: Any, index: Ints, out: Any, ok: Bools) -> None:
+    """The results at these rows; `ok` is false where a row has none."""
+    for j in index:
+        ok[j], out[j] = lower(get(state, j))
+
+
+# --- rows of columns ----------------------------------------------------------------------------------
+# A column is an array, an array of a few words a row, or a constant that is the same in every row.
 # Indices are unsigned: Numba then omits the test for a negative one.
 
 
-def _get_1(state: Any, i: int) -> Any:
-    return state[np.uint64(i)]
-
-
-def _put_1(state: Any, i: int, p: Any) -> None:
-    state[np.uint64(i)] = p
-
-
-def _get_2(state: Any, i: int) -> Any:
-    return state[np.uint64(i), 0], state[np.uint64(i), 1]
-
-
-def _put_2(state: Any, i: int, p: Any) -> None:
-    state[np.uint64(i), 0] = p[0]
-    state[np.uint64(i), 1] = p[1]
-
-
-def _get_3(state: Any, i: int) -> Any:
-    return state[np.uint64(i), 0], state[np.uint64(i), 1], state[np.uint64(i), 2]
-
-
-def _put_3(state: Any, i: int, p: Any) -> None:
-    state[np.uint64(i), 0] = p[0]
-    state[np.uint64(i), 1] = p[1]
-    state[np.uint64(i), 2] = p[2]
-
-
-def _get_4(state: Any, i: int) -> Any:
-    return state[np.uint64(i), 0], state[np.uint64(i), 1], state[np.uint64(i), 2], state[np.uint64(i), 3]
-
-
-def _put_4(state: Any, i: int, p: Any) -> None:
-    state[np.uint64(i), 0] = p[0]
-    state[np.uint64(i), 1] = p[1]
-    state[np.uint64(i), 2] = p[2]
-    state[np.uint64(i), 3] = p[3]
-
-
-_ACCESS = ((_get_1, _put_1), (_get_2, _put_2), (_get_3, _put_3), (_get_4, _put_4))
-
-
-def _row_of(given: Any, begin: int, end: int) -> Any:
-    """Row i of the columns from `begin` to `end`, as a tuple of scalars.
-
-    A column is an array, an array of two words a row, or a constant that is the same in every row.
-    """
+def _cells(given: Any, words: int) -> list[tuple[int, Any, int]]:
+    """Each number of a row: the place of its column, the type of the column, and the word in it."""
     kinds = (given,) if isinstance(given, types.Array) else tuple(given)
-    places: list[tuple[int, Any, int]] = []
-    for k, kind in enumerate(kinds[begin:end], begin):
-        words = 2 if isinstance(kind, types.Array) and kind.ndim == 2 else 1
-        places += [(k, kind, word) for word in range(words)]
-    row_type = types.Tuple([kind.dtype if isinstance(kind, types.Array) else kind for _, kind, _ in places])
+    wide = [words if isinstance(kind, types.Array) and kind.ndim == 2 else 1 for kind in kinds]
+    return [(k, kind, word) for k, kind in enumerate(kinds) for word in range(wide[k])]
+
+
+def _entry(context: Any, builder: Any, given: Any, value: Any, cell: tuple[int, Any, int], i: Any) -> Any:
+    """The column of a cell, and the type and value of its index in row i."""
+    k, kind, word = cell
+    column = value if isinstance(given, types.Array) else builder.extract_value(value, k)
+    if not isinstance(kind, types.Array) or kind.ndim == 1:
+        return column, types.uint64, i
     pair = types.UniTuple(types.uint64, 2)
+    return column, pair, context.make_tuple(builder, pair, [i, context.get_constant(types.uint64, word)])
+
+
+def _read(given: Any, cells: list[tuple[int, Any, int]], scalar: bool = False) -> Any:
+    """The numbers at these cells as a tuple, or a single one as a scalar."""
+    row_type = types.Tuple([kind.dtype if isinstance(kind, types.Array) else kind for _, kind, _ in cells])
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         values = []
-        for k, kind, word in places:
-            value = args[0] if isinstance(given, types.Array) else builder.extract_value(args[0], k)
+        for cell in cells:
+            column, at, place = _entry(context, builder, given, args[0], cell, args[1])
+            kind = cell[1]
             if isinstance(kind, types.Array):
-                at: Any = types.uint64
-                place = args[1]
-                if kind.ndim == 2:
-                    constant = context.get_constant(types.uint64, word)
-                    at, place = pair, context.make_tuple(builder, pair, [args[1], constant])
-                value = context.get_function(operator.getitem, kind.dtype(kind, at))(builder, (value, place))
-            values.append(value)
-        return context.make_tuple(builder, row_type, values)
+                get_item = context.get_function(operator.getitem, kind.dtype(kind, at))
+                column = get_item(builder, (column, place))
+            values.append(column)
+        return values[0] if scalar else context.make_tuple(builder, row_type, values)
 
-    return row_type(given, types.uint64), generate
+    return (row_type[0] if scalar else row_type)(given, types.uint64), generate
 
 
 def _row(typing_context: Any, columns: Any, i: Any) -> Any:
-    return _row_of(columns, 0, 1 if isinstance(columns, types.Array) else len(columns))
+    return _read(columns, _cells(columns, 2))
 
 
 def _row_before(typing_context: Any, contexts: Any, i: Any) -> Any:
-    return _row_of(contexts, 0, len(contexts) // 2)
+    return _read(contexts, [cell for cell in _cells(contexts, 2) if cell[0] < len(contexts) // 2])
 
 
 def _row_after(typing_context: Any, contexts: Any, i: Any) -> Any:
-    return _row_of(contexts, len(contexts) // 2, len(contexts))
+    return _read(contexts, [cell for cell in _cells(contexts, 2) if cell[0] >= len(contexts) // 2])
 
 
 row: Any = intrinsic(_row)
@@ -176,29 +159,56 @@ row_before: Any = intrinsic(_row_before)
 row_after: Any = intrinsic(_row_after)
 
 
+def _access(width: int) -> tuple[Any, Any]:
+    """`get` and `put` of a row of a state: one array, with `width` numbers a row, or a tuple of columns."""
+
+    def get(typing_context: Any, state: Any, i: Any) -> Any:
+        return _read(state, _cells(state, width), isinstance(state, types.Array) and state.ndim == 1)
+
+    def put(typing_context: Any, state: Any, i: Any, p: Any) -> Any:
+        cells = _cells(state, width)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            for n, cell in enumerate(cells):
+                column, at, place = _entry(context, builder, state, args[0], cell, args[1])
+                number, its_type = (builder.extract_value(args[2], n), p[n]) if tuple_ else (args[2], p)
+                number = context.cast(builder, number, its_type, cell[1].dtype)
+                set_item = context.get_function(operator.setitem, types.none(cell[1], at, cell[1].dtype))
+                set_item(builder, (column, place, number))
+            return context.get_dummy_value()
+
+        tuple_ = isinstance(p, types.BaseTuple)
+        return types.none(state, types.uint64, p), generate
+
+    return intrinsic(get), intrinsic(put)
+
+
 # --- the copies ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """The compiled loops of one declaration."""
+    """The compiled loops of one declaration; the last two only where it has `invert` and `lower`."""
 
     lift_runs: Callable[..., None]
     lift_scattered: Callable[..., None]
     reduce_rows: Callable[..., None]
+    lift_each: Callable[..., None]
+    invert_rows: Callable[..., None]
+    lower_rows: Callable[..., None]
 
 
 @cache
-def loops(scalars: Scalars) -> Loops:
-    """The loops around a declaration; compiled for the types of their first call, and cached on disk."""
+def loops(scalars: Scalars, cached: bool = True) -> Loops:
+    """The loops around a declaration, each compiled for the types of its first call and cached on disk."""
     bound = {field.name: getattr(scalars, field.name) for field in fields(scalars)}
-    bound["get"], bound["put"] = _ACCESS[scalars.width - 1]
     namespace = globals() | {name: _inner(part) for name, part in bound.items() if callable(part)}
+    namespace["get"], namespace["put"] = _access(scalars.width)
     namespace["START"] = (scalars.identity,)  # Numba would give a plain number a literal type
-    copies = (
-        FunctionType(f.__code__, namespace, f.__name__) for f in (_lift_runs, _lift_scattered, _reduce_rows)
-    )
-    return Loops(*(compiled_around(copy, tuple(bound.values())) for copy in copies))
+    parts = tuple(bound.values())
+    functions = (_lift_runs, _lift_scattered, _reduce_rows, _lift_each, _invert_rows, _lower_rows)
+    copies = (FunctionType(f.__code__, namespace, f.__name__) for f in functions)
+    return Loops(*(compiled_around(copy, parts) if cached else njit(nogil=True)(copy) for copy in copies))
 
 
 @cache

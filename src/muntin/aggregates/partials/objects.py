@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,25 +15,13 @@ from muntin.aggregates.base import Groups, Ints, Partial
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.partials import cells, list_kernels
 from muntin.aggregates.partials.base import Rows, States
-from muntin.aggregates.partials.cells import Cells, Numbers, Objects
+from muntin.aggregates.partials.cells import Folds, Objects
 from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.ranges import spread
 from muntin.errors import UserCodeError
 from muntin.expressions import Expr
 
-__all__ = ["Folded", "Folds", "blame", "fold_rows", "lift_each", "reduce_rows", "try_each"]
-
-
-_ALWAYS = np.ones(1, dtype=np.bool_)
-"""The mask of a batch without nulls: one entry for all tuples."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folds:
-    """The number of tuples of each row, and their fold where the row has tuples."""
-
-    count: Ints
-    value: Cells
+__all__ = ["Folded", "blame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,132 +50,116 @@ class Folded(Partial):
         return True
 
     def try_lift(self, g: Groups) -> None:
-        try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
+        valid = g.valid_in_all(self.inputs) if self.ignore_nulls else None
+        self.lift_each(g, np.arange(len(g.time)) if valid is None else np.flatnonzero(valid))
 
-    def lift(self, g: Groups, needs: States) -> Folds:
+    def lift(self, g: Groups, needs: States) -> Any:
         valid = g.valid_in_all(self.inputs)
         kernels = self.program.kernels(len(g.time))
         if kernels is not None and (valid is None or self.ignore_nulls):
-            count, value = np.zeros(g.n, dtype=np.int64), kernels.code.form.zeros(g.n)
-            loop, over = (kernels.lift_runs, g.runs()) if g.ordered else (kernels.lift_scatter, (g.ids(),))
-            mask = (_ALWAYS, 0) if valid is None else (valid, 1)
-            args = (self.program.values(g), *mask, *over)
-            if self.program.run(loop, args, (count, value.columns)):
-                return Folds(count, value)
+            # An array in any case: each variant of a user's loops is compiled while the user waits.
+            counted = np.ones(len(g.time), dtype=np.bool_) if valid is None else valid
+            loop, over = (kernels.lift_runs, g.runs()) if g.ordered else (kernels.lift_scattered, (g.ids(),))
+            folds = self.program.fold(loop, (self.program.values(g), counted, *over, g.n), g.n)
+            if folds is not None:
+                return folds
         offsets, index = list_kernels.arrange(g.ids(), valid if self.ignore_nulls else None, g.n)
-        lifted = lift_each(self.functions, g, self.inputs, index)
+        lifted = self._lift_interpreted(g, index)
         if lifted:
             self.program.warn(lifted[0])
-        try:
-            return Folds(np.diff(offsets), fold_rows(self.functions, lifted, offsets))
-        except UserCodeError as error:
-            blame(error, g, int(index[offsets[error.row or 0] + (error.part or 0)]))
-            raise
+        with blame(g, index, offsets):
+            return Folds(np.diff(offsets), _fold_each(self.functions, lifted, offsets))
 
-    def reduce(self, state: Folds, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Folds:
-        return reduce_rows(self.functions, self.program, state, rows, lo, hi)
+    def lift_each(self, g: Groups, index: Ints, tuples: int = 0) -> Folds:
+        """The partial aggregates of these tuples; the program counts `tuples` as further ones."""
+        kernels = self.program.kernels(tuples)
+        if kernels is not None and (self.ignore_nulls or g.valid_in_all(self.inputs) is None):
+            lifted = self.program.fold(kernels.lift_each, (self.program.values(g), index), len(index))
+            if lifted is not None:
+                return lifted
+        return Folds(np.ones(len(index), dtype=np.int64), cells.objects(self._lift_interpreted(g, index)))
+
+    def _lift_interpreted(self, g: Groups, index: Ints) -> list[Any]:
+        with blame(g, index):
+            if not self.inputs:
+                return self.functions.each("lift", [()] * len(index))
+            columns = (g.array(expr).take(pa.array(index)).to_pylist() for expr in self.inputs)
+            return self.functions.each("lift", zip(*columns, strict=True))
+
+    def reduce(self, state: Any, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Any:
+        # An array of rows in any case, as in `lift`.
+        return self.fold_rows(state, np.arange(len(state.count)) if rows is None else rows, lo, hi)
+
+    def fold_rows(self, state: Folds, rows: Rows, lo: Ints, hi: Ints) -> Folds:
+        """The fold of each range of rows, from left to right."""
+        kernels = self.program.kernels()
+        columns = None if kernels is None else self.program.columns(state)
+        if kernels is not None and columns is not None:
+            folds = self.program.fold(kernels.reduce_rows, (columns, rows, lo, hi), len(lo))
+            if folds is not None:
+                return folds
+        index, which = spread(rows, lo, hi)
+        there = state.count[index] > 0
+        index, which = index[there], which[there]
+        offsets = np.searchsorted(which, np.arange(len(lo) + 1)).astype(np.int64)
+        count = np.zeros(len(lo), dtype=np.int64)
+        np.add.at(count, which, state.count[index])
+        partials = cells.objects(cells.taken(state.value, index)).tolist()
+        return Folds(count, _fold_each(self.functions, partials, offsets))
 
     def invert(self, whole: Folds, part: Folds) -> Folds:
         count = whole.count - part.count
-        changed = np.flatnonzero((part.count > 0) & (count > 0))
         kernels = self.program.kernels()
-        if kernels is not None and kernels.invert_rows is not None:
-            one, other = (kernels.code.form.numbers(s.value, s.count > 0) for s in (whole, part))
+        if kernels is not None:
+            one, other = self.program.columns(whole), self.program.columns(part)
             if one is not None and other is not None:
-                value = Numbers(one.scalar, tuple(column.copy() for column in one.columns))
-                args = (one.columns, other.columns, changed)
-                if self.program.run(kernels.invert_rows, args, (value.columns,)):
-                    return Folds(count, value)
+                args = one, other, np.flatnonzero(count)
+                folds = self.program.fold(kernels.invert_rows, args, len(count))
+                if folds is not None:
+                    return folds
+        changed = np.flatnonzero((part.count > 0) & (count > 0))
         values = cells.objects(whole.value).copy()
         pairs = zip(*(cells.objects(cells.taken(s.value, changed)) for s in (whole, part)), strict=True)
         values[changed] = cells.objects(self.functions.each("invert", pairs))
         values[count == 0] = None
         return Folds(count, values)
 
-    def concat(self, states: list[Folds]) -> Folds:
-        count = np.concatenate([s.count for s in states])
-        return Folds(count, self.program.joined([(s.value, s.count > 0) for s in states]))
+    def concat(self, states: list[Any]) -> Any:
+        return Folds(np.concatenate([s.count for s in states]), self.program.joined(states))
 
-    def take(self, state: Folds, index: Ints) -> Folds:
+    def take(self, state: Any, index: Ints) -> Any:
         return Folds(state.count[index], cells.taken(state.value, index))
 
-    def size(self, state: Folds) -> int:
+    def size(self, state: Any) -> int:
         return len(state.count)
 
-    def nbytes(self, state: Folds) -> int:
-        return state.count.nbytes + cells.nbytes(state.value)
+    def nbytes(self, state: Any) -> int:
+        return int(state.count.nbytes) + cells.nbytes(state.value)
 
-    def to_arrow(self, state: Folds) -> dict[str, pa.Array]:
+    def to_arrow(self, state: Any) -> dict[str, pa.Array]:
         there = state.count > 0
         return {"count": pa.array(state.count), **cells.to_arrow(state.value, "value", there)}
 
-    def from_arrow(self, columns: dict[str, pa.Array]) -> Folds:
+    def from_arrow(self, columns: dict[str, pa.Array]) -> Any:
         return Folds(arrays.read_numbers(columns["count"]), cells.from_arrow(columns, "value"))
 
-    def sound(self, state: Folds) -> bool:
+    def sound(self, state: Any) -> bool:
         return bool((state.count >= 0).all())
 
 
-def reduce_rows(
-    functions: Functions, program: Program, state: Folds, rows: Ints | None, lo: Ints, hi: Ints
-) -> Folds:
-    """The fold of each range of rows, from left to right."""
-    kernels = program.kernels()
-    numbers = None if kernels is None else kernels.code.form.numbers(state.value, state.count > 0)
-    count = np.zeros(len(lo), dtype=np.int64)
-    if kernels is not None and numbers is not None:
-        value = kernels.code.form.zeros(len(lo))
-        index = np.arange(len(state.count)) if rows is None else rows
-        args = (numbers.columns, state.count, index, lo, hi)
-        if program.run(kernels.reduce_rows, args, (count, value.columns)):
-            return Folds(count, value)
-        count[:] = 0
-    index, which = spread(rows, lo, hi)
-    there = state.count[index] > 0
-    index, which = index[there], which[there]
-    offsets = np.searchsorted(which, np.arange(len(lo) + 1)).astype(np.int64)
-    np.add.at(count, which, state.count[index])
-    partials = cells.objects(cells.taken(state.value, index)).tolist()
-    return Folds(count, fold_rows(functions, partials, offsets))
-
-
-def lift_each(functions: Functions, g: Groups, inputs: tuple[Expr, ...], index: Ints) -> list[Any]:
-    """The partial aggregates of these tuples."""
+@contextmanager
+def blame(g: Groups, index: Ints, offsets: Ints | None = None) -> Iterator[None]:
+    """Note in an error which tuple caused it: one of `index`, counted from its row if there are `offsets`."""
     try:
-        return functions.each("lift", _arguments(g, inputs, index))
+        yield
     except UserCodeError as error:
-        blame(error, g, int(index[error.part or 0]))
+        first = 0 if offsets is None else offsets[error.row or 0]
+        i = int(index[first + (error.part or 0)])
+        error.seq, error.time = int(g.seq[i]), int(g.time[i])
         raise
 
 
-def try_each(
-    functions: Functions, program: Program, g: Groups, inputs: tuple[Expr, ...], ignore_nulls: bool
-) -> None:
-    """Lift all tuples for the errors alone, in compiled code where the program has some."""
-    valid = g.valid_in_all(inputs)
-    some = np.flatnonzero(valid) if valid is not None and ignore_nulls else np.arange(len(g.time))
-    kernels = program.kernels()
-    if kernels is not None and (valid is None or ignore_nulls):
-        out = kernels.code.form.zeros(len(some))
-        if program.run(kernels.lift_each, (program.values(g), some), (out.columns,)):
-            return
-    lift_each(functions, g, inputs, some)
-
-
-def _arguments(g: Groups, inputs: tuple[Expr, ...], index: Ints) -> Iterable[tuple[Any, ...]]:
-    """The arguments of `lift` for each of these tuples, as Python values."""
-    if not inputs:
-        return [()] * len(index)
-    taken = pa.array(index)
-    return zip(*(g.array(expr).take(taken).to_pylist() for expr in inputs), strict=True)
-
-
-def blame(error: UserCodeError, g: Groups, i: int) -> None:
-    """Note in the error which tuple caused it."""
-    error.seq, error.time = int(g.seq[i]), int(g.time[i])
-
-
-def fold_rows(functions: Functions, partials: list[Any], offsets: Ints) -> Objects:
+def _fold_each(functions: Functions, partials: list[Any], offsets: Ints) -> Objects:
     """The folds of `partials[offsets[j]:offsets[j + 1]]`; None for an empty range."""
     value = cells.objects([None] * (len(offsets) - 1))
     bounds = offsets.tolist()

@@ -99,32 +99,36 @@ def sort_by_order(offsets: Ints, index: Ints, time: Ints, seq: Ints) -> None:
 
 
 @compiled
+def overlapping(offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints) -> Bools:
+    """Whether the rows of each range overlap in time; it compares the first and last items of sorted rows."""
+    out = np.zeros(lo.size, np.bool_)
+    for j in range(lo.size):
+        last = -1
+        for i in range(lo[j], hi[j]):
+            r = row_at(rows, i)
+            if offsets[r] < offsets[r + 1]:
+                if last >= 0 and _before(time, seq, offsets[r], last):
+                    out[j] = True
+                    break
+                last = offsets[r + 1] - 1
+    return out
+
+
+@compiled
 def join_in_order(
     offsets: Ints, time: Ints, seq: Ints, rows: Ints | None, lo: Ints, hi: Ints
 ) -> tuple[Ints, Ints]:
     """As `gather`, for rows sorted by (time, seq): the joined rows are sorted as well.
 
-    Rows rarely overlap in time. Comparing their first and last items is enough to know.
+    Rows rarely overlap in time, and only those that do are sorted.
     """
     joined, index = gather(offsets, rows, lo, hi)
-    longest = 0
-    starts = np.empty(1, np.int64)
-    buffer = np.empty(0, np.int64)
+    unsorted = overlapping(offsets, time, seq, rows, lo, hi)
+    longest = _longest(joined) if unsorted.any() else 0
+    starts = np.empty(longest + 1, np.int64)
+    buffer = np.empty(longest, np.int64)
     for j in range(lo.size):
-        last = -1
-        ordered = True
-        for i in range(lo[j], hi[j]):
-            r = row_at(rows, i)
-            if offsets[r] < offsets[r + 1]:
-                if last >= 0 and _before(time, seq, offsets[r], last):
-                    ordered = False
-                    break
-                last = offsets[r + 1] - 1
-        if not ordered:
-            if longest == 0:
-                longest = _longest(joined)
-                starts = np.empty(longest + 1, np.int64)
-                buffer = np.empty(longest, np.int64)
+        if unsorted[j]:
             _sort_row(index[joined[j] : joined[j + 1]], time, seq, starts, buffer)
     return joined, index
 
@@ -184,28 +188,3 @@ def subtract(
                 k += 1
         left[j + 1] = k
     return left, index[:k].copy()
-
-
-@compiled
-def overlap_rows(
-    extent: Ints, count: Ints, rows: Ints | None, lo: Ints, hi: Ints, counts: Ints, overlapping: Bools
-) -> None:
-    """The number of items of each range of rows, and whether its rows overlap in time.
-
-    A column of `extent` is (time, seq) of the first item, then of the last; an empty row has none.
-    """
-    for j in range(lo.size):
-        before = -1
-        for i in range(lo[j], hi[j]):
-            r = row_at(rows, i)
-            if count[r] == 0:
-                continue
-            if before >= 0 and not _earlier(extent[2:, before], extent[:2, r]):
-                overlapping[j] = True
-            before = r
-            counts[j] += count[r]
-
-
-@compiled
-def _earlier(place: Ints, than: Ints) -> bool:
-    return bool(place[0] < than[0] or (place[0] == than[0] and place[1] < than[1]))

@@ -2,185 +2,125 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import Groups, Ints, Partial
-from muntin.aggregates.compiling.program import Program
+from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials import cells, order_kernels
 from muntin.aggregates.partials.base import Rows, States
-from muntin.aggregates.partials.cells import Cells
-from muntin.aggregates.partials.functions import Functions
+from muntin.aggregates.partials.cells import Cells, Folds
 from muntin.aggregates.partials.lists import join_rows, ordered_tuples
-from muntin.aggregates.partials.objects import Folds, blame, fold_rows, lift_each, reduce_rows, try_each
+from muntin.aggregates.partials.objects import Folded, blame
 from muntin.aggregates.partials.records import stacked
 from muntin.errors import UserCodeError
-from muntin.expressions import Expr
 
 __all__ = ["OrderedFold", "OrderedFolds"]
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
-    """Row j consists of the lifted tuples `offsets[j]:offsets[j + 1]`, sorted by (time, seq)."""
+class OrderedFolds:
+    """Row j has the lifted tuples `offsets[j]:offsets[j + 1]`, sorted by (time, seq), and their fold."""
 
     offsets: Ints
     time: Ints
     seq: Ints
     items: Cells
+    fold: Cells
 
-    def join(self, rows: Ints | None, lo: Ints, hi: Ints) -> Lifted:
-        """The tuples of each range of rows."""
+    @property
+    def folds(self) -> Folds:
+        """The rows without their tuples."""
+        return Folds(np.diff(self.offsets), self.fold)
+
+    @property
+    def tuples(self) -> Folds:
+        """The lifted tuples as rows of one tuple each."""
+        return Folds(np.ones(len(self.time), dtype=np.int64), self.items)
+
+    def joined(self, rows: Rows, lo: Ints, hi: Ints, fold: Cells) -> OrderedFolds:
+        """The tuples of each range of rows, with these folds."""
         offsets, index = join_rows(self.offsets, self.time, self.seq, rows, lo, hi)
-        return Lifted(offsets, self.time[index], self.seq[index], cells.taken(self.items, index))
+        return OrderedFolds(offsets, self.time[index], self.seq[index], cells.taken(self.items, index), fold)
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedFolds:
-    """The lifted tuples of each row, their fold and their extent.
-
-    A column of `extent` is (time, seq) of the first tuple, then of the last tuple of a row.
-    """
-
-    lifted: Lifted
-    folds: Folds
-    extent: Ints
-
-    @classmethod
-    def of(cls, lifted: Lifted, fold: Cells) -> OrderedFolds:
-        """Rows of these tuples with these folds."""
-        count = np.diff(lifted.offsets)
-        extent = np.zeros((4, len(count)), dtype=np.int64)
-        there = np.flatnonzero(count)
-        for k, place in enumerate((lifted.offsets[:-1], lifted.offsets[1:] - 1)):
-            extent[2 * k, there] = lifted.time[place[there]]
-            extent[2 * k + 1, there] = lifted.seq[place[there]]
-        return cls(lifted, Folds(count, fold), extent)
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedFold(Partial):
+class OrderedFold(Folded):
     """The fold of all tuples in the order of (time, arrival), for a combine that does not commute.
 
     The state includes the lifted tuples: a late tuple is inserted among them, and no slice is split for
     it. It also includes the fold of each row: rows that do not overlap in time combine their folds only.
     """
 
-    inputs: tuple[Expr, ...]
-    functions: Functions
-    ignore_nulls: bool
-    program: Program = field(compare=False, repr=False)
-
-    @property
-    def fallible(self) -> bool:
-        return True
-
-    @property
-    def uniform(self) -> bool:
-        return False
-
-    def try_lift(self, g: Groups) -> None:
-        try_each(self.functions, self.program, g, self.inputs, self.ignore_nulls)
-
     def lift(self, g: Groups, needs: States) -> OrderedFolds:
-        kernels = self.program.kernels(len(g.time))
         offsets, index = ordered_tuples(g, self.inputs if self.ignore_nulls else ())
-        items: Cells | None = None
-        if kernels is not None and (self.ignore_nulls or g.valid_in_all(self.inputs) is None):
-            numbers = kernels.code.form.zeros(len(index))
-            if self.program.run(kernels.lift_each, (self.program.values(g), index), (numbers.columns,)):
-                items = numbers
-        if items is None:
-            items = cells.objects(lift_each(self.functions, g, self.inputs, index))
-            if len(items):
-                self.program.warn(items[0])
-        lifted = Lifted(offsets, g.time[index], g.seq[index], items)
-        try:
-            return OrderedFolds.of(lifted, self._folded(lifted))
-        except UserCodeError as error:
-            blame(error, g, int(index[offsets[error.row or 0] + (error.part or 0)]))
-            raise
-
-    def _folded(self, lifted: Lifted) -> Cells:
-        """The fold of the tuples of each row."""
-        kernels = self.program.kernels()
-        numbers = None if kernels is None else kernels.code.form.numbers(lifted.items)
-        if kernels is not None and numbers is not None:
-            folds = kernels.code.form.zeros(len(lifted.offsets) - 1)
-            if self.program.run(kernels.fold_items, (numbers.columns, lifted.offsets), (folds.columns,)):
-                return folds
-        return fold_rows(self.functions, cells.objects(lifted.items).tolist(), lifted.offsets)
+        lifted = self.lift_each(g, index, len(g.time))
+        if isinstance(lifted.value, np.ndarray) and len(index):
+            self.program.warn(lifted.value[0])
+        with blame(g, index, offsets):
+            fold = self.fold_rows(lifted, None, offsets[:-1], offsets[1:]).value
+        return OrderedFolds(offsets, g.time[index], g.seq[index], lifted.value, fold)
 
     def reduce(
         self, state: OrderedFolds, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> OrderedFolds:
-        folds = self.window(state, rows, lo, hi, before, after)
-        return OrderedFolds.of(state.lifted.join(rows, lo, hi), folds.value)
+        return state.joined(rows, lo, hi, self.window(state, rows, lo, hi, before, after).value)
 
     def window(
         self, state: OrderedFolds, rows: Rows, lo: Ints, hi: Ints, before: States, after: States
     ) -> Folds:
-        overlapping = np.zeros(len(lo), dtype=np.bool_)
-        count = np.zeros(len(lo), dtype=np.int64)
-        order_kernels.overlap_rows(state.extent, state.folds.count, rows, lo, hi, count, overlapping)
-        until = np.where(overlapping, lo, hi)  # overlapping rows are not combined slice by slice
-        fold = reduce_rows(self.functions, self.program, state.folds, rows, lo, until).value
+        overlapping = order_kernels.overlapping(state.offsets, state.time, state.seq, rows, lo, hi)
+        folds: Folds
+        if not overlapping.any():
+            folds = Folded.reduce(self, state.folds, rows, lo, hi, before, after)
+            return folds
+        folds = Folded.reduce(self, state.folds, rows, lo, np.where(overlapping, lo, hi), before, after)
         again = np.flatnonzero(overlapping)
-        if len(again):
-            fold = cells.replaced(fold, again, self._folded_again(state, rows, lo, hi, again))
-        return Folds(count, fold)
-
-    def _folded_again(self, state: OrderedFolds, rows: Ints | None, lo: Ints, hi: Ints, again: Ints) -> Cells:
-        """The folds of the ranges `again`, from their tuples."""
+        joined = state.joined(rows, lo[again], hi[again], folds.value)
         try:
-            return self._folded(state.lifted.join(rows, lo[again], hi[again]))
+            refolded = self.fold_rows(joined.tuples, None, joined.offsets[:-1], joined.offsets[1:])
         except UserCodeError as error:
             error.row = int(again[error.row or 0])
             raise
+        folds.count[again] = refolded.count
+        return Folds(folds.count, cells.replaced(folds.value, again, refolded.value))
 
     def concat(self, states: list[OrderedFolds]) -> OrderedFolds:
-        lifted = [state.lifted for state in states]
-        together = Lifted(
-            stacked([tuples.offsets for tuples in lifted]),
-            np.concatenate([tuples.time for tuples in lifted]),
-            np.concatenate([tuples.seq for tuples in lifted]),
-            self.program.joined([(tuples.items, None) for tuples in lifted]),
+        return OrderedFolds(
+            stacked([state.offsets for state in states]),
+            np.concatenate([state.time for state in states]),
+            np.concatenate([state.seq for state in states]),
+            self.program.joined([state.tuples for state in states]),
+            self.program.joined([state.folds for state in states]),
         )
-        folds = self.program.joined([(s.folds.value, s.folds.count > 0) for s in states])
-        return OrderedFolds.of(together, folds)
 
     def take(self, state: OrderedFolds, index: Ints) -> OrderedFolds:
-        lifted = state.lifted.join(None, index, index + 1)
-        return OrderedFolds.of(lifted, cells.taken(state.folds.value, index))
+        return state.joined(None, index, index + 1, cells.taken(state.fold, index))
 
     def size(self, state: OrderedFolds) -> int:
-        return len(state.folds.count)
+        return len(state.offsets) - 1
 
     def nbytes(self, state: OrderedFolds) -> int:
-        lifted = state.lifted
-        numbers = (state.folds.count, state.extent, lifted.offsets, lifted.time, lifted.seq)
-        objects = cells.nbytes(lifted.items) + cells.nbytes(state.folds.value)
-        return sum(column.nbytes for column in numbers) + objects
+        numbers = state.offsets.nbytes + state.time.nbytes + state.seq.nbytes
+        return numbers + cells.nbytes(state.items) + cells.nbytes(state.fold)
 
     def weights(self, state: OrderedFolds) -> Ints:
-        return state.folds.count
+        return np.diff(state.offsets)
 
     def to_arrow(self, state: OrderedFolds) -> dict[str, pa.Array]:
-        lifted = state.lifted
-        flat = {"time": lifted.time, "seq": lifted.seq, **cells.to_arrow(lifted.items, "items")}
-        columns = {name: arrays.to_lists(lifted.offsets, column) for name, column in flat.items()}
-        return columns | cells.to_arrow(state.folds.value, "fold", state.folds.count > 0)
+        flat = {"time": state.time, "seq": state.seq, **cells.to_arrow(state.items, "items")}
+        columns = {name: arrays.to_lists(state.offsets, column) for name, column in flat.items()}
+        return columns | cells.to_arrow(state.fold, "fold", np.diff(state.offsets) > 0)
 
     def from_arrow(self, columns: dict[str, pa.Array]) -> OrderedFolds:
         names = [name for name in columns if name.split(".")[0] == "items"]
         offsets, (time, seq, *flat) = arrays.read_lists(columns, "time", "seq", *names)
         items = cells.from_arrow(dict(zip(names, flat, strict=True)), "items")
-        lifted = Lifted(offsets, arrays.read_numbers(time), arrays.read_numbers(seq), items)
-        return OrderedFolds.of(lifted, cells.from_arrow(columns, "fold"))
+        numbers = arrays.read_numbers(time), arrays.read_numbers(seq)
+        return OrderedFolds(offsets, *numbers, items, cells.from_arrow(columns, "fold"))
 
-    def sound(self, state: OrderedFolds) -> bool:
-        lifted = state.lifted
-        return arrays.rows_in_order(lifted.offsets, lifted.time, lifted.seq)
+    def sound(self, state: Any) -> bool:
+        return arrays.rows_in_order(state.offsets, state.time, state.seq)
