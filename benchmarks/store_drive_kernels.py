@@ -12,8 +12,7 @@ from typing import Any
 
 from muntin.stores.fiba_bulk_kernels import append_many, insert_sorted
 from muntin.stores.fiba_layout import NEWEST
-from muntin.stores.placeholders import put
-from muntin.stores.queue_kernels import FULL
+from muntin.stores.vocabulary import *
 
 insert: Any = None  # these four are replaced by the store's own
 evict: Any = None

@@ -18,7 +18,7 @@ from benchmarks.baselines import BaseIntervals, ClassicBTree, SubtractOnEvict, T
 from muntin.stores import DabaLite, FiBA, FlatFAT, Lazy, Prefix, Store, TwoStacksLite
 from muntin.stores.compilation import specialise
 from muntin.stores.fiba_layout import CAPACITY
-from muntin.stores.queue_kernels import FULL
+from muntin.stores.vocabulary import FULL
 
 SIZES = (2**4, 2**10, 2**16, 2**22)
 FAR = 10**15  # times of the entries that make the others late

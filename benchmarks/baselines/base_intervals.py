@@ -9,7 +9,7 @@ from benchmarks.baselines import base_intervals_kernels
 from muntin.stores import queue_kernels
 from muntin.stores.flatfat import FlatFAT
 from muntin.stores.queue import QueueStore
-from muntin.stores.queue_kernels import END, FRONT
+from muntin.stores.vocabulary import END, FRONT
 
 
 class BaseIntervals(FlatFAT):

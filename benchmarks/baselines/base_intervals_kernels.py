@@ -12,18 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.flatfat_node_kernels import query_slots
-from muntin.stores.placeholders import ONE, combine, get, lift, put
-from muntin.stores.queue_kernels import (
-    COMBINES,
-    DISORDER,
-    EMPTY,
-    END,
-    FRONT,
-    FULL,
-    MASK,
-    OK,
-    lower_bound,
-)
+from muntin.stores.queue_kernels import lower_bound
+from muntin.stores.vocabulary import *
 
 
 def insert(D: Any, t: int, v: Any) -> int:

@@ -29,8 +29,7 @@ from muntin.stores.fiba_layout import (
 )
 from muntin.stores.fiba_node_kernels import put_entry, room, search
 from muntin.stores.fiba_remove_kernels import evict_at
-from muntin.stores.placeholders import combine, get, lift, put
-from muntin.stores.queue_kernels import COMBINES, EMPTY, FULL, OK
+from muntin.stores.vocabulary import *
 
 
 def refresh_inner(D: Any, x: int) -> None:

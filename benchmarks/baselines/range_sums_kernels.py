@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.flatfat_node_kernels import query_positions
-from muntin.stores.placeholders import put
 from muntin.stores.queue_kernels import lower_bound
+from muntin.stores.vocabulary import *
 
 
 def query_many(D: Any, starts: Any, ends: Any, out: Any) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.flatfat_node_kernels import DONE, EDGES, LIVE
-from muntin.stores.placeholders import get, lift, put
-from muntin.stores.queue_kernels import END, FRONT, FULL, MASK, OK, lower_bound
+from muntin.stores.queue_kernels import lower_bound
+from muntin.stores.vocabulary import *
 
 
 def insert(D: Any, t: int, v: Any) -> int:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from muntin.errors import DataError, QueryError
 from muntin.stores import columns, compilation
 from muntin.stores.monoids import Monoid, named
-from muntin.stores.queue_kernels import COMBINES, DISORDER, EMPTY, MISSING, OK
+from muntin.stores.vocabulary import COMBINES, DISORDER, EMPTY, MISSING, OK
 
 
 class Store(ABC):

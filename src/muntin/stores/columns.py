@@ -2,74 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 type_names = ("float64", "int64")
-Accessors = tuple[Callable[[Any, int], Any], Callable[[Any, int, Any], None]]
 
 
-def get_object(cells: Any, i: int) -> Any:
-    """Partial ``i`` of a list."""
+def get_one(cells: Any, i: int) -> Any:
+    """Partial ``i`` of one column or of a list."""
     return cells[i]
 
 
-def put_object(cells: Any, i: int, p: Any) -> None:
-    """Write partial ``i`` of a list."""
+def put_one(cells: Any, i: int, p: Any) -> None:
+    """Write partial ``i`` of one column or of a list."""
     cells[i] = p
 
 
-# Unsigned positions: Numba then omits the test for positions that count from the end.
+def _get_two(cells: Any, i: int) -> Any:
+    return cells[0][i], cells[1][i]
 
 
-def _get1(cells: Any, i: int) -> Any:
-    return cells[np.uint64(i)]
+def _put_two(cells: Any, i: int, p: Any) -> None:
+    cells[0][i], cells[1][i] = p
 
 
-def _put1(cells: Any, i: int, p: Any) -> None:
-    cells[np.uint64(i)] = p
+def _get_three(cells: Any, i: int) -> Any:
+    return cells[0][i], cells[1][i], cells[2][i]
 
 
-def _get2(cells: Any, i: int) -> Any:
-    return cells[0][np.uint64(i)], cells[1][np.uint64(i)]
+def _put_three(cells: Any, i: int, p: Any) -> None:
+    cells[0][i], cells[1][i], cells[2][i] = p
 
 
-def _put2(cells: Any, i: int, p: Any) -> None:
-    cells[0][np.uint64(i)] = p[0]
-    cells[1][np.uint64(i)] = p[1]
+def _get_four(cells: Any, i: int) -> Any:
+    return cells[0][i], cells[1][i], cells[2][i], cells[3][i]
 
 
-def _get3(cells: Any, i: int) -> Any:
-    return cells[0][np.uint64(i)], cells[1][np.uint64(i)], cells[2][np.uint64(i)]
+def _put_four(cells: Any, i: int, p: Any) -> None:
+    cells[0][i], cells[1][i], cells[2][i], cells[3][i] = p
 
 
-def _put3(cells: Any, i: int, p: Any) -> None:
-    cells[0][np.uint64(i)] = p[0]
-    cells[1][np.uint64(i)] = p[1]
-    cells[2][np.uint64(i)] = p[2]
-
-
-def _get4(cells: Any, i: int) -> Any:
-    return cells[0][np.uint64(i)], cells[1][np.uint64(i)], cells[2][np.uint64(i)], cells[3][np.uint64(i)]
-
-
-def _put4(cells: Any, i: int, p: Any) -> None:
-    cells[0][np.uint64(i)] = p[0]
-    cells[1][np.uint64(i)] = p[1]
-    cells[2][np.uint64(i)] = p[2]
-    cells[3][np.uint64(i)] = p[3]
-
-
-_ACCESSORS: tuple[Accessors, ...] = ((_get1, _put1), (_get2, _put2), (_get3, _put3), (_get4, _put4))
-MOST_COLUMNS = len(_ACCESSORS)
-
-
-def accessors(width: int) -> Accessors:
-    """Reader and writer of one row of ``width`` columns (unrolled: Numba types tuples by length)."""
-    return _ACCESSORS[width - 1]
+ACCESSORS = ((get_one, put_one), (_get_two, _put_two), (_get_three, _put_three), (_get_four, _put_four))
+"""Reader and writer of a row, by its number of columns (unrolled: Numba types tuples by length)."""
 
 
 def filled(types: tuple[str, ...], p: Any, n: int) -> Any:

@@ -19,7 +19,7 @@ from muntin.stores import columns
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
 
-_FORMAT = "5"  # belongs to the cache key of compiled kernels: raise it when this module changes their meaning
+_FORMAT = "6"  # belongs to the cache key of compiled kernels: raise it when this module changes their meaning
 _namespaces: dict[tuple[object, ...], types.SimpleNamespace] = {}
 
 
@@ -47,8 +47,8 @@ def specialise(
 def _bindings(monoid: Monoid, compiled: bool) -> dict[str, Any]:
     if not compiled:
         return {
-            "get": columns.get_object,
-            "put": columns.put_object,
+            "get": columns.get_one,
+            "put": columns.put_one,
             "ONE": monoid.python.identity,
             "combine": monoid.python.combine,
             "invert": monoid.python.invert,
@@ -56,7 +56,7 @@ def _bindings(monoid: Monoid, compiled: bool) -> dict[str, Any]:
         }
     from muntin.stores.jit_kernels import jit
 
-    get, put = columns.accessors(len(monoid.columns))
+    get, put = columns.ACCESSORS[len(monoid.columns) - 1]
     functions = {"get": get, "put": put, "combine": monoid.combine, "lift": monoid.lift}
     if monoid.invert is not None:
         functions["invert"] = monoid.invert

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from muntin.stores import daba_kernels
 from muntin.stores.daba_kernels import ACCUMULATED, LEFT, RIGHT
-from muntin.stores.lite_kernels import BORDER
 from muntin.stores.queue import LiteStore
-from muntin.stores.queue_kernels import END, FRONT
+from muntin.stores.two_stacks_kernels import BORDER
+from muntin.stores.vocabulary import END, FRONT
 
 
 class DabaLite(LiteStore):

@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """DABA Lite: Two-Stacks Lite with the flip spread over later operations (VLDBJ 2021).
 
 Positions F <= L <= R <= A <= B <= E cut the queue:
@@ -18,20 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.lite_kernels import BORDER
-from muntin.stores.placeholders import ONE, combine, get, lift, put
-from muntin.stores.queue_kernels import (
-    COMBINES,
-    DISORDER,
-    EMPTY,
-    END,
-    FRONT,
-    FULL,
-    MASK,
-    OK,
-    lower_bound,
-    query_positions,
-)
+from muntin.stores.queue_kernels import lower_bound, query_positions
+from muntin.stores.two_stacks_kernels import BORDER, append
+from muntin.stores.vocabulary import *
 
 LEFT, RIGHT, ACCUMULATED = 5, 6, 7
 HOT = frozenset({"step", "insert", "evict"})
@@ -72,20 +59,10 @@ def step(D: Any) -> None:
 
 def insert(D: Any, t: int, v: Any) -> int:
     """At most three combines."""
-    S, T, V = D
-    end, mask = S[END], S[MASK]
-    if end - S[FRONT] > mask:
-        return FULL
-    if end > S[FRONT] and t < T[(end - 1) & mask]:
-        return DISORDER
-    p = lift(v)
-    T[end & mask] = t
-    put(V, end & mask, p)
-    put(V, mask + 1, combine(get(V, mask + 1), p))
-    S[END] = end + 1
-    S[COMBINES] += 1
-    step(D)
-    return OK
+    status = append(D, t, v)
+    if status == OK:
+        step(D)
+    return status
 
 
 def evict(D: Any) -> int:

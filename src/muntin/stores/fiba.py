@@ -35,10 +35,9 @@ from muntin.stores import (
 )
 from muntin.stores.base import Store
 from muntin.stores.columns import arrays
-from muntin.stores.fiba_insert_kernels import LATE
 from muntin.stores.fiba_layout import CAPACITY, FREE, FRESH, NEWEST, SIZE, STATES, constants
 from muntin.stores.monoids import Monoid
-from muntin.stores.queue_kernels import FULL
+from muntin.stores.vocabulary import FULL, LATE
 
 ARITIES = (2, 4, 8)
 _SMALLEST = 16

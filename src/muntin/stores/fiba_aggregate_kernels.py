@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: the aggregates in the nodes, and the query of the whole window (VLDB 2019, section 3).
 
 Cell OWN of a node holds the product of its entries and its children's OWN, without the first child of
@@ -24,8 +22,7 @@ from typing import Any
 
 from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import move_entries
-from muntin.stores.placeholders import ONE, combine, get, put
-from muntin.stores.queue_kernels import COMBINES
+from muntin.stores.vocabulary import *
 
 HOT = frozenset({"refresh_inner", "refresh_leaf", "query"})
 

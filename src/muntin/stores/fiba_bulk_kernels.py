@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: bulk insert (Tangwongsan et al., VLDB 2023, section 5).
 
 Entries newer than all others are appended. For the rest `locate` searches in one sweep: entries whose
@@ -25,8 +23,7 @@ from muntin.stores.fiba_aggregate_kernels import close_left, descend, refresh
 from muntin.stores.fiba_insert_kernels import append, raise_root
 from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import allocate, put_child, put_entry, rank, room, start_node
-from muntin.stores.placeholders import combine, get, lift, put
-from muntin.stores.queue_kernels import COMBINES, FULL, OK
+from muntin.stores.vocabulary import *
 
 PENDING, GROUPS, CHANGED, HIGHEST, TOP_LEFT, TOP_RIGHT = range(6)  # of R
 

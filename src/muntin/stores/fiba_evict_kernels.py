@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: evict the oldest, one or many (Tangwongsan et al., VLDB 2019, section 3, and VLDB 2023, section 4).
 
 One evict moves SKIP on in the left finger. When that is used up, or for a bulk evict, the tree is cut:
@@ -17,7 +15,7 @@ from muntin.stores.fiba_aggregate_kernels import descend, put_down, refresh_node
 from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import clear, climb_left, rank, release
 from muntin.stores.fiba_remove_kernels import become_root, borrow_right, close_front, merge
-from muntin.stores.queue_kernels import EMPTY, OK
+from muntin.stores.vocabulary import *
 
 HOT = frozenset({"evict"})
 

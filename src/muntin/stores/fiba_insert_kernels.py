@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: insert (Tangwongsan et al., VLDB 2019, section 3).
 
 In order an entry goes to the right finger. When that is full, the next entry goes up to its parent, and
@@ -25,10 +23,8 @@ from muntin.stores.fiba_node_kernels import (
     room,
     search,
 )
-from muntin.stores.placeholders import ONE, combine, get, lift, put
-from muntin.stores.queue_kernels import COMBINES, FULL, OK
+from muntin.stores.vocabulary import *
 
-LATE = 8  # status: not newer than all others
 HOT = frozenset({"append"})
 
 

@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: nodes, their allocation, and finger search (Tangwongsan et al., VLDB 2019, section 3)."""
 
 from __future__ import annotations
@@ -7,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from muntin.stores.fiba_layout import *
-from muntin.stores.placeholders import ONE, get, put
+from muntin.stores.vocabulary import *
 
 HOT = frozenset({"room", "rank", "climb_right", "search", "start_node"})
 

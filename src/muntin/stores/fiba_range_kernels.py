@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: range queries (section 4 of the paper) and walking through the entries in order."""
 
 from __future__ import annotations
@@ -9,8 +7,7 @@ from typing import Any
 from muntin.stores.fiba_aggregate_kernels import close_left
 from muntin.stores.fiba_layout import *
 from muntin.stores.fiba_node_kernels import climb_left, climb_right, rank
-from muntin.stores.placeholders import ONE, combine, get, put
-from muntin.stores.queue_kernels import COMBINES
+from muntin.stores.vocabulary import *
 
 
 def common_ancestor(D: Any, a: int, b: int) -> int:

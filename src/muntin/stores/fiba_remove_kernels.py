@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FiBA: evict an entry anywhere, and the rebalancing of all evictions (VLDB 2019, section 3).
 
 A node with too few entries takes some from a sibling or is merged with it.
@@ -20,8 +18,7 @@ from muntin.stores.fiba_node_kernels import (
     search,
     take_entry,
 )
-from muntin.stores.placeholders import ONE, get, put
-from muntin.stores.queue_kernels import MISSING, OK
+from muntin.stores.vocabulary import *
 
 
 def evict_at(D: Any, t: int) -> int:

@@ -25,7 +25,7 @@ from muntin.stores.base import Store
 from muntin.stores.columns import copy_rows
 from muntin.stores.flatfat_node_kernels import DONE, EDGES, LIVE, SMALLEST
 from muntin.stores.queue import QueueStore
-from muntin.stores.queue_kernels import COMBINES, END, FRONT, FULL
+from muntin.stores.vocabulary import COMBINES, END, FRONT, FULL
 
 
 class FlatFAT(QueueStore):

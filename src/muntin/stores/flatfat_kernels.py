@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FlatFAT: insert, update and evict entries, which write leaves; see `flatfat_node_kernels` for the rest."""
 
 from __future__ import annotations
@@ -16,20 +14,8 @@ from muntin.stores.flatfat_node_kernels import (
     refresh,
     refresh_path,
 )
-from muntin.stores.placeholders import ONE, combine, get, lift, put
-from muntin.stores.queue_kernels import (
-    COMBINES,
-    DISORDER,
-    EMPTY,
-    END,
-    FRONT,
-    FULL,
-    MASK,
-    MISSING,
-    OK,
-    SPARSE,
-    lower_bound,
-)
+from muntin.stores.queue_kernels import lower_bound
+from muntin.stores.vocabulary import *
 
 HOT = frozenset({"insert", "evict", "density"})
 

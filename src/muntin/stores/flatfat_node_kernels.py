@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """FlatFAT, the flat fixed-size aggregator of the Reactive Aggregator (Tangwongsan et al., VLDB 2015).
 
 State ``D = (S, T, V, H)``: a perfect binary tree in ``V`` (root at 1, children of x at 2x and 2x+1),
@@ -16,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.placeholders import ONE, combine, get, put
-from muntin.stores.queue_kernels import COMBINES, END, FRONT, MASK
+from muntin.stores.vocabulary import *
 
 LIVE = 4  # entries that are not holes
 DONE = 5  # entries before this position are in the inner nodes

@@ -1,23 +1,11 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """The lazy list: entries in time order, combined by each query."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.placeholders import combine, get, lift, put
-from muntin.stores.queue_kernels import (
-    COMBINES,
-    END,
-    FRONT,
-    FULL,
-    MASK,
-    MISSING,
-    OK,
-    evict,
-    lower_bound,
-)
+from muntin.stores.queue_kernels import evict, lower_bound
+from muntin.stores.vocabulary import *
 
 
 def insert(D: Any, t: int, v: Any) -> int:

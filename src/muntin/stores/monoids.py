@@ -30,7 +30,7 @@ from muntin.scalars import (
     subtract,
     subtract_pairs,
 )
-from muntin.stores.columns import MOST_COLUMNS, type_names
+from muntin.stores.columns import ACCESSORS, type_names
 
 
 class _Nothing:
@@ -110,8 +110,8 @@ def _check_columns(columns: tuple[str, ...], identity: Any, input: str) -> None:
     unknown = [name for name in (*columns, input) if name not in type_names]
     if unknown:
         raise QueryError(f'columns of a partial are "float64" or "int64": got "{unknown[0]}"')
-    if len(columns) > MOST_COLUMNS:
-        raise QueryError(f"a compiled partial has at most {MOST_COLUMNS} columns: got {len(columns)}")
+    if len(columns) > len(ACCESSORS):
+        raise QueryError(f"a compiled partial has at most {len(ACCESSORS)} columns: got {len(columns)}")
     width = len(identity) if isinstance(identity, tuple) else 1
     if identity is NOTHING or width != len(columns):
         raise QueryError(f"a compiled monoid needs an identity of {len(columns)} columns: got {identity!r}")

@@ -18,7 +18,7 @@ from muntin.stores import prefix_kernels
 from muntin.stores.monoids import Monoid
 from muntin.stores.prefix_kernels import BASE
 from muntin.stores.queue import QueueStore
-from muntin.stores.queue_kernels import END, FRONT
+from muntin.stores.vocabulary import END, FRONT
 
 
 class Prefix(QueueStore):

@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """Prefix products of an operator with an exact inverse: any range costs one ``invert``.
 
 Slot i of [F, E) holds the product of the entries BASE..i. One slot before F stays readable, so the
@@ -11,18 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.placeholders import ONE, combine, get, invert, lift, put
-from muntin.stores.queue_kernels import (
-    COMBINES,
-    DISORDER,
-    EMPTY,
-    END,
-    FRONT,
-    FULL,
-    MASK,
-    OK,
-    lower_bound,
-)
+from muntin.stores.queue_kernels import lower_bound
+from muntin.stores.vocabulary import *
 
 BASE = 4
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from muntin.errors import DataError
-from muntin.stores import lite_kernels, queue_kernels
+from muntin.stores import queue_kernels, two_stacks_kernels
 from muntin.stores.base import Store
 from muntin.stores.columns import copy_rows
-from muntin.stores.queue_kernels import END, FRONT, MASK, MISSING, OK
+from muntin.stores.vocabulary import END, FRONT, MASK, MISSING, OK
 
 _STATES = 8  # integers of state: DABA Lite uses all of them
 _SMALLEST = 16
@@ -116,7 +116,7 @@ class QueueStore(Store):
 class LiteStore(QueueStore):
     """The two Lite queues: slots hold products of several entries, so single entries cannot be read again."""
 
-    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, lite_kernels)
+    kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, two_stacks_kernels)
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         raise TypeError(

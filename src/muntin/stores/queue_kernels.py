@@ -1,5 +1,3 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """The ring of the in-order stores: entries at absolute positions FRONT <= i < END.
 
 State ``D = (S, T, V)``: ``S`` integers, ``T`` times, ``V`` partials. Position ``i`` is in slot
@@ -12,10 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.placeholders import ONE, combine, get, put
-
-OK, FULL, DISORDER, EMPTY, MISSING, SPARSE = 0, 1, 2, 3, 4, 5
-COMBINES, FRONT, END, MASK = 0, 1, 2, 3
+from muntin.stores.vocabulary import *
 
 
 def lower_bound(D: Any, t: int) -> int:

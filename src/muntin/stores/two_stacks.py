@@ -12,10 +12,9 @@ Paper         Tangwongsan, Hirzel, Schneider: In-Order Sliding-Window Aggregatio
 
 from __future__ import annotations
 
-from muntin.stores import two_stacks_kernels
-from muntin.stores.lite_kernels import BORDER
 from muntin.stores.queue import LiteStore
-from muntin.stores.queue_kernels import END, FRONT
+from muntin.stores.two_stacks_kernels import BORDER
+from muntin.stores.vocabulary import END, FRONT
 
 
 class TwoStacksLite(LiteStore):
@@ -32,7 +31,6 @@ class TwoStacksLite(LiteStore):
     4.0
     """
 
-    kernels = (*LiteStore.kernels, two_stacks_kernels)
     extras = 1
 
     def check_invariants(self) -> None:

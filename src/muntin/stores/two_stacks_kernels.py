@@ -1,20 +1,40 @@
-# mypy: disable-error-code="no-any-return"
-# (columns are lists or arrays, so their items are Any)
 """Two-Stacks Lite: a queue whose front part holds suffix products (Tangwongsan et al., VLDBJ 2021).
 
 With F <= B <= E: slot i of [F, B) holds the product of the entries i..B-1, slot i of [B, E) the
-entry itself; ``back`` is the product of B..E-1.
+entry itself. ``back``, the product of B..E-1, is behind the ring, in the slot after the last.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from muntin.stores.lite_kernels import BORDER
-from muntin.stores.placeholders import ONE, combine, get, put
-from muntin.stores.queue_kernels import COMBINES, EMPTY, END, FRONT, MASK, OK, drop_before, query_positions
+from muntin.stores.queue_kernels import drop_before, query_positions
+from muntin.stores.vocabulary import *
 
-HOT = frozenset({"evict"})
+BORDER = 4
+HOT = frozenset({"append", "insert", "evict", "query"})
+
+
+def append(D: Any, t: int, v: Any) -> int:
+    """One combine."""
+    S, T, V = D
+    front, end, mask = S[FRONT], S[END], S[MASK]
+    if end - front > mask:
+        return FULL
+    if end > front and t < T[(end - 1) & mask]:
+        return DISORDER
+    p = lift(v)
+    T[end & mask] = t
+    put(V, end & mask, p)
+    put(V, mask + 1, combine(get(V, mask + 1), p))
+    S[END] = end + 1
+    S[COMBINES] += 1
+    return OK
+
+
+def insert(D: Any, t: int, v: Any) -> int:
+    """One combine."""
+    return append(D, t, v)
 
 
 def flip(D: Any) -> None:
@@ -48,6 +68,16 @@ def evict_before(D: Any, t: int) -> int:
     if D[0][FRONT] > D[0][BORDER]:
         flip(D)
     return count
+
+
+def query(D: Any) -> Any:
+    """One combine."""
+    S, _, V = D
+    mask = S[MASK]
+    if S[FRONT] == S[BORDER]:
+        return get(V, mask + 1)
+    S[COMBINES] += 1
+    return combine(get(V, S[FRONT] & mask), get(V, mask + 1))
 
 
 def query_from(D: Any, i: int) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.errors import UserCodeError
-from muntin.slicing.combining.walking_kernels import walk
+from muntin.slicing.combining.slice_range_kernels import walk
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import NEG_INF
@@ -125,20 +125,3 @@ def combine(combiner: Combiner, partials: PartialSet, view: View) -> tuple[State
             done[i] = partial.window(states[i], view.rows, view.lo, view.hi, before, after)
             combines += view.walked
     return tuple(done[i] for i in range(len(growing))), combines
-
-
-def assemble(
-    partials: PartialSet, states: States, view: View, served: Column, combined: States
-) -> tuple[States, int]:
-    """Rows of all windows in order, given those `combined` for windows `served`, and further combines."""
-    if len(served) == len(view):
-        place = np.empty(len(view), dtype=np.int64)
-        place[served] = np.arange(len(view))
-        return partials.take(combined, place), 0
-    others = np.setdiff1d(np.arange(len(view)), served)
-    lo, hi = view.lo[others], view.hi[others]
-    rest = partials.reduce(states, view.rows, lo, hi)
-    place = np.empty(len(view), dtype=np.int64)
-    place[np.concatenate([served, others])] = np.arange(len(view))
-    combines = int(np.maximum(hi - lo - 1, 0).sum()) * len(partials.partials)
-    return partials.take(partials.concat([combined, rest]), place), combines

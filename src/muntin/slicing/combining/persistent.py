@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import islice, pairwise
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.combining.base import Combiner, View, assemble
+from muntin.slicing.combining.base import Combiner, View
 from muntin.slicing.combining.deferred_combines import DeferredCombines, PartialRef
-from muntin.slicing.combining.slice_comparison_kernels import same_slices
+from muntin.slicing.combining.slice_range_kernels import same_slices
 from muntin.slicing.partials import PartialSet, States
 from muntin.stores import Store
 
@@ -46,11 +47,7 @@ class Contents:
     def __len__(self) -> int:
         return len(self.first)
 
-    def between(self, start: int, end: int) -> Contents:
-        """The slices from one position to another."""
-        return Contents(self.first[start:end], self.n[start:end], self.mark[start:end])
-
-    def at(self, index: Column) -> Contents:
+    def at(self, index: slice | Column) -> Contents:
         """The slices at these positions."""
         return Contents(self.first[index], self.n[index], self.mark[index])
 
@@ -67,23 +64,25 @@ class Contents:
 NO_SLICES = Contents(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
 
 
+class SliceStore(ABC):
+    """A store of slices, updated at each watermark in two steps: `prepare`, then `serve`."""
+
+    store: Store
+
+    @abstractmethod
+    def prepare(self, view: View, windows: Column) -> Column:
+        """Compare the store with the slices of these windows; the rows of the table to insert."""
+
+    @abstractmethod
+    def serve(self, partials: list[PartialRef]) -> Iterator[tuple[int, PartialRef]]:
+        """Insert the partials of these rows, evict old slices, query: pairs of a window and its partial."""
+
+
 class RebuiltStore(NamedTuple):
     """A store that is built at each watermark, and the slices per window up to which it is faster."""
 
     store: Combiner
     most_slices: int
-
-
-class StoreWindows(ABC):
-    """Windows that one store serves at one watermark."""
-
-    @abstractmethod
-    def new_rows(self) -> Column:
-        """Rows of the table to insert into the store."""
-
-    @abstractmethod
-    def serve(self, partials: list[PartialRef]) -> Iterator[tuple[int, PartialRef]]:
-        """Insert the new rows, evict old ones and query: pairs of a window and its partial."""
 
 
 class PersistentStores(Combiner):
@@ -92,27 +91,30 @@ class PersistentStores(Combiner):
     At a watermark with fewer slices per window than its bound, the store `rebuilt` combines all windows.
     """
 
+    per_query: ClassVar[bool]
+    """Whether each query has stores of its own."""
+
     def __init__(self, rebuilt: RebuiltStore | None = None) -> None:
         self._rebuilt = rebuilt
-        self._ledger: DeferredCombines | None = None
-        self._stores: dict[Any, Any] = {}
-        self._compact_above = LEAST_TO_COMPACT
         self._folds = 0
+        self.reset()
 
     def reset(self) -> None:
-        self._ledger, self._stores, self._compact_above = None, {}, LEAST_TO_COMPACT
+        self._ledger: DeferredCombines | None = None
+        self._stores: dict[tuple[int, int], SliceStore] = {}
+        self._compact_above = LEAST_TO_COMPACT
 
     @property
     def nbytes(self) -> int:
         return 0 if self._ledger is None else self._ledger.nbytes
 
     @abstractmethod
-    def _groups(self, view: View) -> list[StoreWindows]:
-        """The windows of each store; windows of no store are walked over."""
+    def _new_store(self) -> SliceStore:
+        """A store without slices."""
 
-    @abstractmethod
-    def _live_stores(self, view: View) -> Iterator[Store]:
-        """The stores of keys that still have slices; the others are dropped."""
+    def _served(self, view: View, windows: Column) -> Column:
+        """Those of the windows that stores can serve; the others are walked over."""
+        return windows
 
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
         if self._rebuilt is not None and len(view) * self._rebuilt.most_slices > len(view.table):
@@ -125,26 +127,36 @@ class PersistentStores(Combiner):
             self.reset()
             self._ledger = DeferredCombines(partials)
         deferred = self._ledger
-        groups = self._groups(view)
-        new_rows = [group.new_rows() for group in groups]
-        rows = np.concatenate([np.zeros(0, dtype=np.int64), *new_rows])
-        references = deferred.add(partials.take(states, rows), len(rows))
-        windows: list[int] = []
-        numbers: list[int] = []
-        at = 0
-        for group, inserted in zip(groups, new_rows, strict=True):
-            for window, (number, _) in group.serve(references[at : at + len(inserted)]):
-                windows.append(window)
-                numbers.append(number)
-            at += len(inserted)
-        combines = deferred.execute() * len(partials.partials)
-        if not windows:
+        groups = [(store, store.prepare(view, windows)) for store, windows in self._groups(view)]
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(new for _, new in groups)])
+        references = iter(deferred.add(partials.take(states, rows), len(rows)))
+        served = [pair for store, new in groups for pair in store.serve(list(islice(references, len(new))))]
+        combines = deferred.execute()
+        if not served:
             return partials.reduce(states, view.rows, view.lo, view.hi), view.walked * len(partials.partials)
-        combined = deferred.gather(np.array(numbers, dtype=np.int64))
+        result = deferred.gather(np.array([number for _, (number, _) in served], dtype=np.int64))
         if deferred.size > self._compact_above:
             self._compact(deferred, view)
-        result, more = assemble(partials, states, view, np.array(windows, dtype=np.int64), combined)
-        return result, combines + more
+        order = np.array([window for window, _ in served], dtype=np.int64)
+        if len(order) < len(view):
+            others = np.delete(np.arange(len(view)), order)
+            order, lo, hi = np.concatenate([order, others]), view.lo[others], view.hi[others]
+            result = partials.concat([result, partials.reduce(states, view.rows, lo, hi)])
+            combines += int(np.maximum(hi - lo - 1, 0).sum())
+        return partials.take(result, np.argsort(order)), combines * len(partials.partials)
+
+    def _groups(self, view: View) -> Iterator[tuple[SliceStore, Column]]:
+        """Each store that serves windows, and these in the order of their slices."""
+        windows = self._served(view, np.flatnonzero(view.hi > view.lo))
+        query = view.query if self.per_query else np.zeros_like(view.query)
+        windows = windows[np.lexsort([column[windows] for column in (view.hi, view.lo, view.key, query)])]
+        query, key = query[windows], view.key[windows]
+        bounds = np.flatnonzero(np.diff(query, prepend=-1) | np.diff(key, prepend=-1)).tolist()
+        for begin, end in pairwise([*bounds, len(windows)]):
+            name = int(query[begin]), int(key[begin])
+            if name not in self._stores:
+                self._stores[name] = self._new_store()
+            yield self._stores[name], windows[begin:end]
 
     def _compact(self, deferred: DeferredCombines, view: View) -> None:
         """Drop the rows of partials that are in no store: O(n), at most once per O(n) new rows."""
@@ -154,7 +166,9 @@ class PersistentStores(Combiner):
             live.add(partial[0])
             return partial
 
-        stores = list(self._live_stores(view))
+        alive = set(np.unique(view.table.key).tolist())
+        self._stores = {name: store for name, store in self._stores.items() if name[1] in alive}
+        stores = [each.store for each in self._stores.values()]
         for store in stores:
             store.map_partials(collect)
         renumbered = deferred.retain(np.array(sorted(live), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Compiled: the cost of walking over the slices of windows."""
+"""Compiled: ranges of slices, the cost of walking over them and their comparison."""
 
 from __future__ import annotations
 
@@ -19,3 +19,12 @@ def walk(lo: Ints, hi: Ints) -> tuple[int, int]:
         combines += max(hi[j] - lo[j] - 1, 0)
         low, high = min(low, lo[j]), max(high, hi[j])
     return combines, high - low
+
+
+@compiled
+def same_slices(first: Ints, n: Ints, mark: Ints, first_2: Ints, n_2: Ints, mark_2: Ints) -> bool:
+    """Whether all slices are equal; NumPy takes ten times as long for the few slices of one of many keys."""
+    for i in range(first.shape[0]):
+        if first[i] != first_2[i] or n[i] != n_2[i] or mark[i] != mark_2[i]:
+            return False
+    return True
