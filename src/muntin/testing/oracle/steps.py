@@ -77,8 +77,10 @@ class Oracle:
         """End the stream: every window closes."""
         return self._step(INF, early=False)
 
-    def add_query(self, name: str, window: Any, since: int) -> None:
+    def add_query(self, name: str, window: Any, since: int | None) -> int:
         """Start another named window, whose first window may start at `since`."""
+        if since is None:
+            raise ValueError("the oracle needs `since`, the start of the new query")
         if name in self._windows:
             raise QueryError(f'query names must differ: "{name}" runs already')
         added = self._watermark if since > NEG_INF else NEG_INF
@@ -86,6 +88,7 @@ class Oracle:
         for watermark, tuples in self._judged:
             new.judge(tuples, watermark)
         self._windows[name] = new
+        return since
 
     def remove_query(self, name: str) -> None:
         """Stop a named window; its pending results are never emitted."""
