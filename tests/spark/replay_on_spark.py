@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from muntin.connectors.spark.watermark import MARK
+from muntin.dsl import Query
 from muntin.errors import MuntinError
-from muntin.query_file import loads
+from muntin.query.files import load_query
 from muntin.testing import OracleEngine, Transcript
 from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import Row, compare
-from muntin.testing.transcript_files import _toml
 from muntin.windows.tuple_driven import TupleDriven
 
 BASE = 2520 * 600_000
@@ -71,9 +71,7 @@ def as_stream(transcript: Transcript) -> Stream | None:
         return None
     if numbers:
         document = _in_seconds(document)
-    query = replace(
-        loads("\n".join(f"{name} = {_toml(table)}" for name, table in document.items())), late="drop"
-    )
+    query = replace(load_query(document, transcript.name, Query), late="drop")
     fields = [pa.field(time, MOMENT) if field.name == time else field for field in transcript.schema]
     found: list[tuple[list[dict[str, Any]], int]] = []
     rows: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ from muntin.query.spec import QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows.base import Window
 
-__all__ = ["load_windows", "loads", "read_toml", "to_toml", "windows_to_toml"]
+__all__ = ["load_query", "load_windows", "loads", "read_toml", "to_toml", "windows_to_toml"]
 
 Q = TypeVar("Q", bound=QuerySpec)
 
@@ -41,7 +41,12 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def loads(text: str, source: str, kind: type[Q]) -> Q:
     """The query in the text of a TOML file, as an object of `kind`; errors call the text `source`."""
-    return _Reader(source).query(read_toml(text, source), kind)
+    return load_query(read_toml(text, source), source, kind)
+
+
+def load_query(document: dict[str, Any], source: str, kind: type[Q]) -> Q:
+    """The query in the tables of a document, as an object of `kind`; errors call the document `source`."""
+    return _Reader(source).query(document, kind)
 
 
 def read_toml(text: str, source: str) -> dict[str, Any]:

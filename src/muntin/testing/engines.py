@@ -49,39 +49,21 @@ class Engine(Protocol):
         """An engine that continues from a snapshot."""
 
 
-class OracleEngine:
+class OracleEngine(Oracle):
     """The oracle behind the common interface."""
 
     def __init__(self, query: Any, schema: pa.Schema) -> None:
-        self._oracle = Oracle(query)
+        super().__init__(query)
         self._unit = _unit_of_edges(query, schema)
 
-    def process(self, rows: Sequence[Record]) -> list[Row]:
-        return self._rounded(self._oracle.process(rows))
-
-    def advance(self, watermark: int) -> list[Row]:
-        return self._rounded(self._oracle.advance(watermark))
-
-    def finish(self) -> list[Row]:
-        return self._rounded(self._oracle.finish())
-
-    def _rounded(self, rows: list[Row]) -> list[Row]:
+    def _emit(self, before: int, early: bool) -> list[Row]:
         """Edges as the time column can hold them: starts rounded down, ends up."""
-        unit = self._unit
+        rows, unit = super()._emit(before, early), self._unit
         return [row._replace(start=row.start // unit * unit, end=-(-row.end // unit) * unit) for row in rows]
 
     def take_late(self) -> list[tuple[str, Record]]:
-        late, self._oracle.late = self._oracle.late, []
+        late, self.late = self.late, []
         return late
-
-    def add_query(self, name: str, window: Any, since: int | None) -> int:
-        if since is None:
-            raise ValueError("the oracle needs `since`, the start of the new query")
-        self._oracle.add_query(name, window, since)
-        return since
-
-    def remove_query(self, name: str) -> None:
-        self._oracle.remove_query(name)
 
     def snapshot(self) -> bytes:
         return b""

@@ -36,27 +36,17 @@ _ON_INTEGERS = tuple(family for family in FAMILIES if family != "calendar")
 _LATENESS = (0, 0, 3, 10, 40, 100)
 _SILENCES = (1, 2, 3, 5, 8, 13, 20, 50)
 
-_VALUES: dict[str, Sequence[Any]] = {
-    "k": ["x", "y", None, "x"],
-    "j": [1, 2, 1, None, 1],
-    "i": [0, 1, 2, None, 5, -3, 2],
-    "f": [1.0, 0.5, None, -2.25, float("nan"), 8.0, 0.5, 3.75, 1.0],
-    "s": ["a", "b", None, "", "b", "zz"],
-    "b": [True, False, None],
-    "lead": [0, 0, -1, 2, -3, 0, 1, 0],  # of the measures over the time
-    "part": [0.0, 0.5, 0.25, 0.1, 0.75],  # and of the one with fractions over the other
+_COLUMNS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
+    "k": (pa.string(), ["x", "y", None, "x"]),
+    "j": (pa.int64(), [1, 2, 1, None, 1]),
+    "i": (pa.int64(), [0, 1, 2, None, 5, -3, 2]),
+    "f": (pa.float64(), [1.0, 0.5, None, -2.25, float("nan"), 8.0, 0.5, 3.75, 1.0]),
+    "s": (pa.string(), ["a", "b", None, "", "b", "zz"]),
+    "b": (pa.bool_(), [True, False, None]),
+    "m": (pa.int64(), [0, 0, -1, 2, -3, 0, 1, 0]),  # plus the time
+    "d": (pa.float64(), [0.0, 0.5, 0.25, 0.1, 0.75]),  # plus m
 }
-_TYPES = [
-    ("k", pa.string()),
-    ("j", pa.int64()),
-    ("i", pa.int64()),
-    ("f", pa.float64()),
-    ("s", pa.string()),
-    ("b", pa.bool_()),
-    ("m", pa.int64()),
-    ("d", pa.float64()),
-]
-_ROWS = [{name: values[number % len(values)] for name, values in _VALUES.items()} for number in range(126)]
+_ROWS = [{name: v[number % len(v)] for name, (_, v) in _COLUMNS.items()} for number in range(126)]
 _STEPS = (0, 0, 1, 1, 2, 3, 5, 9, -1, -1, -2, -3, -5, -9, -20)
 _AHEAD = (0, 1, 2, 5, 12, 40, -1, -2, -3, -4, -6, -8, -11, -15)
 _FURTHEST = 200
@@ -68,9 +58,12 @@ _CHOSEN = st.lists(st.integers(0, len(AGGREGATES) - 1), min_size=1, max_size=4, 
 _KINDS = ("nothing", *["row"] * 7, "row at the final time", "batch", "advance", "advance", "again")
 
 
-class _Breadth(NamedTuple):
-    """The ranges of times and lengths, and the keys."""
+class _Ranges(NamedTuple):
+    """The windows and aggregates to choose from, the ranges of times and lengths, and the keys."""
 
+    families: Sequence[str]
+    aggregates: Sequence[str] = tuple(AGGREGATES)
+    early: bool = False
     lateness: Sequence[int] = _LATENESS
     stretches: Sequence[int] = (1,)  # of the lengths of a window
     steps: Sequence[int] = _STEPS
@@ -79,14 +72,13 @@ class _Breadth(NamedTuple):
     silences: Sequence[int] = ()  # after which a key is forgotten
 
 
-_NARROW = _Breadth()
-_WIDE = _Breadth(
-    lateness=(0, 0, 10, 100, 150, 400),
-    stretches=(1, 1, 10, 40),
-    steps=(*_STEPS, 30, 130, -60, -150),
-    ahead=(*_AHEAD, 150, -40, -120),
-    keys=("x", "y", "z", "", "xy", "é"),
-)
+_WIDE: dict[str, Any] = {
+    "lateness": (0, 0, 10, 100, 150, 400),
+    "stretches": (1, 1, 10, 40),
+    "steps": (*_STEPS, 30, 130, -60, -150),
+    "ahead": (*_AHEAD, 150, -40, -120),
+    "keys": ("x", "y", "z", "", "xy", "é"),
+}
 
 
 def queries(
@@ -101,12 +93,9 @@ def queries(
     The stream must have the columns that `scenarios` makes. Lengths are in units of
     `clock`.
     """
-
-    def build(windows: list[int], chosen: list[int], other: int) -> Any:
-        breadth = _NARROW._replace(lateness=lateness)
-        return _query(windows, chosen, Picks(other), families, clock, early, breadth)
-
-    return st.tuples(_WINDOWS, _CHOSEN, _CODES).map(lambda drawn: build(*drawn))
+    ranges = _Ranges(families, early=early, lateness=lateness)
+    drawn = st.tuples(_WINDOWS, _CHOSEN, _CODES)
+    return drawn.map(lambda codes: _query(codes[0], codes[1], Picks(codes[2], clock), ranges))
 
 
 def scenarios(
@@ -136,18 +125,17 @@ def scenarios(
       finish
     """
     kinds = _KINDS + ("snapshot",) * snapshots + ("add", "remove") * live
-    breadth = _WIDE if wide else _NARROW
+    ranges = _Ranges(families, aggregates, early)._replace(**_WIDE if wide else {})
     if lateness is not None:
-        breadth = breadth._replace(lateness=lateness)
+        ranges = ranges._replace(lateness=lateness)
     if forget:
-        breadth = breadth._replace(silences=_SILENCES)
+        ranges = ranges._replace(silences=_SILENCES)
 
     def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
         pick = Picks(other)
         ending = pick((True, True, True, False))
-        clock = pick(STAMPS) if stamps else INTEGERS
-        query = _query(windows, chosen, pick, families, clock, early, breadth, aggregates)
-        stream = _Stream(query, clock, families, breadth)
+        pick.clock = pick(STAMPS) if stamps else INTEGERS
+        stream = _Stream(_query(windows, chosen, pick, ranges), pick.clock, ranges)
         for code in codes:
             stream.item(Picks(code), kinds)
         return stream.scenario(ending)
@@ -156,39 +144,31 @@ def scenarios(
     return st.tuples(_WINDOWS, _CHOSEN, _CODES, codes).map(lambda drawn: build(*drawn))
 
 
-def _query(
-    windows: list[int],
-    chosen: list[int],
-    pick: Picks,
-    families: Sequence[str],
-    clock: Clock,
-    early: bool,
-    breadth: _Breadth,
-    aggregates: Sequence[str] = tuple(AGGREGATES),
-) -> Any:
-    names = dict.fromkeys(aggregates[number % len(aggregates)] for number in chosen)
-    picked = [_window(Picks(code), clock, families, breadth) for code in windows]
+def _query(windows: list[int], chosen: list[int], pick: Picks, ranges: _Ranges) -> Any:
+    names = dict.fromkeys(ranges.aggregates[number % len(ranges.aggregates)] for number in chosen)
+    picked = [_window(Picks(code), pick.clock, ranges) for code in windows]
     query = mt.windows(**{f"w{i}": window for i, window in enumerate(picked)})
     query = query.aggregate(**{name: AGGREGATES[name] for name in names})
     query = query.by(*pick([(), ("k",), ("k",), ("k", "j")]))
     return query.on(
         "t",
-        allowed_lateness=clock.span(pick(breadth.lateness)),
-        early=pick([mt.each_batch(), mt.every(clock.span(5))]) if early else None,
+        allowed_lateness=pick.span(ranges.lateness),
+        early=pick([mt.each_batch(), mt.every(pick.clock.span(5))]) if ranges.early else None,
         late="route",
-        forget_keys_after=clock.span(pick(breadth.silences)) if breadth.silences else None,
+        forget_keys_after=pick.span(ranges.silences) if ranges.silences else None,
     )
 
 
-def _window(pick: Picks, clock: Clock, families: Sequence[str], breadth: _Breadth) -> Any:
-    return window(pick, clock._replace(stretch=pick(breadth.stretches)), families)
+def _window(pick: Picks, clock: Clock, ranges: _Ranges) -> Any:
+    pick.clock = clock._replace(stretch=pick(ranges.stretches))
+    return window(pick, ranges.families)
 
 
 class _Stream:
     """Turns drawn items into actions; times are relative to the newest row so far."""
 
-    def __init__(self, query: Any, clock: Clock, families: Sequence[str], breadth: _Breadth) -> None:
-        self._query, self._clock, self._families, self._breadth = query, clock, families, breadth
+    def __init__(self, query: Any, clock: Clock, ranges: _Ranges) -> None:
+        self._query, self._clock, self._ranges = query, clock, ranges
         self._actions: list[Action] = []
         self._names = [name for name, _ in query.windows]
         self._gone: list[str] = []
@@ -196,23 +176,21 @@ class _Stream:
         self._newest = 0
         self._watermark = -50
         self._highest = -50
-        self._lateness = clock.units(query.allowed_lateness)
+        self._lateness = query.allowed_lateness // clock.unit
         self._arrived = 0
 
     def item(self, pick: Picks, kinds: Sequence[str]) -> None:
         """Perform a drawn item."""
         kind = pick(kinds)
         if kind == "row":
-            time = self._newest + pick(self._breadth.steps)
-            self._row(time, pick(_ROWS), pick((None, *self._breadth.keys)))
+            self._row(self._newest + pick(self._ranges.steps), pick)
         elif kind == "row at the final time":  # exactly there it is in time, before it is late
             final = self._highest - self._lateness
-            time = max(final + pick((0, 0, 1, -1)), self._newest - _FURTHEST)
-            self._row(time, pick(_ROWS), pick((None, *self._breadth.keys)))
+            self._row(max(final + pick((0, 0, 1, -1)), self._newest - _FURTHEST), pick)
         elif kind == "batch":
             self._batch()  # two in a row make an empty one
         elif kind == "advance":
-            self._watermark = self._newest + pick(self._breadth.ahead)
+            self._watermark = self._newest + pick(self._ranges.ahead)
             self._highest = max(self._highest, self._watermark)
             self._act("advance", self._clock.inside(self._watermark))
         elif kind == "again":  # the same watermark once more, or a lower one
@@ -222,8 +200,7 @@ class _Stream:
         elif kind == "add":
             again = pick((False, True)) and self._gone  # a name that was free already
             self._names.append(self._gone.pop() if again else f"a{len(self._actions)}")
-            added = _window(pick, self._clock, self._families, self._breadth)
-            self._act("add", self._names[-1], added)
+            self._act("add", self._names[-1], _window(pick, self._clock, self._ranges))
         elif kind == "remove" and len(self._names) > 1:
             self._gone.append(self._names.pop(pick(range(len(self._names)))))
             self._act("remove", self._gone[-1])
@@ -232,14 +209,15 @@ class _Stream:
         """All that was drawn; `ending`: the stream ends, so that every window closes."""
         if ending:
             self._act("finish")
-        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *_TYPES])
+        types = [(name, type_) for name, (type_, _) in _COLUMNS.items()]
+        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *types])
         return Scenario(self._query, schema, tuple(self._actions))
 
-    def _row(self, time: int, values: dict[str, Any], key: str | None) -> None:
-        row = {"t": self._clock.value(time), "id": self._arrived, **values}
-        row["m"] = time + row.pop("lead")
-        row["d"] = row["m"] + row.pop("part")
-        if key is not None:
+    def _row(self, time: int, pick: Picks) -> None:
+        row = {"t": self._clock.value(time), "id": self._arrived, **pick(_ROWS)}
+        row["m"] += time
+        row["d"] += row["m"]
+        if (key := pick((None, *self._ranges.keys))) is not None:
             row["k"] = key
         self._rows.append(row)
         self._newest = max(self._newest, time)

@@ -23,13 +23,14 @@ class Clock(NamedTuple):
         units *= self.stretch
         return units if self.origin is None else dt.timedelta(hours=units)
 
-    def units(self, span: int) -> int:
-        """A length of time, as a query holds it, in units."""
-        return span if self.origin is None else span // 3_600_000_000
+    @property
+    def unit(self) -> int:
+        """A unit as a query holds it: in microseconds, where it is an hour."""
+        return 1 if self.origin is None else 3_600_000_000
 
     def inside(self, units: int) -> int:
-        """A point in time as it is inside."""
-        return units if self.origin is None else (self.origin + units) * 3_600_000_000
+        """A point in time as a query holds it."""
+        return ((self.origin or 0) + units) * self.unit
 
     def value(self, units: int) -> Any:
         """A point in time as the column holds it."""
@@ -61,9 +62,18 @@ class Picks:
     ('b', 3, True)
     """
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, clock: Clock = INTEGERS) -> None:
         self._code = code
+        self.clock = clock
 
     def __call__(self, options: Sequence[Any]) -> Any:
         self._code, index = divmod(self._code, len(options))
         return options[index]
+
+    def span(self, options: Sequence[int]) -> Any:
+        """One of these lengths of time."""
+        return self.clock.span(self(options))
+
+    def moment(self, options: Sequence[int]) -> Any:
+        """One of these points in time."""
+        return self.clock.value(self(options))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muntin.dsl import Query
 from muntin.errors import QueryError, nearest
+from muntin.query.files import load_query
 from muntin.testing.rows import Row
 from muntin.timeline import instant
 
@@ -21,18 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Step", "Transcript", "load_transcripts"]
 
 _MERGED = ("stream", "aggregates", "types")  # a transcript adds to these, and replaces the others
-_KEYS = (
-    *_MERGED,
-    "columns",
-    "windows",
-    "name",
-    "about",
-    "steps",
-    "expect_error",
-    "must_fail",
-    "shuffle",
-    "split",
-)
+_OPTIONAL = ("about", "must_fail", "shuffle", "split")
+_KEYS = (*_MERGED, "columns", "windows", "name", "steps", "expect_error", *_OPTIONAL)
 _ACTIONS = ("input", "watermark", "finish", "add", "remove")
 _OUTCOMES = ("expect", "expect_late", "expect_error", "since")
 _RESERVED = ("query", "window", "ordinal", "kind", "revision")
@@ -147,34 +138,25 @@ class _Reader:
             query=query,
             schema=self.schema,
             steps=tuple(self._step(step) for step in body["steps"]),
-            about=body.get("about", ""),
             error=pattern,
-            must_fail=body.get("must_fail", False),
-            shuffle=body.get("shuffle", True),
-            split=body.get("split", True),
+            **{key: body[key] for key in _OPTIONAL if key in body},
         )
 
     # ---- the query -----------------------------------------------------------
 
     def _query(self, windows: Mapping[str, Any]) -> Any:
-        from muntin.query_file import loads
-
-        stream = {"late": "route", **self.body["stream"]}
-        document = {"stream": stream, "windows": windows, "aggregates": self.body["aggregates"]}
+        aggregates = self.body["aggregates"]
         # A query file cannot contain code: load it with a substitute, and put the code in its place.
-        substitutes = {"windows": {"type": "count", "n": 1}, "aggregates": {"function": "count"}}
-        plain = {
-            table: {
-                name: item if isinstance(item, dict) or table == "stream" else substitutes[table]
-                for name, item in items.items()
-            }
-            for table, items in document.items()
+        document = {
+            "stream": {"late": "route", **self.body["stream"]},
+            "windows": _without_code(windows, {"type": "count", "n": 1}),
+            "aggregates": _without_code(aggregates, {"function": "count"}),
         }
-        query = loads("\n".join(f"{table} = {_toml(items)}" for table, items in plain.items()))
+        query = load_query(document, "query", Query)
         return replace(
             query,
-            windows=_with_code(query.windows, document["windows"]),
-            aggregates=_with_code(query.aggregates, document["aggregates"]),
+            windows=_with_code(query.windows, windows),
+            aggregates=_with_code(query.aggregates, aggregates),
         )
 
     # ---- the steps -----------------------------------------------------------
@@ -207,8 +189,7 @@ class _Reader:
 
     def _expected(self, row: Mapping[str, Any]) -> Row:
         keys = self.body["stream"].get("key", [])
-        start, end, *other = row["window"]
-        low, high = other or (None, None)
+        start, end, *measured = row["window"]
         aggregates = {name: row[name] for name in self.body["aggregates"]}
         known = (*keys, *aggregates, *_RESERVED)
         for name in row:
@@ -220,11 +201,8 @@ class _Reader:
             start=_edge(start),
             end=_edge(end),
             aggregates={name: _exact(value) for name, value in aggregates.items()},
-            kind=row.get("kind", "final"),
-            revision=row.get("revision", 0),
-            low=low,
-            high=high,
-            ordinal=row.get("ordinal", 0),
+            **{name: row[name] for name in ("kind", "revision", "ordinal") if name in row},
+            **dict(zip(("low", "high"), measured, strict=False)),
         )
 
     def _schema(self) -> pa.Schema:
@@ -238,6 +216,10 @@ class _Reader:
             values = [row[name] if isinstance(row, dict) else row[i] for row in rows]
             fields.append((name, _type(declared[name]) if name in declared else pa.array(values).type))
         return pa.schema([(name, pa.int64() if type_ == pa.null() else type_) for name, type_ in fields])
+
+
+def _without_code(items: Mapping[str, Any], substitute: dict[str, Any]) -> dict[str, Any]:
+    return {name: item if isinstance(item, dict) else substitute for name, item in items.items()}
 
 
 def _with_code(items: Iterable[tuple[str, Any]], given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -285,12 +267,3 @@ def _exact(value: Any) -> Any:
 
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*")
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML writes it, tables inline."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return json.dumps(value)

@@ -39,7 +39,8 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import MuntinError
 from muntin.testing.engines import Engine, Record
-from muntin.testing.rows import compare, same_value, unmatched
+from muntin.testing.rows import Row, compare, same_value, unmatched
+from muntin.testing.scenarios import Action, play
 from muntin.testing.transcript_files import Step, Transcript, load_transcripts
 from muntin.timeline import INF
 
@@ -56,6 +57,9 @@ VARIANTS = (
     "through a snapshot",
 )
 """The variants in which a transcript can be replayed."""
+
+
+_VERBS = {"input": "process", "watermark": "advance"}
 
 
 class MismatchError(AssertionError):
@@ -151,21 +155,13 @@ def _check_step(engine: Engine, step: Step, where: str) -> None:
             raise MismatchError(f"{where}\n{difference}")
 
 
-def _perform(engine: Engine, step: Step) -> list[Any]:
-    match step.action:
-        case "input":
-            return engine.process(step.value)
-        case "watermark":
-            return engine.advance(step.value)
-        case "finish":
-            return engine.finish()
-        case "remove":
-            engine.remove_query(step.value)
-        case "add":
-            for name, window in step.value.items():
-                since = engine.add_query(name, window, step.since)
-                if since > (INF if step.since is None else step.since):
-                    raise MismatchError(f'"{name}" starts at {since}, later than {step.since}')
+def _perform(engine: Engine, step: Step) -> list[Row]:
+    if step.action != "add":
+        return play(engine, Action(_VERBS.get(step.action, step.action), step.value))
+    for name, window in step.value.items():
+        since = engine.add_query(name, window, step.since)
+        if since > (INF if step.since is None else step.since):
+            raise MismatchError(f'"{name}" starts at {since}, later than {step.since}')
     return []
 
 

@@ -71,19 +71,14 @@ def _float_sum(values: list[float]) -> float:
 def _mean(values: list[Any]) -> Any:
     if isinstance(values[0], float):
         return _float_sum(values) / len(values)
-    if isinstance(values[0], Decimal):
-        return _decimal_mean(values)
+    if isinstance(values[0], Decimal):  # four decimals more, rounded half away from zero, as in Spark
+        digits = min(38, 4 - int(values[0].as_tuple().exponent))
+        with localcontext(prec=_DIGITS):
+            return (sum(values, Decimal(0)) / len(values)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
     if isinstance(values[0], dt.timedelta):  # to the microsecond, half of one away from zero
         mean = Fraction(sum(value // _MICROSECOND for value in values), len(values))
         return math.floor(abs(mean) + Fraction(1, 2)) * (-1 if mean < 0 else 1) * _MICROSECOND
     return float(Fraction(sum(values), len(values)))
-
-
-def _decimal_mean(values: list[Decimal]) -> Decimal:
-    """With four decimals more than the values have, rounded half away from zero, as in Spark."""
-    decimals = min(38, 4 - int(values[0].as_tuple().exponent))
-    with localcontext(prec=_DIGITS):
-        return (sum(values, Decimal(0)) / len(values)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
 def _count_of(extreme: Callable[..., Any], values: list[Any]) -> int:
@@ -101,25 +96,22 @@ def _collect_set(values: list[Any]) -> list[Any]:
 
 def _mode(values: list[Any]) -> Any:
     """The smallest of the values that occur most often."""
-    ordered = sorted(values, key=order)
-    keys = [order(value) for value in ordered]
-    most = max(keys.count(key) for key in keys)
-    return next(value for value, key in zip(ordered, keys, strict=True) if keys.count(key) == most)
-
-
-def _m4(values: list[Any]) -> dict[str, Any]:
-    ordered = sorted(values, key=order)
-    return {"min": ordered[0], "max": ordered[-1], "first": values[0], "last": values[-1]}
+    keys = [order(value) for value in values]
+    return max(sorted(values, key=order), key=lambda value: keys.count(order(value)))
 
 
 def _histogram(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
+    """With `bins`, between the extremes and the last bin with its end; as in NumPy around a single value."""
     if hasattr(aggregate, "edges"):
         edges, last = aggregate.edges, aggregate.edges[-1]
     else:
         values = [float(value) for value in values if math.isfinite(value)]
         if not values:
             return []
-        edges, last = _equal_edges(min(values), max(values), aggregate.bins), math.inf
+        low, high, bins = min(values), max(values), aggregate.bins
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges, last = [low + k * (high / bins - low / bins) for k in range(bins)] + [high], math.inf
     ends = [*edges[1:-1], last]
     return [
         {"start": start, "end": shown, "count": len([v for v in values if start <= v < end])}
@@ -127,25 +119,9 @@ def _histogram(aggregate: Any, values: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _equal_edges(low: float, high: float, bins: int) -> list[float]:
-    """As in NumPy, a single value is in the middle of a range of length 1."""
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return [low + k * (high / bins - low / bins) for k in range(bins)] + [high]
-
-
-def _top_k(pairs: list[tuple[Any, Any]], k: int) -> list[Any]:
-    """The values with the k largest `by`; Python's sort leaves equal ones in their order."""
-    pairs = sorted(pairs, key=lambda pair: order(pair[1]), reverse=True)
-    return [value for value, _ in pairs[:k]]
-
-
-def _arg_extreme(extreme: Callable[..., Any], pairs: list[tuple[Any, Any]]) -> Any:
-    """The value of the tuple with the extreme `by`; the earliest of several."""
-    if not pairs:
-        return None
-    best = extreme((by for _, by in pairs), key=order)
-    return next(value for value, by in pairs if order(by) == order(best))
+def _by(pair: tuple[Any, Any]) -> Any:
+    """The sort key of a value and its `by`; Python's sort, min and max leave equal ones in their order."""
+    return order(pair[1])
 
 
 def _interpolated(values: list[Any], q: float) -> float:
@@ -203,7 +179,7 @@ _OF_SOME_VALUES: dict[str, Function] = {  # null without any value
     "first": lambda _, values: values[0],
     "last": lambda _, values: values[-1],
     "nth": lambda nth, values: values[-nth.n] if len(values) >= nth.n else None,
-    "m4": lambda _, values: _m4(values),
+    "m4": lambda _, v: {"min": min(v, key=order), "max": max(v, key=order), "first": v[0], "last": v[-1]},
     "concat": lambda concat, values: concat.separator.join(values),
     "mode": lambda _, values: _mode(values),
     "median": lambda _, values: _interpolated(values, 0.5),
@@ -241,7 +217,7 @@ _OF_ROWS: dict[str, Function] = {
 }
 
 _OF_PAIRS: dict[str, Function] = {  # of a value and a `by`, which must not be null
-    "arg_min": lambda _, pairs: _arg_extreme(min, pairs),
-    "arg_max": lambda _, pairs: _arg_extreme(max, pairs),
-    "top_k": lambda top, pairs: _top_k(pairs, top.k),
+    "arg_min": lambda _, pairs: min(pairs, key=_by, default=(None, None))[0],
+    "arg_max": lambda _, pairs: max(pairs, key=_by, default=(None, None))[0],
+    "top_k": lambda top, pairs: [value for value, _ in sorted(pairs, key=_by, reverse=True)[: top.k]],
 }

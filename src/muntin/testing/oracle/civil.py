@@ -3,53 +3,44 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 from zoneinfo import ZoneInfo
 
 __all__ = ["calendar_window"]
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_DAYS = {"day": 1, "week": 7}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-def calendar_window(unit: str, tz: str, offset: int, time: int) -> tuple[int, int]:
+def calendar_window(window: Any, time: int) -> tuple[int, int]:
     """The civil unit [start, end) that contains `time`, all in microseconds.
 
     A unit begins when the clocks show its first midnight plus the offset, or first
     a later time. The day of the change to summer time in Berlin has 23 hours:
 
-    >>> start, end = calendar_window("day", "Europe/Berlin", 0, 1_711_845_000_000_000)  # 2024-03-31
+    >>> from muntin import windows as w
+    >>> start, end = calendar_window(w.calendar("day", "Europe/Berlin"), 1_711_845_000_000_000)  # 2024-03-31
     >>> (end - start) // 3_600_000_000
     23
     """
-    zone, shift = ZoneInfo(tz), dt.timedelta(microseconds=offset)
-    day = (_EPOCH + dt.timedelta(microseconds=time)).astimezone(zone).date()
-    first = _first_day(unit, day)
+    unit, zone, shift = window.unit, ZoneInfo(window.tz), dt.timedelta(microseconds=window.offset)
+    first = _first_day(unit, (_EPOCH + dt.timedelta(microseconds=time)).astimezone(zone).date())
     if _begin(first, shift, zone) > time:  # it begins later today
         first = _first_day(unit, first - dt.timedelta(days=1))
     return _begin(first, shift, zone), _begin(_following(unit, first), shift, zone)
 
 
 def _first_day(unit: str, day: dt.date) -> dt.date:
-    if unit == "week":
-        return day - dt.timedelta(days=day.weekday())
-    if unit == "month":
-        return day.replace(day=1)
-    if unit == "quarter":
-        return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
-    if unit == "year":
-        return day.replace(month=1, day=1)
-    return day
+    if unit in _DAYS:
+        return day - dt.timedelta(days=day.weekday() % _DAYS[unit])
+    return day.replace(month=day.month - (day.month - 1) % _MONTHS[unit], day=1)
 
 
 def _following(unit: str, first: dt.date) -> dt.date:
-    if unit == "week":
-        return first + dt.timedelta(days=7)
-    if unit == "month":
-        return (first + dt.timedelta(days=31)).replace(day=1)
-    if unit == "quarter":
-        return (first + dt.timedelta(days=95)).replace(day=1)
-    if unit == "year":
-        return first.replace(year=first.year + 1)
-    return first + dt.timedelta(days=1)
+    if unit in _DAYS:
+        return first + dt.timedelta(days=_DAYS[unit])
+    return (first + dt.timedelta(days=31 * _MONTHS[unit])).replace(day=1)
 
 
 def _begin(day: dt.date, shift: dt.timedelta, zone: ZoneInfo) -> int:

@@ -1,17 +1,46 @@
-"""Punctuations and frames, for the oracle: values decide where windows begin and end."""
+"""Windows that are runs of neighbouring tuples, for the oracle: sessions, punctuations and frames."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from muntin.testing.oracle.aggregates import aggregate_value
 from muntin.testing.oracle.expressions import evaluate
-from muntin.testing.oracle.tuple_windows import place_of
-from muntin.testing.oracle.tuples import Arrival, Instance, Tuples, View, closed_by_next, runs, still_open
+from muntin.testing.oracle.tuples import (
+    Arrival,
+    Instance,
+    Tuples,
+    View,
+    closed_by_next,
+    ended,
+    runs,
+    still_open,
+)
+from muntin.timeline import INF
 
-__all__ = ["boundary", "delta", "on_measure", "punctuation", "threshold", "until"]
+__all__ = ["boundary", "delta", "punctuation", "session", "threshold", "until"]
+
+
+def session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
+    """Neighbours at most `gap` apart; a tuple `max_length` after the first one starts a new session."""
+    longest = getattr(window, "max_length", None) or INF
+
+    def breaks(run: list[Arrival], item: Arrival) -> bool:
+        first, last = run[0].position, run[-1].position
+        return bool(item.position - last > window.gap or item.position >= first + longest)
+
+    pieces = runs(tuples, breaks)
+    ends = [(run[-1].position + window.gap, run[0].position + longest) for run in pieces]
+    if window.measure is not None:
+        instances = closed_by_next(pieces, view)
+        return [one._replace(high=min(pair)) for one, pair in zip(instances, ends, strict=False)]
+    return [  # a tuple at the end of the silence joins; from the limit on no tuple can
+        Instance(run[0].time, min(silence, limit), min(silence + 1, limit), run)
+        for run, (silence, limit) in zip(pieces, ends, strict=True)
+    ]
 
 
 def punctuation(window: Any, tuples: Tuples, view: View) -> list[Instance]:
@@ -34,8 +63,8 @@ def delta(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """Until a value is more than `by` away from the first one of the frame."""
 
     def breaks(run: list[Arrival], item: Arrival) -> bool:
-        reference, value = _first_number(window, run), _number(window, item)
-        return reference is not None and value is not None and bool(abs(value - reference) > window.by)
+        numbers = _numbers(window, [*run, item])
+        return any(abs(number - numbers[0]) > window.by for number in numbers)
 
     return closed_by_next(runs(tuples, breaks), view)
 
@@ -43,56 +72,30 @@ def delta(window: Any, tuples: Tuples, view: View) -> list[Instance]:
 def boundary(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """Until a value is between other multiples of `step` than the first one of the frame."""
 
+    def multiple(value: Any) -> int:
+        # Of the decimal numbers that the user wrote: 0.3 is the third multiple of 0.1.
+        return math.floor(Fraction(str(value)) / Fraction(str(window.step)))
+
     def breaks(run: list[Arrival], item: Arrival) -> bool:
-        reference, value = _first_number(window, run), _number(window, item)
-        if reference is None or value is None:
-            return False
-        return _multiple(value, window.step) != _multiple(reference, window.step)
+        return len({multiple(value) for value in _numbers(window, [*run, item])}) > 1
 
     return closed_by_next(runs(tuples, breaks), view)
 
 
-def _multiple(value: Any, step: Any) -> int:
-    """floor(value / step) of the decimal numbers that were written: 0.3 is the third multiple of 0.1."""
-    return math.floor(Fraction(str(value)) / Fraction(str(step)))
-
-
-def _number(window: Any, item: Arrival) -> Any:
-    """The value, or None for a null or NaN, which neither starts nor ends a frame."""
-    value = evaluate(window.column, item.row)
-    return None if value is None or value != value else value
-
-
-def _first_number(window: Any, run: list[Arrival]) -> Any:
-    return next((_number(window, item) for item in run if _number(window, item) is not None), None)
+def _numbers(window: Any, run: Sequence[Arrival]) -> list[Any]:
+    """The values but null and NaN, which neither start nor end a frame."""
+    values = [evaluate(window.column, item.row) for item in run]
+    return [value for value in values if value is not None and value == value]
 
 
 def until(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """Until the aggregate of the frame reaches the limit; the tuple that does it is the last one."""
 
-    def reached(piece: Tuples) -> bool:
-        value = aggregate_value(window.aggregate, piece)
+    def reached(run: Sequence[Arrival]) -> bool:
+        value = aggregate_value(window.aggregate, run)
         # NaN is greater than every number, and so than the limit.
         return value is not None and bool(value >= window.limit or value != value)
 
-    instances = []
-    frame: Tuples = ()
-    for item in tuples:
-        frame = (*frame, item)
-        if reached(frame):
-            instances.append(Instance(frame[0].time, item.time + 1, item.time + 1, frame))
-            frame = ()
-    return instances + (still_open([frame], view) if frame else [])
-
-
-def on_measure(window: Any, tuples: Tuples, instances: list[Instance]) -> list[Instance]:
-    """The same frames, with the measure at their first tuple and at the tuple that ended them."""
-    at = place_of(window, tuples)
-    numbers = [item.seq for item in tuples]
-    result = []
-    for frame in instances:
-        ending = numbers.index(frame.content[-1].seq)
-        if not frame.open and type(window).__name__ != "Until":
-            ending += 1  # the tuple that starts the next one
-        result.append(frame._replace(low=at[frame.content[0].seq], high=at[numbers[ending]]))
-    return result
+    pieces = runs(tuples, lambda run, item: reached(run))
+    closed = [ended(piece, piece[-1].time + 1, piece[-1].place) for piece in pieces if reached(piece)]
+    return closed + still_open([piece for piece in pieces[-1:] if not reached(piece)], view)

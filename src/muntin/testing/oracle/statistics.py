@@ -13,10 +13,7 @@ from typing import Any
 
 def variance(aggregate: Any, values: Sequence[Any]) -> float | None:
     """The mean squared deviation, of a sample or of the population."""
-    freedom = len(values) - (0 if aggregate.population else 1)
-    if freedom <= 0:
-        return None
-    return float(_moment(values, 2) / freedom) if _finite(values) else math.nan
+    return covariance(aggregate, [(value, value) for value in values])
 
 
 def stddev(aggregate: Any, values: Sequence[Any]) -> float | None:
@@ -37,13 +34,11 @@ def kurtosis(aggregate: Any, values: Sequence[Any]) -> float | None:
 
 
 def covariance(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | None:
-    """The mean product of the deviations of both columns."""
+    """The mean product of the deviations of both columns, of a sample or of the population."""
     freedom = len(rows) - (0 if aggregate.population else 1)
     if freedom <= 0:
         return None
-    if not all(map(_finite, rows)):
-        return math.nan
-    return float(_product(rows) / freedom)
+    return float(_product(rows) / freedom) if all(map(_finite, rows)) else math.nan
 
 
 def correlation(aggregate: Any, rows: Sequence[tuple[Any, Any]]) -> float | None:

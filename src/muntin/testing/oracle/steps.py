@@ -13,7 +13,6 @@ from typing import Any
 
 from muntin.errors import DataError, QueryError, nearest
 from muntin.testing.oracle.emission import Key, NamedWindow
-from muntin.testing.oracle.settings import settings_of
 from muntin.testing.oracle.tuples import Arrival, View
 from muntin.testing.rows import Row
 from muntin.timeline import INF, LIMIT, NEG_INF, instant
@@ -40,10 +39,9 @@ class Oracle:
     """
 
     def __init__(self, query: Any) -> None:
-        self._settings = settings_of(query)
-        self._queries: dict[str, NamedWindow] = {}
-        for name, window in self._settings.windows.items():
-            self._queries[name] = NamedWindow(name, window, NEG_INF, self._settings)
+        self._query = query
+        self._period = getattr(query.early, "period", None)  # None for early results after each batch
+        self._windows = {name: NamedWindow(name, window, NEG_INF, query) for name, window in query.windows}
         self._watermark = NEG_INF
         self._upto = NEG_INF  # the watermark without the INF of finish()
         self._newest = NEG_INF
@@ -54,49 +52,50 @@ class Oracle:
 
     def process(self, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
         """Take rows that arrived; returns early results if the query wants them after each batch."""
-        times = [(row, self._time(row)) for row in rows]
         arrived: list[tuple[Key, Arrival]] = []
-        for row, time in times:
-            if time is None:  # a bad tuple that the user chose to skip
-                continue
-            key = tuple(row[column] for column in self._settings.keys)
-            arrived.append((key, Arrival(time, self._arrived, row)))
-            self._arrived += 1
+        for row, time in [(row, self._time(row)) for row in rows]:  # a bad tuple refuses them all
+            if time is not None:
+                key = tuple(row[column] for column in self._query.keys)
+                arrived.append((key, Arrival(time, self._arrived, row)))
+                self._arrived += 1
         # Older tuples wait until the watermark moves: tuples that arrive meanwhile may join their sessions.
-        final = self._watermark - self._settings.lateness
+        final = self._watermark - int(self._query.allowed_lateness)
         self._judge([(key, item) for key, item in arrived if item.time >= final])
         self._pending += [(key, item) for key, item in arrived if item.time < final]
-        if self._settings.early_each_batch:
-            return self._emit(self._watermark, self._watermark, early=True)
-        return []
+        if self._query.early is None or self._period is not None:
+            return []
+        return self._emit(self._watermark, early=True)
 
     def advance(self, watermark: object) -> list[Row]:
         """Raise the watermark (a lower one is ignored) and return the results that are complete."""
         before = self._watermark
         now = max(before, int(instant(watermark)))
-        period = self._settings.early_every
-        return self._step(now, early=period is not None and now // period > before // period)
+        self._upto = now if now < INF else self._upto
+        return self._step(now, self._period is not None and now // self._period > before // self._period)
 
     def finish(self) -> list[Row]:
         """End the stream: every window closes."""
         return self._step(INF, early=False)
 
-    def add_query(self, name: str, window: Any, since: int) -> None:
+    def add_query(self, name: str, window: Any, since: int | None) -> int:
         """Start another named window, whose first window may start at `since`."""
-        if name in self._queries:
+        if since is None:
+            raise ValueError("the oracle needs `since`, the start of the new query")
+        if name in self._windows:
             raise QueryError(f'query names must differ: "{name}" runs already')
         added = self._watermark if since > NEG_INF else NEG_INF
-        query = NamedWindow(name, window, since, self._settings, added)
+        new = NamedWindow(name, window, since, self._query, added)
         for watermark, tuples in self._judged:
-            query.judge(tuples, watermark)
-        self._queries[name] = query
+            new.judge(tuples, watermark)
+        self._windows[name] = new
+        return since
 
     def remove_query(self, name: str) -> None:
         """Stop a named window; its pending results are never emitted."""
-        if name not in self._queries:
-            raise QueryError(f'no query "{name}" runs.{nearest(name, self._queries)}')
-        query = self._queries.pop(name)
-        self.late += [(name, item.row) for item in query.judge(self._pending, self._watermark)]
+        if name not in self._windows:
+            raise QueryError(f'no query "{name}" runs.{nearest(name, self._windows)}')
+        removed = self._windows.pop(name)
+        self.late += [(name, item.row) for item in removed.judge(self._pending, self._watermark)]
 
     def _step(self, now: int, early: bool) -> list[Row]:
         before = self._watermark
@@ -104,44 +103,40 @@ class Oracle:
             self._judge(self._pending)
             self._pending = []
         self._watermark = now
-        self._upto = now if now < INF else self._upto
-        return self._emit(before, now, early)
+        return self._emit(before, early)
 
     def _judge(self, tuples: list[tuple[Key, Arrival]]) -> None:
         """Decide about these tuples, all together, by the watermark under which they arrived."""
         self._newest = max([self._newest, *(item.time for _, item in tuples)])
-        for query in self._queries.values():
-            self.late += [(query.name, item.row) for item in query.judge(tuples, self._watermark)]
+        for window in self._windows.values():
+            self.late += [(window.name, item.row) for item in window.judge(tuples, self._watermark)]
         self._judged.append((self._watermark, tuples))
 
-    def _emit(self, before: int, now: int, early: bool) -> list[Row]:
-        view = self._view(closing=now == INF)
-        return [row for query in self._queries.values() for row in query.emit(before, now, view, early)]
-
-    def _view(self, closing: bool = False) -> View:
-        wants_early = self._settings.early_each_batch or self._settings.early_every is not None
-        return View(self._upto, closing or wants_early, self._newest)
+    def _emit(self, before: int, early: bool) -> list[Row]:
+        """The rows of all windows: the watermark went up from `before`."""
+        now = self._watermark
+        view = View(self._upto, now == INF or self._query.early is not None, self._newest)
+        return [row for window in self._windows.values() for row in window.emit(before, now, view, early)]
 
     def _time(self, row: Mapping[str, Any]) -> int | None:
         """The time of a row; None for a bad tuple that is to be skipped."""
         trouble = self._trouble(row)
         if not trouble:
-            return int(instant(row[self._settings.time]))
-        if self._settings.bad == "fail":
+            return int(instant(row[self._query.time]))
+        if self._query.bad == "fail":
             raise DataError(trouble)
         return None
 
     def _trouble(self, row: Mapping[str, Any]) -> str:
-        for column in (self._settings.time, *self._settings.keys):
+        for column in (self._query.time, *self._query.keys):
             if column not in row:
                 return f'no column "{column}".{nearest(column, row)}'
-        value = row[self._settings.time]
+        value = row[self._query.time]
         if value is None:
-            return f'the time column "{self._settings.time}" must not be null'
+            return f'the time column "{self._query.time}" must not be null'
         if isinstance(value, int) and abs(value) > LIMIT:
             return f"times must lie within +-2**62: got {value}"
-        for query in self._queries.values():
-            measure = getattr(query.window, "measure", None)
-            if measure is not None and row.get(measure) is None:
-                return f'the measure "{measure}" must not be null'
+        for name in (named.window.measure for named in self._windows.values()):
+            if name is not None and row.get(name) is None:
+                return f'the measure "{name}" must not be null'
         return ""

@@ -10,9 +10,9 @@ from muntin.testing.oracle.tuples import Instance, Tuples, View
 from muntin.timeline import INF
 from muntin.windows import ContextFree
 
-__all__ = ["context_free", "grid", "is_context_free", "latest_end", "spanned"]
+__all__ = ["context_free", "cumulate", "is_context_free", "latest_end", "periodic", "spanned"]
 
-Interval = tuple[int, int]
+Interval = tuple[Any, Any]
 
 
 def is_context_free(window: Any) -> bool:
@@ -56,45 +56,33 @@ def _containing(window: Any, time: int, view: View) -> list[Interval]:
     return _CONTAINING[type(window).__name__](window, time, view)
 
 
-def _periodic(window: Any, time: int, view: View) -> list[Interval]:
-    return grid(window.length, window.slide, window.offset, time)
-
-
-def grid(length: Any, slide: Any, offset: Any, position: Any) -> list[tuple[Any, Any]]:
-    """The windows [offset + k * slide, + length) that contain `position`, for any integer k."""
-    start = offset + (position - offset) // slide * slide
+def periodic(window: Any, place: Any, exact: Callable[[Any], Any] = int) -> list[Interval]:
+    """The windows [offset + k * slide, + length) that contain `place`, for any integer k."""
+    length, slide, offset = map(exact, (window.length, window.slide, window.offset))
+    start = offset + (place - offset) // slide * slide
     intervals = []
-    while start + length > position:
+    while start + length > place:
         intervals.append((start, start + length))
         start -= slide
     return intervals
 
 
-def _cumulate(window: Any, time: int, view: View) -> list[Interval]:
-    begin = window.offset + (time - window.offset) // window.length * window.length
-    ends = range(begin + window.step, begin + window.length + 1, window.step)
-    return [(begin, end) for end in ends if end > time]
-
-
-def _fixed_band(window: Any, time: int, view: View) -> list[Interval]:
-    inside = window.start <= time < window.start + window.length
-    return [(window.start, window.start + window.length)] if inside else []
+def cumulate(window: Any, place: Any, exact: Callable[[Any], Any] = int) -> list[Interval]:
+    """The first step of the period around `place`, its first two steps, and so on."""
+    length, step, offset = map(exact, (window.length, window.step, window.offset))
+    begin = offset + (place - offset) // length * length
+    ends = [begin + number * step for number in range(1, length // step + 1)]
+    return [(begin, end) for end in ends if end > place]
 
 
 def _landmark(window: Any, time: int, view: View) -> list[Interval]:
-    if time < window.start:
-        return []
     intervals = []
     end = window.start + window.every
     while end <= view.upto or (view.closing and end - window.every <= view.newest):
-        if end > time:
+        if window.start <= time < end:
             intervals.append((window.start, end))
         end += window.every
     return intervals
-
-
-def _calendar(window: Any, time: int, view: View) -> list[Interval]:
-    return [calendar_window(window.unit, window.tz, window.offset, time)]
 
 
 def _next_start(window: Any, time: int) -> int | None:
@@ -103,17 +91,22 @@ def _next_start(window: Any, time: int) -> int | None:
         return int(window.next_edge(time))
     name = type(window).__name__
     if name == "Calendar":
-        return calendar_window(window.unit, window.tz, window.offset, time)[1]
+        return calendar_window(window, time)[1]
     if name in ("FixedBand", "Landmark"):
         return window.start if window.start > time else None
     period = window.slide if name == "Periodic" else window.length
     return int(time + period - (time - window.offset) % period)
 
 
+def _fixed_band(window: Any, time: int, view: View) -> list[Interval]:
+    start, end = window.start, window.start + window.length
+    return [(start, end)] if start <= time < end else []
+
+
 _CONTAINING: dict[str, Callable[[Any, int, View], list[Interval]]] = {
-    "Periodic": _periodic,
-    "Cumulate": _cumulate,
+    "Periodic": lambda window, time, _: periodic(window, time),
+    "Cumulate": lambda window, time, _: cumulate(window, time),
     "FixedBand": _fixed_band,
     "Landmark": _landmark,
-    "Calendar": _calendar,
+    "Calendar": lambda window, time, _: [calendar_window(window, time)],
 }

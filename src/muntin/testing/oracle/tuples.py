@@ -7,32 +7,43 @@ from typing import Any, NamedTuple, TypeAlias
 
 from muntin.timeline import INF
 
-__all__ = ["Arrival", "Instance", "Tuples", "View", "closed_by_next", "runs", "still_open"]
+__all__ = ["Arrival", "Instance", "Tuples", "View", "closed_by_next", "ended", "runs", "still_open"]
 
 
 class Arrival(NamedTuple):
-    """A tuple of the stream: `seq` is its number of arrival, which orders equal times."""
+    """A tuple of the stream: `seq` is its number of arrival, which orders equal times.
+
+    `place` is its position on the measure of a window, None for windows on time.
+    """
 
     time: int
     seq: int
     row: Mapping[str, Any]
+    place: Any = None
+
+    @property
+    def position(self) -> Any:
+        """Its position on the measure of a window, or its time."""
+        return self.time if self.place is None else self.place
+
+
+Tuples: TypeAlias = tuple[Arrival, ...]
+"""The accepted tuples of one key, in (time, arrival) order."""
 
 
 class Instance(NamedTuple):
     """A window instance with its content; `due` is the watermark at which it is complete.
 
-    `open` marks a window that no tuple has ended yet and that is shown as if it
-    ended after its last one. `low` and `high` are its edges as ranks or on another
-    measure.
+    An open window, which no tuple has ended yet, is due at INF and is shown as if it ended after its
+    last tuple. `low` and `high` are its edges as ranks or on another measure.
     """
 
     start: int
     end: int
     due: int
-    content: tuple[Arrival, ...]
+    content: Tuples
     low: Any = None
     high: Any = None
-    open: bool = False
 
 
 class View(NamedTuple):
@@ -50,10 +61,6 @@ class View(NamedTuple):
     until: int = INF
 
 
-Tuples: TypeAlias = tuple[Arrival, ...]
-"""The accepted tuples of one key, in (time, arrival) order."""
-
-
 def runs(tuples: Tuples, breaks: Callable[[list[Arrival], Arrival], bool]) -> list[Tuples]:
     """The tuples in runs: one that `breaks` the current run starts the next."""
     groups: list[list[Arrival]] = []
@@ -64,19 +71,19 @@ def runs(tuples: Tuples, breaks: Callable[[list[Arrival], Arrival], bool]) -> li
     return [tuple(run) for run in groups]
 
 
+def ended(content: Tuples, end: int, high: Any = None) -> Instance:
+    """The window from its first tuple to `end`, where it is complete."""
+    return Instance(content[0].time, end, end, content, content[0].place, high)
+
+
 def closed_by_next(pieces: list[Tuples], view: View) -> list[Instance]:
     """Each piece ends at the first tuple of the next one; the last piece is still open."""
-    instances = []
-    for piece, following in zip(pieces, pieces[1:], strict=False):  # noqa: RUF007  # plainer than pairwise
-        end = following[0].time
-        instances.append(Instance(piece[0].time, end, end, piece))
-    return instances + still_open(pieces[-1:], view)
+    pairs = zip(pieces, pieces[1:], strict=False)  # noqa: RUF007  # plainer than pairwise
+    closed = [ended(piece, following[0].time, following[0].place) for piece, following in pairs]
+    return closed + still_open(pieces[-1:], view)
 
 
 def still_open(pieces: Iterable[Tuples], view: View) -> list[Instance]:
     """Windows without an end yet, which are shown only where open windows are closed."""
-    if not view.closing:
-        return []
-    return [
-        Instance(piece[0].time, piece[-1].time + 1, piece[-1].time + 1, piece, open=True) for piece in pieces
-    ]
+    shown = pieces if view.closing else ()
+    return [ended(piece, piece[-1].time + 1, piece[-1].place)._replace(due=INF) for piece in shown]

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from muntin.errors import QueryError
 from muntin.testing.oracle import frames, tuple_windows, user_windows
-from muntin.testing.oracle.time_windows import context_free, is_context_free
+from muntin.testing.oracle.time_windows import context_free, cumulate, is_context_free, periodic
 from muntin.testing.oracle.tuples import Instance, Tuples, View
 from muntin.windows import ForwardContextAware, ForwardContextFree
 
 __all__ = ["find_windows", "is_plain_session"]
-
-Finder = Callable[[Any, Tuples, View], list[Instance]]
 
 
 def find_windows(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """All windows that the tuples of a key make; nothing is remembered from call to call."""
     if not tuples:
         return []
-    if is_context_free(window):
-        return context_free(window, tuples, view)
-    name = type(window).__name__
-    instances = _finder(window)(window, tuples, view)
-    if name in _FRAMES and window.measure is not None:
-        return frames.on_measure(window, tuples, instances)
-    return instances
+    if window.measure is not None:
+        # The position of a tuple is the largest value so far, its own or an earlier one.
+        places = accumulate((item.row[window.measure] for item in tuples), max)
+        tuples = tuple(item._replace(place=place) for item, place in zip(tuples, places, strict=True))
+    return _finder(window)(window, tuples, view)
 
 
 def is_plain_session(window: Any) -> bool:
@@ -34,8 +32,10 @@ def is_plain_session(window: Any) -> bool:
     return type(window).__name__ == "Session"
 
 
-def _finder(window: Any) -> Finder:
+def _finder(window: Any) -> Callable[[Any, Tuples, View], list[Instance]]:
     name = type(window).__name__
+    if is_context_free(window):
+        return context_free
     if name in _FINDERS:
         return _FINDERS[name]
     if isinstance(window, ForwardContextFree):
@@ -45,21 +45,17 @@ def _finder(window: Any) -> Finder:
     raise QueryError(f"the oracle does not know the window type {name}")
 
 
-_FRAMES: dict[str, Finder] = {
+_FINDERS: dict[str, Callable[[Any, Tuples, View], list[Instance]]] = {
+    "Session": frames.session,
+    "CappedSession": frames.session,
+    "MeasuredSession": frames.session,
     "Punctuation": frames.punctuation,
     "Threshold": frames.threshold,
     "Delta": frames.delta,
     "Boundary": frames.boundary,
     "Until": frames.until,
-}
-
-_FINDERS: dict[str, Finder] = {
-    **_FRAMES,
-    "Session": tuple_windows.session,
-    "CappedSession": tuple_windows.capped_session,
-    "MeasuredCumulate": tuple_windows.measured_cumulate,
-    "MeasuredPeriodic": tuple_windows.measured_periodic,
-    "MeasuredSession": tuple_windows.measured_session,
+    "MeasuredPeriodic": partial(tuple_windows.on_measure, periodic),
+    "MeasuredCumulate": partial(tuple_windows.on_measure, cumulate),
     "Count": tuple_windows.count,
     "SlideByTuple": tuple_windows.slide_by_tuple,
     "Last": tuple_windows.last,
