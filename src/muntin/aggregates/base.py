@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import pyarrow as pa
 
+from muntin.aggregates.arguments import validate
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials.base import Partial, State, with_needs
-from muntin.errors import DataError, QueryError
+from muntin.errors import QueryError
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "Partial",
     "State",
     "joined",
-    "refuse",
     "with_needs",
 ]
 
@@ -64,6 +64,8 @@ class Traits:
     commutative: bool = True
     invertible: bool = False
     kind: Kind = "algebraic"
+    empty: ClassVar[Any] = None
+    """The partial aggregate of no tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class Aggregate(Traits, ABC):
 
     A subclass names its constructor, lists in `column_fields` which of its fields are columns, in
     `predicate_fields` which are conditions, and sets the traits where they differ from the ones above.
-    The scalar functions obey the laws of a monoid: `combine` is associative, `identity()` is neutral.
+    The rules in the metadata of its fields are validated. The scalar functions obey the laws of a monoid:
+    `combine` is associative, `identity()` is neutral.
 
     Tuples for which `filter` is false or null do not count. The functions here ignore the filter; their
     callers omit those tuples.
@@ -85,6 +88,8 @@ class Aggregate(Traits, ABC):
             if (value := getattr(self, name)) is not None:
                 convert = as_predicate if name in self.predicate_fields else as_expr
                 object.__setattr__(self, name, convert(value, name))
+        for one in fields(self):
+            validate(one.name, getattr(self, one.name), one.metadata.get("must", ()))
 
     @property
     def inputs(self) -> tuple[Expr, ...]:
@@ -114,7 +119,7 @@ class Aggregate(Traits, ABC):
 
     def identity(self) -> Any:
         """The partial aggregate of no tuple."""
-        return None
+        return self.empty
 
     def absorbing(self) -> Aggregate:
         """The aggregate for on_error="skip": a `combine` that fails affects only the windows that need it."""
@@ -196,11 +201,3 @@ def joined(p: Any, q: Any, join: Callable[[Any, Any], Any]) -> Any:
     if p is None:
         return q
     return p if q is None else join(p, q)
-
-
-def refuse(aggregate: Aggregate, expr: Expr, type_: pa.DataType, wanted: str) -> DataError:
-    """The error for an input of an unsupported type."""
-    cure = "cast the column, or choose another one"
-    if type_ == pa.null():
-        cure = "it holds nothing but nulls, cast it to the type that it should have"
-    return DataError(f'{aggregate.constructor} needs {wanted}: "{expr}" is {type_}; {cure}')

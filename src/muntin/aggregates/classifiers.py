@@ -15,15 +15,14 @@ from typing import Any, ClassVar, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse, with_needs
+from muntin.aggregates.accepted_types import NUMBERS, Accepted, require
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, with_needs
 from muntin.aggregates.extremes import rank
-from muntin.aggregates.lists import list_array
+from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials.codes import has_codes, order_codes
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.labels import Labelled, PerLabel
 from muntin.aggregates.partials.moments import CentralMoment, Total, deviating, total_of
-from muntin.aggregates.sums import require_number
 from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr, as_expr
 
@@ -114,13 +113,8 @@ class NaiveBayes(Aggregate):
         return max(model, key=likelihood)["label"] if model else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        label_type = arrays.plain_type(types[0])
-        if not has_codes(label_type):
-            raise refuse(self, self.inputs[0], types[0], "labels that can be compared")
-        totals = []
-        for k, expr in enumerate(self._exprs, start=1):
-            require_number(self, k, types)
-            totals.append(total_of(expr, arrays.plain_type(types[k])))
+        label_type = require(self, types, Accepted("labels that can be compared", has_codes))
+        totals = [total_of(expr, require(self, types, NUMBERS, k)) for k, expr in enumerate(self._exprs, 1)]
         moments = [CentralMoment(e, total, 2) for e, total in zip(self._exprs, totals, strict=True)]
         apart = PerLabel(self.inputs[0], self._exprs, with_needs(moments))
         model = pa.struct(
@@ -152,7 +146,7 @@ class NaiveBayes(Aggregate):
         )
         labels = state.labels.take(pa.array(order))
         items = pa.StructArray.from_arrays([labels, pa.array(n[order]), *lists], fields=list(model))
-        return list_array(self, state.offsets, items, pa.list_(model))
+        return list_array(self.constructor, state.offsets, items, pa.list_(model))
 
     def parameters(self) -> dict[str, object]:
         names = [expr.column for expr in self._exprs]
