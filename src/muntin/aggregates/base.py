@@ -12,9 +12,11 @@ Three layers, from what the user writes to what runs:
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import pyarrow as pa
@@ -58,8 +60,9 @@ class Traits:
 
     __slots__ = ()
 
-    constructor: str
     column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    column_list: ClassVar[str | None] = None
+    """The field that holds several columns, if there is one."""
     predicate_fields: ClassVar[tuple[str, ...]] = ("filter",)
     commutative: bool = True
     invertible: bool = False
@@ -72,7 +75,7 @@ class Traits:
 class Aggregate(Traits, ABC):
     """An aggregate as the user writes it; subclasses are frozen dataclasses.
 
-    A subclass names its constructor, lists in `column_fields` which of its fields are columns, in
+    A subclass lists in `column_fields` which of its fields are columns, in
     `predicate_fields` which are conditions, and sets the traits where they differ from the ones above.
     The rules in the metadata of its fields are validated. The scalar functions obey the laws of a monoid:
     `combine` is associative, `identity()` is neutral.
@@ -90,12 +93,21 @@ class Aggregate(Traits, ABC):
                 object.__setattr__(self, name, convert(value, name))
         for one in fields(self):
             validate(one.name, getattr(self, one.name), one.metadata.get("must", ()))
+        if (several := self.column_list) is not None:
+            exprs = tuple(as_expr(column, several) for column in getattr(self, several))
+            object.__setattr__(self, several, exprs)
+
+    @property
+    def constructor(self) -> str:
+        """The name of the function that makes it: `arg_max` makes an `ArgMax`."""
+        return _constructor(type(self))
 
     @property
     def inputs(self) -> tuple[Expr, ...]:
         """The columns that `lift` takes; none for `count()`."""
-        values = (getattr(self, name) for name in self.column_fields)
-        return tuple(value for value in values if value is not None)
+        values = [getattr(self, name) for name in self.column_fields]
+        several = getattr(self, self.column_list) if self.column_list else ()
+        return (*(value for value in values if value is not None), *several)
 
     @property
     def reads(self) -> tuple[Expr, ...]:
@@ -148,7 +160,13 @@ class Aggregate(Traits, ABC):
         """
         result: dict[str, object] = {}
         for name, value in self._arguments():
-            if not isinstance(value, Expr):
+            if name == self.column_list:
+                result[name] = names = [expr.column for expr in value]
+                if None in names:
+                    raise QueryError(
+                        f"{self} cannot be written to a file: of several columns none can be computed"
+                    )
+            elif not isinstance(value, Expr):
                 result[name] = value
             elif name in self.predicate_fields:
                 result[name] = value.to_text()
@@ -165,6 +183,8 @@ class Aggregate(Traits, ABC):
         shown = []
         for name, value in self._arguments():
             text = str(value) if isinstance(value, Expr) else repr(value)
+            if name == self.column_list:
+                text = ", ".join(map(str, value)) if name == first else f"[{', '.join(map(str, value))}]"
             shown.append(text if name == first else f"{name}={text}")
         return f"{self.constructor}({', '.join(shown)})"
 
@@ -176,6 +196,13 @@ class Aggregate(Traits, ABC):
 
     def __str__(self) -> str:
         return self.describe()
+
+
+@cache
+def _constructor(made: type) -> str:
+    """The name of the class in small letters; for a user's subclass, of the aggregate that it extends."""
+    own = next(one for one in made.__mro__ if one.__module__.startswith("muntin.aggregates."))
+    return "" if own is Aggregate else re.sub("(?<=[a-z])(?=[A-Z])", "_", own.__name__).lower()
 
 
 @dataclass(frozen=True, slots=True)

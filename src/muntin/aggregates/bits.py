@@ -60,8 +60,6 @@ class BitAnd(_Bits):
     4
     """
 
-    constructor = "bit_and"
-
 
 @dataclass(frozen=True, slots=True)
 class BitOr(_Bits):
@@ -72,7 +70,6 @@ class BitOr(_Bits):
     14
     """
 
-    constructor = "bit_or"
     operation = "or"
 
 
@@ -85,7 +82,6 @@ class BitXor(_Bits):
     10
     """
 
-    constructor = "bit_xor"
     operation = "xor"
     invertible = True
 

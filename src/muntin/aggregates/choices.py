@@ -49,8 +49,6 @@ class First(_End):
     5
     """
 
-    constructor = "first"
-
 
 @dataclass(frozen=True, slots=True)
 class Last(_End):
@@ -63,7 +61,6 @@ class Last(_End):
     7
     """
 
-    constructor = "last"
     latest = True
 
 
@@ -105,8 +102,6 @@ class ArgMin(_Arg):
     'b'
     """
 
-    constructor = "arg_min"
-
 
 @dataclass(frozen=True, slots=True)
 class ArgMax(_Arg):
@@ -117,7 +112,6 @@ class ArgMax(_Arg):
     'bob'
     """
 
-    constructor = "arg_max"
     largest = True
 
 
@@ -137,8 +131,6 @@ class M4(Aggregate):
     """
 
     column: ColumnLike
-
-    constructor = "m4"
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...] | None:
         return None if value is None else tuple(part.lift(value, at=at) for part in self._parts())

@@ -62,8 +62,6 @@ class Collect(Collection):
     ['cup', 'tea']
     """
 
-    constructor = "collect"
-
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         type_ = pa.list_(arrays.plain_type(types[0]))
         collected = Collected(self.inputs[0])
@@ -80,8 +78,6 @@ class Concat(Collection):
     """
 
     separator: str = field(default="", metadata=must(_STRING))
-
-    constructor = "concat"
 
     def lower(self, p: tuple[Any, ...]) -> str | None:
         return self.separator.join(value for _, value in p) if p else None

@@ -46,7 +46,6 @@ class Count(Tally):
 
     column: ColumnLike | None = None
 
-    constructor = "count"
     kind = "distributive"
 
     def __post_init__(self) -> None:
@@ -95,7 +94,6 @@ class CountIf(_OfCondition):
     1
     """
 
-    constructor = "count_if"
     kind = "distributive"
 
     def lower(self, p: tuple[int, int]) -> int:
@@ -129,8 +127,6 @@ class Every(_Vote):
     True
     """
 
-    constructor = "every"
-
     @staticmethod
     def holds(values: Any, true: Any) -> Any:
         return values == true
@@ -144,8 +140,6 @@ class Some(_Vote):
     >>> some.lower(some.combine(some.lift(False), some.lift(True)))
     True
     """
-
-    constructor = "some"
 
     @staticmethod
     def holds(values: Any, true: Any) -> Any:

@@ -71,8 +71,6 @@ class Covariance(_Dependence):
 
     population: bool = False
 
-    constructor = "covariance"
-
     def lower(self, p: Moments) -> float | None:
         freedom = p[0] if self.population else p[0] - 1
         return p[3] / freedom if freedom > 0 else None
@@ -96,8 +94,6 @@ class Correlation(_Dependence):
     >>> correlation.lower(correlation.combine(correlation.lift(1, 10), correlation.lift(3, 8)))
     -1.0
     """
-
-    constructor = "correlation"
 
     def lower(self, p: Moments) -> float | None:
         return p[3] / float(_root(p[4], p[5])) if p[0] > 1 and p[4] != 0.0 and p[5] != 0.0 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +13,13 @@ from muntin.aggregates import arrays
 from muntin.aggregates.accepted_types import COMPARABLE, ORDERED, require
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
 from muntin.aggregates.collecting import Collection
+from muntin.aggregates.counts import Count
 from muntin.aggregates.extremes import rank
 from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
 from muntin.deferred_import import DeferredImport
-from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class CollectSet(Collection):
     ['cart', 'home']
     """
 
-    constructor = "collect_set"
     invertible, invert = False, Aggregate.invert
 
     def combine(self, p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -67,16 +66,12 @@ class CollectSet(Collection):
 class CountDistinct(Aggregate):
     """The number of distinct combinations of values; made by `count_distinct`."""
 
-    columns: tuple[Expr, ...]
+    column: tuple[Expr, ...]
 
-    constructor = "count_distinct"
     kind = "holistic"
     column_fields: ClassVar[tuple[str, ...]] = ()
+    column_list = "column"
     empty = frozenset()
-
-    @property
-    def inputs(self) -> tuple[Expr, ...]:
-        return self.columns
 
     def lift(self, *values: Any, at: Order = ORIGIN) -> frozenset[Any]:
         return frozenset() if None in values else frozenset([tuple(map(rank, values))])
@@ -95,19 +90,8 @@ class CountDistinct(Aggregate):
         return Bound(pa.int64(), (Distinct(self.inputs),), lambda s: pa.array(np.diff(s[0].offsets)))
 
     def parameters(self) -> dict[str, object]:
-        names = [expr.column for expr in self.columns]
-        columns: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
-        if None in names:
-            if len(names) > 1:
-                raise QueryError(
-                    f"{self} cannot be written to a file: of several columns none can be computed"
-                )
-            columns = {"expression": self.columns[0].to_text()}
-        return columns if self.filter is None else columns | {"filter": cast(Expr, self.filter).to_text()}
-
-    def describe(self) -> str:
-        shown = [*map(str, self.columns)] + ([] if self.filter is None else [f"filter={self.filter}"])
-        return f"{self.constructor}({', '.join(shown)})"
+        single = len(self.column) == 1  # given like the column of `count`
+        return Count(*self.column, filter=self.filter).parameters() if single else Aggregate.parameters(self)
 
 
 def count_distinct(
@@ -138,11 +122,8 @@ class Mode(Aggregate):
 
     column: ColumnLike
 
-    constructor = "mode"
     kind = "holistic"
-
-    def identity(self) -> Counts:
-        return {}
+    empty: ClassVar[Counts] = {}
 
     def lift(self, value: Any, at: Order = ORIGIN) -> Counts:
         return {} if value is None else {rank(value): (1, value)}

@@ -53,8 +53,6 @@ class Min(_Extreme):
     -2
     """
 
-    constructor = "min"
-
 
 @dataclass(frozen=True, slots=True)
 class Max(_Extreme):
@@ -65,7 +63,6 @@ class Max(_Extreme):
     -2
     """
 
-    constructor = "max"
     largest = True
 
 
@@ -105,8 +102,6 @@ class MinCount(_ExtremeCount):
     2
     """
 
-    constructor = "min_count"
-
 
 @dataclass(frozen=True, slots=True)
 class MaxCount(_ExtremeCount):
@@ -117,7 +112,6 @@ class MaxCount(_ExtremeCount):
     1
     """
 
-    constructor = "max_count"
     largest = True
 
 

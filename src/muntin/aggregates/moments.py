@@ -74,8 +74,6 @@ class Variance(_OfMoments):
 
     population: bool = False
 
-    constructor = "variance"
-
     def join(self, p: Moments, q: Moments) -> Moments:
         n, apart = p[0] + q[0], q[1] - p[1]
         return n, p[1] + apart * q[0] / n, p[2] + q[2] + apart * apart * p[0] * q[0] / n
@@ -101,8 +99,6 @@ class Stddev(Variance):
     >>> stddev.lower(stddev.combine(stddev.lift(1), stddev.lift(3))) == 2**0.5
     True
     """
-
-    constructor = "stddev"
 
     def lower(self, p: Moments) -> float | None:
         variance = Variance.lower(self, p)
@@ -148,7 +144,6 @@ class Skewness(_Shape):
     0.707107
     """
 
-    constructor = "skewness"
     orders = (2, 3)
 
     @staticmethod
@@ -167,7 +162,6 @@ class Kurtosis(_Shape):
     -2.0
     """
 
-    constructor = "kurtosis"
     orders = (2, 4)
 
     @staticmethod

@@ -75,8 +75,6 @@ class Median(_Quantile):
     2.5
     """
 
-    constructor = "median"
-
 
 @dataclass(frozen=True, slots=True)
 class Quantile(_Quantile):
@@ -91,8 +89,6 @@ class Quantile(_Quantile):
     """
 
     q: float = field(metadata=must(FRACTION))
-
-    constructor = "quantile"
 
     def fractions(self) -> tuple[float, ...]:
         return (float(self.q),)
@@ -109,7 +105,6 @@ class Percentiles(_Quantile):
 
     q: Sequence[float] = field(metadata=must(_FRACTIONS))
 
-    constructor = "percentiles"
     type = pa.list_(pa.float64())
 
     def __post_init__(self) -> None:

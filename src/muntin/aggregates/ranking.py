@@ -35,7 +35,6 @@ class Nth(Aggregate):
     n: int = field(metadata=whole_number("1 for the newest tuple"))
     ignore_nulls: bool = False
 
-    constructor = "nth"
     empty = ()
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
@@ -74,7 +73,6 @@ class TopK(Aggregate):
     k: int = field(metadata=whole_number("the length of the list"))
     by: ColumnLike | None = None
 
-    constructor = "top_k"
     column_fields: ClassVar[tuple[str, ...]] = ("column", "by")
     empty = ()
 

@@ -59,7 +59,6 @@ class Sum(_OfTotal):
     -3
     """
 
-    constructor = "sum"
     kind = "distributive"
 
     def lower(self, p: tuple[int, Any] | None) -> Any:
@@ -94,8 +93,6 @@ class Mean(_OfTotal):
     >>> mean.lower(mean.combine(mean.lift(2.0), mean.lift(4.0)))
     3.0
     """
-
-    constructor = "mean"
 
     def lower(self, p: tuple[int, Any] | None) -> Any:
         return None if p is None else p[1] / p[0]
@@ -137,7 +134,6 @@ class GeometricMean(Tally):
 
     column: ColumnLike
 
-    constructor = "geometric_mean"
     empty = (0, 0.0, 0)
     invertible, invert = False, Aggregate.invert
 
@@ -176,7 +172,6 @@ class WeightedMean(Tally):
     column: ColumnLike
     weight: ColumnLike
 
-    constructor = "weighted_mean"
     column_fields: ClassVar[tuple[str, ...]] = ("column", "weight")
     empty = (0.0, 0.0)
     invertible, invert = False, Aggregate.invert

@@ -93,7 +93,6 @@ class Bloom(Aggregate):
     size: int = field(default=10_000, metadata=whole_within(1, 10**9, "1 to 10**9"))
     error: float = field(default=0.01, metadata=must(BETWEEN_0_AND_1))
 
-    constructor = "bloom"
     empty = 0
 
     def _partial(self) -> FilterBits:

@@ -89,8 +89,6 @@ class ApproxCountDistinct(_Cardinality):
 
     lg_k: int = field(default=12, metadata=whole_within(7, 21, "7 to 21 (the size is 2**lg_k)"))
 
-    constructor = "approx_count_distinct"
-
     def sketch(self, text: bool) -> Hll:
         return Hll(self.lg_k)
 
@@ -110,8 +108,6 @@ class Theta(_Cardinality):
     """
 
     lg_k: int = field(default=12, metadata=whole_within(5, 26, "5 to 26 (the size is 2**lg_k)"))
-
-    constructor = "theta"
 
     def sketch(self, text: bool) -> ThetaSketch:
         return ThetaSketch(self.lg_k)

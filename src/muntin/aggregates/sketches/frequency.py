@@ -84,7 +84,6 @@ class FrequentItems(SketchAggregate):
 
     lg_size: int = field(default=10, metadata=whole_within(3, 26, "3 to 26 (the size is 2**lg_size)"))
 
-    constructor = "frequent_items"
     accepted = Accepted("whole numbers, times or strings", lambda type_: is_hashed(type_, whole=True))
 
     def sketch(self, text: bool) -> Frequent:
@@ -147,7 +146,6 @@ class CountMin(SketchAggregate):
     error: float = field(default=0.01, metadata=must(BETWEEN_0_AND_1))
     confidence: float = field(default=0.99, metadata=must(BETWEEN_0_AND_1))
 
-    constructor = "count_min"
     accepted = Accepted("whole numbers or strings", lambda type_: is_text(type_) or t.is_integer(type_))
 
     def __post_init__(self) -> None:

@@ -66,7 +66,6 @@ class ApproxQuantile(SketchAggregate):
     q: float = field(metadata=must(FRACTION))
     k: int = field(default=200, metadata=whole_within(8, 65_535, "8 to 65535"))
 
-    constructor = "approx_quantile"
     accepted = NUMBERS
 
     def sketch(self, text: bool) -> Kll:
