@@ -13,27 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from muntin.aggregates.bits import BitAnd, BitOr, BitXor
-from muntin.aggregates.choices import ArgMax, ArgMin, First, Last
+from muntin.aggregates.choices import M4, ArgMax, ArgMin, First, Last
 from muntin.aggregates.classifiers import NaiveBayes
 from muntin.aggregates.collecting import Collect, Concat
-from muntin.aggregates.counts import Count, CountIf
+from muntin.aggregates.counts import Count, CountIf, Every, Some
 from muntin.aggregates.dependence import Correlation, Covariance
 from muntin.aggregates.distinct import CollectSet, Mode, count_distinct
 from muntin.aggregates.extremes import Max, MaxCount, Min, MinCount
 from muntin.aggregates.histograms import histogram
-from muntin.aggregates.logic import Every, Some
-from muntin.aggregates.m4 import M4
-from muntin.aggregates.means import GeometricMean, Mean, WeightedMean
+from muntin.aggregates.moments import Kurtosis, Skewness, Stddev, Variance
 from muntin.aggregates.quantiles import Median, Percentiles, Quantile
 from muntin.aggregates.ranking import Nth, TopK
-from muntin.aggregates.shape import Kurtosis, Skewness
 from muntin.aggregates.sketches.bloom import Bloom
-from muntin.aggregates.sketches.cardinality import ApproxCountDistinct
+from muntin.aggregates.sketches.cardinality import ApproxCountDistinct, Theta
 from muntin.aggregates.sketches.frequency import CountMin, FrequentItems
 from muntin.aggregates.sketches.quantile import ApproxQuantile
-from muntin.aggregates.sketches.theta import Theta
-from muntin.aggregates.spread import Stddev, Variance
-from muntin.aggregates.sums import Sum
+from muntin.aggregates.sums import GeometricMean, Mean, Sum, WeightedMean
 from muntin.aggregates.udaf import aggregate
 from muntin.aggregates.user_aggregate import UserAggregate
 

@@ -12,17 +12,20 @@ Three layers, from what the user writes to what runs:
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import pyarrow as pa
 
+from muntin.aggregates.arguments import validate
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials.base import Partial, State, with_needs
-from muntin.errors import DataError, QueryError
+from muntin.errors import QueryError
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 
 __all__ = [
@@ -37,7 +40,6 @@ __all__ = [
     "Partial",
     "State",
     "joined",
-    "refuse",
     "with_needs",
 ]
 
@@ -58,21 +60,25 @@ class Traits:
 
     __slots__ = ()
 
-    constructor: str
     column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    column_list: ClassVar[str | None] = None
+    """The field that holds several columns, if there is one."""
     predicate_fields: ClassVar[tuple[str, ...]] = ("filter",)
     commutative: bool = True
     invertible: bool = False
     kind: Kind = "algebraic"
+    empty: ClassVar[Any] = None
+    """The partial aggregate of no tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Traits, ABC):
     """An aggregate as the user writes it; subclasses are frozen dataclasses.
 
-    A subclass names its constructor, lists in `column_fields` which of its fields are columns, in
+    A subclass lists in `column_fields` which of its fields are columns, in
     `predicate_fields` which are conditions, and sets the traits where they differ from the ones above.
-    The scalar functions obey the laws of a monoid: `combine` is associative, `identity()` is neutral.
+    The rules in the metadata of its fields are validated. The scalar functions obey the laws of a monoid:
+    `combine` is associative, `identity()` is neutral.
 
     Tuples for which `filter` is false or null do not count. The functions here ignore the filter; their
     callers omit those tuples.
@@ -85,12 +91,23 @@ class Aggregate(Traits, ABC):
             if (value := getattr(self, name)) is not None:
                 convert = as_predicate if name in self.predicate_fields else as_expr
                 object.__setattr__(self, name, convert(value, name))
+        for one in fields(self):
+            validate(one.name, getattr(self, one.name), one.metadata.get("must", ()))
+        if (several := self.column_list) is not None:
+            exprs = tuple(as_expr(column, several) for column in getattr(self, several))
+            object.__setattr__(self, several, exprs)
+
+    @property
+    def constructor(self) -> str:
+        """The name of the function that makes it: `arg_max` makes an `ArgMax`."""
+        return _constructor(type(self))
 
     @property
     def inputs(self) -> tuple[Expr, ...]:
         """The columns that `lift` takes; none for `count()`."""
-        values = (getattr(self, name) for name in self.column_fields)
-        return tuple(value for value in values if value is not None)
+        values = [getattr(self, name) for name in self.column_fields]
+        several = getattr(self, self.column_list) if self.column_list else ()
+        return (*(value for value in values if value is not None), *several)
 
     @property
     def reads(self) -> tuple[Expr, ...]:
@@ -114,7 +131,7 @@ class Aggregate(Traits, ABC):
 
     def identity(self) -> Any:
         """The partial aggregate of no tuple."""
-        return None
+        return self.empty
 
     def absorbing(self) -> Aggregate:
         """The aggregate for on_error="skip": a `combine` that fails affects only the windows that need it."""
@@ -143,7 +160,13 @@ class Aggregate(Traits, ABC):
         """
         result: dict[str, object] = {}
         for name, value in self._arguments():
-            if not isinstance(value, Expr):
+            if name == self.column_list:
+                result[name] = names = [expr.column for expr in value]
+                if None in names:
+                    raise QueryError(
+                        f"{self} cannot be written to a file: of several columns none can be computed"
+                    )
+            elif not isinstance(value, Expr):
                 result[name] = value
             elif name in self.predicate_fields:
                 result[name] = value.to_text()
@@ -160,6 +183,8 @@ class Aggregate(Traits, ABC):
         shown = []
         for name, value in self._arguments():
             text = str(value) if isinstance(value, Expr) else repr(value)
+            if name == self.column_list:
+                text = ", ".join(map(str, value)) if name == first else f"[{', '.join(map(str, value))}]"
             shown.append(text if name == first else f"{name}={text}")
         return f"{self.constructor}({', '.join(shown)})"
 
@@ -171,6 +196,13 @@ class Aggregate(Traits, ABC):
 
     def __str__(self) -> str:
         return self.describe()
+
+
+@cache
+def _constructor(made: type) -> str:
+    """The name of the class in small letters; for a user's subclass, of the aggregate that it extends."""
+    own = next(one for one in made.__mro__ if one.__module__.startswith("muntin.aggregates."))
+    return "" if own is Aggregate else re.sub("(?<=[a-z])(?=[A-Z])", "_", own.__name__).lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +228,3 @@ def joined(p: Any, q: Any, join: Callable[[Any, Any], Any]) -> Any:
     if p is None:
         return q
     return p if q is None else join(p, q)
-
-
-def refuse(aggregate: Aggregate, expr: Expr, type_: pa.DataType, wanted: str) -> DataError:
-    """The error for an input of an unsupported type."""
-    cure = "cast the column, or choose another one"
-    if type_ == pa.null():
-        cure = "it holds nothing but nulls, cast it to the type that it should have"
-    return DataError(f'{aggregate.constructor} needs {wanted}: "{expr}" is {type_}; {cure}')

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined, refuse
+from muntin.aggregates.accepted_types import INTEGERS, require
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined
 from muntin.aggregates.partials.bits import BitFold, Operation
 from muntin.aggregates.partials.counts import Values
 
@@ -20,30 +20,30 @@ __all__ = ["BitAnd", "BitOr", "BitXor"]
 _SCALAR: dict[Operation, Callable[[int, int], int]] = {
     "and": operator.and_,
     "or": operator.or_,
+    "xor": operator.xor,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Bits(Aggregate):
+    """The scalar partial is (count, bits): the count distinguishes an inverted 0 from no value."""
+
     column: ColumnLike
 
     kind = "distributive"
     operation: ClassVar[Operation] = "and"
 
-    def lift(self, value: Any, at: Order = ORIGIN) -> Any:
-        return None if value is None else int(value)
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, int] | None:
+        return None if value is None else (1, int(value))
 
     def combine(self, p: Any, q: Any) -> Any:
-        return joined(p, q, _SCALAR[self.operation])
+        return joined(p, q, lambda p, q: (p[0] + q[0], _SCALAR[self.operation](p[1], q[1])))
 
-    def lower(self, p: Any) -> int | None:
-        bits: int | None = p
-        return bits
+    def lower(self, p: tuple[int, int] | None) -> int | None:
+        return None if p is None else p[1]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
-        if not t.is_integer(type_):
-            raise refuse(self, expr, types[0], "integers")
+        (expr,), type_ = self.inputs, require(self, types, INTEGERS)
         return Bound(
             type_,
             (Values(expr), BitFold(expr, self.operation)),
@@ -60,8 +60,6 @@ class BitAnd(_Bits):
     4
     """
 
-    constructor = "bit_and"
-
 
 @dataclass(frozen=True, slots=True)
 class BitOr(_Bits):
@@ -72,7 +70,6 @@ class BitOr(_Bits):
     14
     """
 
-    constructor = "bit_or"
     operation = "or"
 
 
@@ -85,19 +82,8 @@ class BitXor(_Bits):
     10
     """
 
-    constructor = "bit_xor"
     operation = "xor"
     invertible = True
-
-    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, int] | None:
-        """(count, bits): the count distinguishes an inverted 0 from no value."""
-        return None if value is None else (1, int(value))
-
-    def combine(self, p: Any, q: Any) -> Any:
-        return joined(p, q, lambda p, q: (p[0] + q[0], p[1] ^ q[1]))
-
-    def lower(self, p: tuple[int, int] | None) -> int | None:
-        return None if p is None else p[1]
 
     def invert(self, whole: Any, part: Any) -> Any:
         if part is None:

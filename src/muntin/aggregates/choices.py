@@ -1,4 +1,4 @@
-"""first, last, arg_min and arg_max: the value of one tuple of the window."""
+"""first, last, arg_min, arg_max and m4: the values of single tuples of the window."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined
-from muntin.aggregates.extremes import rank, require_order
+from muntin.aggregates.accepted_types import ORDERED, require
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, joined
+from muntin.aggregates.extremes import Max, Min, rank
 from muntin.aggregates.partials.selection import Choice
 
-__all__ = ["ArgMax", "ArgMin", "First", "Last"]
+__all__ = ["M4", "ArgMax", "ArgMin", "First", "Last"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,6 @@ class _End(Aggregate):
     column: ColumnLike
     ignore_nulls: bool = False
 
-    kind = "algebraic"
     latest = False
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Order, Any] | None:
@@ -49,8 +49,6 @@ class First(_End):
     5
     """
 
-    constructor = "first"
-
 
 @dataclass(frozen=True, slots=True)
 class Last(_End):
@@ -63,7 +61,6 @@ class Last(_End):
     7
     """
 
-    constructor = "last"
     latest = True
 
 
@@ -91,9 +88,8 @@ class _Arg(Aggregate):
         return None if p is None else p[2]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        column, by = self.inputs
-        require_order(self, 1, types)
-        choice = Choice(column, by, largest=self.largest)
+        require(self, types, ORDERED, which=1)
+        choice = Choice(self.inputs[0], self.inputs[1], largest=self.largest)
         return Bound(arrays.plain_type(types[0]), (choice,), lambda s: s[0].payload)
 
 
@@ -106,8 +102,6 @@ class ArgMin(_Arg):
     'b'
     """
 
-    constructor = "arg_min"
-
 
 @dataclass(frozen=True, slots=True)
 class ArgMax(_Arg):
@@ -118,5 +112,53 @@ class ArgMax(_Arg):
     'bob'
     """
 
-    constructor = "arg_max"
     largest = True
+
+
+_M4_FIELDS = ("min", "max", "first", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class M4(Aggregate):
+    """The smallest, largest, first and last value as a struct; null over none. Nulls are skipped.
+
+    Drawn per pixel column, these four give the same line as all values. The four are shared with
+    the aggregates of their names.
+
+    >>> m4 = M4("price")
+    >>> m4.lower(m4.combine(m4.lift(7, at=(20, 0)), m4.lift(5, at=(10, 1))))
+    {'min': 5, 'max': 7, 'first': 5, 'last': 7}
+    """
+
+    column: ColumnLike
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...] | None:
+        return None if value is None else tuple(part.lift(value, at=at) for part in self._parts())
+
+    def combine(self, p: Any, q: Any) -> Any:
+        return joined(
+            p, q, lambda p, q: tuple(part.combine(*pq) for part, *pq in zip(self._parts(), p, q, strict=True))
+        )
+
+    def lower(self, p: tuple[Any, ...] | None) -> dict[str, Any] | None:
+        if p is None:
+            return None
+        return {name: part.lower(x) for name, part, x in zip(_M4_FIELDS, self._parts(), p, strict=True)}
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        require(self, types, ORDERED)
+        bound = [part.bind(types) for part in self._parts()]
+        partials = tuple(dict.fromkeys(partial for b in bound for partial in b.partials))
+        type_ = pa.struct([(name, b.type) for name, b in zip(_M4_FIELDS, bound, strict=True)])
+
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            by_partial = dict(zip(partials, states, strict=True))
+            columns = [b.lower(tuple(by_partial[partial] for partial in b.partials)) for b in bound]
+            return pa.StructArray.from_arrays(columns, fields=list(type_), mask=columns[0].is_null())
+
+        return Bound(type_, partials, lower)
+
+    def _parts(self) -> tuple[Aggregate, ...]:
+        (column,) = self.inputs
+        ends = First(column, ignore_nulls=True), Last(column, ignore_nulls=True)
+        return Min(column), Max(column), *ends

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse, with_needs
+from muntin.aggregates.accepted_types import NUMBERS, Accepted, require
+from muntin.aggregates.arguments import Rule, must
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, with_needs
 from muntin.aggregates.extremes import rank
-from muntin.aggregates.lists import list_array
+from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials.codes import has_codes, order_codes
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.labels import Labelled, PerLabel
-from muntin.aggregates.partials.moments import CentralMoment, Total, deviating, total_of
-from muntin.aggregates.sums import require_number
-from muntin.errors import QueryError, value_text
-from muntin.expressions import Expr, as_expr
+from muntin.aggregates.partials.moments import CentralMoment, deviating, total_of
 
 __all__ = ["NaiveBayes"]
 
@@ -37,6 +35,12 @@ Classes: TypeAlias = dict[Any, Class]
 
 _SMALLEST = 1e-9
 """Least variance, as a fraction of the model's largest: a constant column must not decide alone."""
+
+_LABELS = Accepted("labels that can be compared", has_codes)
+_COLUMNS = Rule(
+    'be a list such as ["height", "weight"]',
+    lambda columns: not isinstance(columns, str) and bool(columns),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +61,11 @@ class NaiveBayes(Aggregate):
     """
 
     label: ColumnLike
-    columns: Sequence[ColumnLike]
+    columns: Sequence[ColumnLike] = field(metadata=must(_COLUMNS))
 
-    constructor = "naive_bayes"
     column_fields: ClassVar[tuple[str, ...]] = ("label",)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.columns, str) or not self.columns:
-            raise QueryError(
-                f'columns must be a list such as ["height", "weight"]: got {value_text(self.columns)}'
-            )
-        exprs = tuple(as_expr(column, "columns") for column in self.columns)
-        object.__setattr__(self, "columns", exprs)
-        Aggregate.__post_init__(self)
-
-    @property
-    def inputs(self) -> tuple[Expr, ...]:
-        return cast(Expr, self.label), *self._exprs
-
-    @property
-    def _exprs(self) -> tuple[Expr, ...]:
-        return cast(tuple[Expr, ...], self.columns)
-
-    def identity(self) -> Classes:
-        return {}
+    column_list = "columns"
+    empty: ClassVar[Classes] = {}
 
     def lift(self, label: Any, *values: Any, at: Order = ORIGIN) -> Classes:
         if label is None or None in values:
@@ -114,56 +99,34 @@ class NaiveBayes(Aggregate):
         return max(model, key=likelihood)["label"] if model else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        label_type = arrays.plain_type(types[0])
-        if not has_codes(label_type):
-            raise refuse(self, self.inputs[0], types[0], "labels that can be compared")
-        totals = []
-        for k, expr in enumerate(self._exprs, start=1):
-            require_number(self, k, types)
-            totals.append(total_of(expr, arrays.plain_type(types[k])))
-        moments = [CentralMoment(e, total, 2) for e, total in zip(self._exprs, totals, strict=True)]
-        apart = PerLabel(self.inputs[0], self._exprs, with_needs(moments))
-        model = pa.struct(
-            {
-                "label": label_type,
-                "count": pa.int64(),
-                "means": pa.list_(pa.float64()),
-                "variances": pa.list_(pa.float64()),
-            }
-        )
-        return Bound(pa.list_(model), (apart,), lambda s: self._lower_column(s[0], apart, totals, model))
+        (label, *columns), label_type = self.inputs, require(self, types, _LABELS)
+        totals = [total_of(expr, require(self, types, NUMBERS, k)) for k, expr in enumerate(columns, 1)]
+        moments = [CentralMoment(e, total, 2) for e, total in zip(columns, totals, strict=True)]
+        apart = PerLabel(label, tuple(columns), with_needs(moments))
+        numbers = pa.list_(pa.float64())
+        model = pa.struct({"label": label_type, "count": pa.int64(), "means": numbers, "variances": numbers})
 
-    def _lower_column(
-        self, state: Labelled, apart: PerLabel, totals: list[Total], model: pa.DataType
-    ) -> pa.Array:
-        row = np.repeat(np.arange(len(state.offsets) - 1, dtype=np.int64), np.diff(state.offsets))
-        order = np.lexsort((order_codes(state.labels), row))
-        states: dict[Any, State] = dict(zip(apart.partials, state.states, strict=True))
-        n = states[Values(self._exprs[0])]
-        means, variances = [], []
-        for expr, total in zip(self._exprs, totals, strict=True):
-            sums, squares = states[total], states[CentralMoment(expr, total, 2)]
-            means.append(total.means(sums, n))
-            variances.append(np.where(deviating(squares, total, sums, n), squares, 0.0) / n)
-        offsets = pa.array(np.arange(len(n) + 1, dtype=np.int32) * len(totals))
-        lists = (
-            pa.ListArray.from_arrays(offsets, np.column_stack(part)[order].ravel())
-            for part in (means, variances)
-        )
-        labels = state.labels.take(pa.array(order))
-        items = pa.StructArray.from_arrays([labels, pa.array(n[order]), *lists], fields=list(model))
-        return list_array(self, state.offsets, items, pa.list_(model))
+        def lower(of_rows: tuple[Labelled]) -> pa.Array:
+            (state,) = of_rows
+            row = np.repeat(np.arange(len(state.offsets) - 1, dtype=np.int64), np.diff(state.offsets))
+            order = np.lexsort((order_codes(state.labels), row))
+            states: dict[Any, State] = dict(zip(apart.partials, state.states, strict=True))
+            n = states[Values(columns[0])]
+            means, variances = [], []
+            for total, moment in zip(totals, moments, strict=True):
+                sums, squares = states[total], states[moment]
+                means.append(total.means(sums, n))
+                variances.append(np.where(deviating(squares, total, sums, n), squares, 0.0) / n)
+            offsets = pa.array(np.arange(len(n) + 1, dtype=np.int32) * len(totals))
+            lists = (
+                pa.ListArray.from_arrays(offsets, np.column_stack(part)[order].ravel())
+                for part in (means, variances)
+            )
+            labels = state.labels.take(pa.array(order))
+            items = pa.StructArray.from_arrays([labels, pa.array(n[order]), *lists], fields=list(model))
+            return list_array("naive_bayes", state.offsets, items, pa.list_(model))
 
-    def parameters(self) -> dict[str, object]:
-        names = [expr.column for expr in self._exprs]
-        if None in names:
-            raise QueryError(f"{self} cannot be written to a file: none of its columns can be computed")
-        return Aggregate.parameters(self) | {"columns": names}
-
-    def describe(self) -> str:
-        shown = [str(self.label), f"columns=[{', '.join(map(str, self._exprs))}]"]
-        shown += [] if self.filter is None else [f"filter={self.filter}"]
-        return f"{self.constructor}({', '.join(shown)})"
+        return Bound(pa.list_(model), (apart,), lower)
 
 
 def _joined(p: Class, q: Class) -> Class:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,32 +10,37 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
-from muntin.aggregates.joining import MOST_BYTES, TextError
-from muntin.aggregates.lists import list_array
+from muntin.aggregates.accepted_types import TEXTS, require
+from muntin.aggregates.arguments import Rule, must
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
+from muntin.aggregates.joining import MOST_BYTES, TextError, list_array
 from muntin.aggregates.partials import text_kernels
 from muntin.aggregates.partials.lists import Collected
 from muntin.aggregates.texts import from_texts, texts
-from muntin.errors import QueryError, value_text
 
-__all__ = ["Collect", "Concat"]
+__all__ = ["Collect", "Collection", "Concat"]
+
+_STRING = Rule('be a string, like ", "', lambda value: isinstance(value, str))
 
 
 @dataclass(frozen=True, slots=True)
-class _Collection(Aggregate):
+class Collection(Aggregate):
+    """Base of aggregates whose scalar partial is a tuple of (place, value), in order of the places."""
+
     column: ColumnLike
 
     kind = "holistic"
     invertible = True
-
-    def identity(self) -> tuple[Any, ...]:
-        return ()
+    empty = ()
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
         return () if value is None else ((at, value),)
 
     def combine(self, p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(sorted(p + q, key=lambda item: item[0]))
+
+    def lower(self, p: tuple[Any, ...]) -> Any:
+        return [value for _, value in p]
 
     def invert(self, whole: tuple[Any, ...], part: tuple[Any, ...]) -> tuple[Any, ...]:
         # By place, not by value: of two equal values the right one leaves.
@@ -44,7 +49,7 @@ class _Collection(Aggregate):
 
 
 @dataclass(frozen=True, slots=True)
-class Collect(_Collection):
+class Collect(Collection):
     """The values that are not null, in event-time order; the empty list over none.
 
     >>> collect = Collect("item")
@@ -52,19 +57,14 @@ class Collect(_Collection):
     ['cup', 'tea']
     """
 
-    constructor = "collect"
-
-    def lower(self, p: tuple[Any, ...]) -> list[Any]:
-        return [value for _, value in p]
-
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         type_ = pa.list_(arrays.plain_type(types[0]))
         collected = Collected(self.inputs[0])
-        return Bound(type_, (collected,), lambda s: list_array(self, s[0].offsets, s[0].values, type_))
+        return Bound(type_, (collected,), lambda s: list_array("collect", s[0].offsets, s[0].values, type_))
 
 
 @dataclass(frozen=True, slots=True)
-class Concat(_Collection):
+class Concat(Collection):
     """The strings that are not null, joined in event-time order; null over none.
 
     >>> path = Concat("page", separator=" > ")
@@ -72,22 +72,13 @@ class Concat(_Collection):
     'home > cart'
     """
 
-    separator: str = ""
-
-    constructor = "concat"
-
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        if not isinstance(self.separator, str):
-            raise QueryError(f'separator must be a string, like ", ": got {value_text(self.separator)}')
+    separator: str = field(default="", metadata=must(_STRING))
 
     def lower(self, p: tuple[Any, ...]) -> str | None:
         return self.separator.join(value for _, value in p) if p else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        type_ = arrays.plain_type(types[0])
-        if not (t.is_string(type_) or t.is_large_string(type_)):
-            raise refuse(self, self.inputs[0], types[0], "strings")
+        type_ = require(self, types, TEXTS)
 
         def lower(states: tuple[State, ...]) -> pa.Array:
             (items,) = states

@@ -1,21 +1,38 @@
-"""count and count_if: of tuples, of values, of tuples that satisfy a condition."""
+"""count, count_if, every and some: tuples, values and conditions, counted."""
 
 from __future__ import annotations
 
+import operator
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyarrow import types as t
 
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial, refuse
+from muntin.aggregates.accepted_types import unaccepted
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial
 from muntin.aggregates.partials.counts import Rows, Trues, Values
 
-__all__ = ["Count", "CountIf", "require_condition"]
+__all__ = ["Count", "CountIf", "Every", "Some", "Tally"]
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Aggregate):
+class Tally(Aggregate):
+    """Base of aggregates whose scalar partial is a tuple of numbers that add up."""
+
+    invertible = True
+    empty: ClassVar[tuple[Any, ...]] = (0,)
+
+    def combine(self, p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(map(operator.add, p, q))
+
+    def invert(self, whole: tuple[Any, ...], part: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(map(operator.sub, whole, part))
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Tally):
     """The number of tuples or, with a column, of its values that are not null; 0 over none.
 
     `count("*")` is `count()`, as in SQL.
@@ -29,8 +46,6 @@ class Count(Aggregate):
 
     column: ColumnLike | None = None
 
-    constructor = "count"
-    invertible = True
     kind = "distributive"
 
     def __post_init__(self) -> None:
@@ -38,20 +53,11 @@ class Count(Aggregate):
             object.__setattr__(self, "column", None)
         Aggregate.__post_init__(self)
 
-    def identity(self) -> int:
-        return 0
+    def lift(self, *values: Any, at: Order = ORIGIN) -> tuple[int]:
+        return (0 if None in values else 1,)
 
-    def lift(self, *values: Any, at: Order = ORIGIN) -> int:
-        return 0 if any(value is None for value in values) else 1
-
-    def combine(self, p: int, q: int) -> int:
-        return p + q
-
-    def lower(self, p: int) -> int:
-        return p
-
-    def invert(self, whole: int, part: int) -> int:
-        return whole - part
+    def lower(self, p: tuple[int]) -> int:
+        return p[0]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         partial: Partial = Values(self.inputs[0]) if self.inputs else Rows()
@@ -59,7 +65,28 @@ class Count(Aggregate):
 
 
 @dataclass(frozen=True, slots=True)
-class CountIf(Aggregate):
+class _OfCondition(Tally):
+    """The scalar partial is (values, of these true): unlike a single bool it can be inverted."""
+
+    predicate: ColumnLike
+
+    column_fields: ClassVar[tuple[str, ...]] = ("predicate",)
+    predicate_fields: ClassVar[tuple[str, ...]] = ("predicate", "filter")
+    empty = (0, 0)
+
+    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[int, int]:
+        return (0, 0) if value is None else (1, int(bool(value)))
+
+    def _condition(self, types: tuple[pa.DataType, ...]) -> tuple[Values, Trues]:
+        """The partials of the condition; it may be a column of nothing but nulls, which is never true."""
+        (expr,), (type_,) = self.inputs, types
+        if not (t.is_boolean(type_) or t.is_null(type_)):
+            raise unaccepted(self, "a condition", expr, type_)
+        return Values(expr), Trues(expr)
+
+
+@dataclass(frozen=True, slots=True)
+class CountIf(_OfCondition):
     """The number of tuples for which a condition is true, neither false nor null; 0 over none.
 
     >>> cheap = CountIf("price < 10")
@@ -67,35 +94,53 @@ class CountIf(Aggregate):
     1
     """
 
-    predicate: ColumnLike
-
-    constructor = "count_if"
-    column_fields: ClassVar[tuple[str, ...]] = ("predicate",)
-    predicate_fields: ClassVar[tuple[str, ...]] = ("predicate", "filter")
-    invertible = True
     kind = "distributive"
 
-    def identity(self) -> int:
-        return 0
-
-    def lift(self, value: Any, at: Order = ORIGIN) -> int:
-        return 1 if value else 0
-
-    def combine(self, p: int, q: int) -> int:
-        return p + q
-
-    def lower(self, p: int) -> int:
-        return p
-
-    def invert(self, whole: int, part: int) -> int:
-        return whole - part
+    def lower(self, p: tuple[int, int]) -> int:
+        return p[1]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        require_condition(self, types[0])
-        return Bound(pa.int64(), (Trues(self.inputs[0]),), lambda states: pa.array(states[0]))
+        return Bound(pa.int64(), self._condition(types)[1:], lambda states: pa.array(states[0]))
 
 
-def require_condition(aggregate: Aggregate, type_: pa.DataType) -> None:
-    """A DataError if the input is not a condition. A column of nothing but nulls is never true."""
-    if not (t.is_boolean(type_) or t.is_null(type_)):
-        raise refuse(aggregate, aggregate.inputs[0], type_, "a condition")
+@dataclass(frozen=True, slots=True)
+class _Vote(_OfCondition):
+    @staticmethod
+    @abstractmethod
+    def holds(values: Any, true: Any) -> Any:
+        """The result, given the number of values and the number of true ones."""
+
+    def lower(self, p: tuple[int, int]) -> bool | None:
+        return bool(self.holds(*p)) if p[0] else None
+
+    def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
+        values_and_true = self._condition(types)
+        return Bound(pa.bool_(), values_and_true, lambda s: pa.array(self.holds(*s), mask=s[0] == 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Every(_Vote):
+    """Whether a condition is true for all tuples; nulls are skipped, null over none.
+
+    >>> every = Every("temperature < 100")
+    >>> every.lower(every.combine(every.lift(True), every.lift(None)))
+    True
+    """
+
+    @staticmethod
+    def holds(values: Any, true: Any) -> Any:
+        return values == true
+
+
+@dataclass(frozen=True, slots=True)
+class Some(_Vote):
+    """Whether a condition is true for at least one tuple; nulls are skipped, null over none.
+
+    >>> some = Some("status == 'failed'")
+    >>> some.lower(some.combine(some.lift(False), some.lift(True)))
+    True
+    """
+
+    @staticmethod
+    def holds(values: Any, true: Any) -> Any:
+        return true > 0

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
+from muntin.aggregates.accepted_types import NUMBERS, require
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial, State
 from muntin.aggregates.filtering import Complete
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.moments import CoMoments, Total, deviating, total_of
-from muntin.aggregates.sums import require_number
 
 __all__ = ["Correlation", "Covariance"]
 
@@ -28,14 +28,10 @@ class _Dependence(Aggregate):
     y: ColumnLike
 
     column_fields: ClassVar[tuple[str, ...]] = ("x", "y")
-
-    def identity(self) -> Moments:
-        return 0, 0.0, 0.0, 0.0, 0.0, 0.0
+    empty = (0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def lift(self, x: Any, y: Any, at: Order = ORIGIN) -> Moments:
-        if x is None or y is None:
-            return self.identity()
-        return 1, float(x), float(y), 0.0, 0.0, 0.0
+        return self.empty if x is None or y is None else (1, float(x), float(y), 0.0, 0.0, 0.0)
 
     def combine(self, p: Moments, q: Moments) -> Moments:
         if not p[0] or not q[0]:
@@ -52,9 +48,7 @@ class _Dependence(Aggregate):
         )
 
     def _totals(self, types: tuple[pa.DataType, ...]) -> tuple[Total, Total]:
-        require_number(self, 0, types)
-        require_number(self, 1, types)
-        x, y = (total_of(e, arrays.plain_type(t)) for e, t in zip(self.inputs, types, strict=True))
+        x, y = (total_of(expr, require(self, types, NUMBERS, k)) for k, expr in enumerate(self.inputs))
         return x, y
 
     def _partials(self, x: Total, y: Total) -> tuple[Partial, ...]:
@@ -76,8 +70,6 @@ class Covariance(_Dependence):
     """
 
     population: bool = False
-
-    constructor = "covariance"
 
     def lower(self, p: Moments) -> float | None:
         freedom = p[0] if self.population else p[0] - 1
@@ -102,8 +94,6 @@ class Correlation(_Dependence):
     >>> correlation.lower(correlation.combine(correlation.lift(1, 10), correlation.lift(3, 8)))
     -1.0
     """
-
-    constructor = "correlation"
 
     def lower(self, p: Moments) -> float | None:
         return p[3] / float(_root(p[4], p[5])) if p[0] > 1 and p[4] != 0.0 and p[5] != 0.0 else None

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
-from muntin.aggregates.extremes import rank, require_order
-from muntin.aggregates.lists import list_array
+from muntin.aggregates.accepted_types import COMPARABLE, ORDERED, require
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
+from muntin.aggregates.collecting import Collection
+from muntin.aggregates.counts import Count
+from muntin.aggregates.extremes import rank
+from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials import distinct_kernels
-from muntin.aggregates.partials.codes import has_codes
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
-from muntin.errors import QueryError
 from muntin.expressions import Expr, as_expr
 
 __all__ = ["CollectSet", "CountDistinct", "Mode", "count_distinct"]
 
+Counts: TypeAlias = dict[Any, tuple[int, Any]]
+"""By the rank of a value: how often it occurs, and the value."""
+
 
 @dataclass(frozen=True, slots=True)
-class CollectSet(Aggregate):
+class CollectSet(Collection):
     """The distinct values that are not null, by their first occurrence in event-time order.
 
     The empty list over none.
@@ -36,16 +40,7 @@ class CollectSet(Aggregate):
     ['cart', 'home']
     """
 
-    column: ColumnLike
-
-    constructor = "collect_set"
-    kind = "holistic"
-
-    def identity(self) -> tuple[Any, ...]:
-        return ()
-
-    def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
-        return () if value is None else ((at, value),)
+    invertible, invert = False, Aggregate.invert
 
     def combine(self, p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
         first: dict[Any, Any] = {}
@@ -53,32 +48,25 @@ class CollectSet(Aggregate):
             first.setdefault(rank(item[1]), item)
         return tuple(first.values())
 
-    def lower(self, p: tuple[Any, ...]) -> list[Any]:
-        return [value for _, value in p]
-
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        require_codes(self, types)
-        type_ = pa.list_(arrays.plain_type(types[0]))
-        distinct = Distinct(self.inputs)
-        return Bound(type_, (distinct,), lambda s: list_array(self, s[0].offsets, s[0].values[0], type_))
+        type_ = pa.list_(require(self, types, COMPARABLE))
+
+        def lower(states: tuple[State, ...]) -> pa.Array:
+            return list_array("collect_set", states[0].offsets, states[0].values[0], type_)
+
+        return Bound(type_, (Distinct(self.inputs),), lower)
 
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct(Aggregate):
     """The number of distinct combinations of values; made by `count_distinct`."""
 
-    columns: tuple[Expr, ...]
+    column: tuple[Expr, ...]
 
-    constructor = "count_distinct"
     kind = "holistic"
     column_fields: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def inputs(self) -> tuple[Expr, ...]:
-        return self.columns
-
-    def identity(self) -> frozenset[Any]:
-        return frozenset()
+    column_list = "column"
+    empty = frozenset()
 
     def lift(self, *values: Any, at: Order = ORIGIN) -> frozenset[Any]:
         return frozenset() if None in values else frozenset([tuple(map(rank, values))])
@@ -90,26 +78,15 @@ class CountDistinct(Aggregate):
         return len(p)
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        require_codes(self, types)
-        if len(types) == 1 and arrays.has_keys(arrays.plain_type(types[0])):
+        plain = [require(self, types, COMPARABLE, which) for which in range(len(types))]
+        if len(types) == 1 and arrays.has_keys(plain[0]):
             runs = SortedRuns(self.inputs[0])  # shared with the quantiles of the column
             return Bound(pa.int64(), (runs,), lambda s: pa.array(unmerged(s[0]).distinct()))
         return Bound(pa.int64(), (Distinct(self.inputs),), lambda s: pa.array(np.diff(s[0].offsets)))
 
     def parameters(self) -> dict[str, object]:
-        names = [expr.column for expr in self.columns]
-        columns: dict[str, object] = {"column": names if len(names) > 1 else names[0]}
-        if None in names:
-            if len(names) > 1:
-                raise QueryError(
-                    f"{self} cannot be written to a file: of several columns none can be computed"
-                )
-            columns = {"expression": self.columns[0].to_text()}
-        return columns if self.filter is None else columns | {"filter": cast(Expr, self.filter).to_text()}
-
-    def describe(self) -> str:
-        shown = [*map(str, self.columns)] + ([] if self.filter is None else [f"filter={self.filter}"])
-        return f"{self.constructor}({', '.join(shown)})"
+        single = len(self.column) == 1  # given like the column of `count`
+        return Count(*self.column, filter=self.filter).parameters() if single else Aggregate.parameters(self)
 
 
 def count_distinct(
@@ -140,46 +117,30 @@ class Mode(Aggregate):
 
     column: ColumnLike
 
-    constructor = "mode"
     kind = "holistic"
+    empty: ClassVar[Counts] = {}
 
-    def identity(self) -> dict[Any, tuple[int, Any]]:
-        return {}
-
-    def lift(self, value: Any, at: Order = ORIGIN) -> dict[Any, tuple[int, Any]]:
+    def lift(self, value: Any, at: Order = ORIGIN) -> Counts:
         return {} if value is None else {rank(value): (1, value)}
 
-    def combine(
-        self, p: dict[Any, tuple[int, Any]], q: dict[Any, tuple[int, Any]]
-    ) -> dict[Any, tuple[int, Any]]:
+    def combine(self, p: Counts, q: Counts) -> Counts:
         counts = dict(p)
         for key, (count, value) in q.items():
             counts[key] = (counts.get(key, (0, None))[0] + count, value)
         return counts
 
-    def lower(self, p: dict[Any, tuple[int, Any]]) -> Any:
+    def lower(self, p: Counts) -> Any:
         if not p:
             return None
         most = max(count for count, _ in p.values())
         return p[min(key for key, (count, _) in p.items() if count == most)][1]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
-        require_order(self, 0, types)
-        if arrays.has_keys(type_):
-            return Bound(
-                type_,
-                (SortedRuns(expr),),
-                lambda s: arrays.from_keys(*unmerged(s[0]).most_frequent(), type_),
-            )
-        return Bound(type_, (Distinct(self.inputs),), _mode_of_items)
-
-
-def require_codes(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> None:
-    """A DataError if the values of an input cannot be compared."""
-    for expr, type_ in zip(aggregate.inputs, types, strict=True):
-        if not has_codes(arrays.plain_type(type_)):
-            raise refuse(aggregate, expr, type_, "values that can be compared")
+        (expr,), type_ = self.inputs, require(self, types, ORDERED)
+        if not arrays.has_keys(type_):
+            return Bound(type_, (Distinct(self.inputs),), _mode_of_items)
+        runs = SortedRuns(expr)
+        return Bound(type_, (runs,), lambda s: arrays.from_keys(*unmerged(s[0]).most_frequent(), type_))
 
 
 def _mode_of_items(states: tuple[State, ...]) -> pa.Array:

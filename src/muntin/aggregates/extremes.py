@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined, refuse
+from muntin.aggregates.accepted_types import ORDERED, require
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, joined
 from muntin.aggregates.partials.counts import Values
-from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum, has_arrow_order
+from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum
 from muntin.aggregates.partials.extreme_counts import ExtremeCount
 
-__all__ = ["Max", "MaxCount", "Min", "MinCount", "rank", "require_order"]
+__all__ = ["Max", "MaxCount", "Min", "MinCount", "rank"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,7 @@ class _Extreme(Aggregate):
         return p
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
-        require_order(self, 0, types)
+        (expr,), type_ = self.inputs, require(self, types, ORDERED)
         if not arrays.has_keys(type_):
             return Bound(type_, (ArrowExtremum(expr, self.largest),), lambda s: s[0])
         return Bound(
@@ -53,8 +53,6 @@ class Min(_Extreme):
     -2
     """
 
-    constructor = "min"
-
 
 @dataclass(frozen=True, slots=True)
 class Max(_Extreme):
@@ -65,7 +63,6 @@ class Max(_Extreme):
     -2
     """
 
-    constructor = "max"
     largest = True
 
 
@@ -91,8 +88,7 @@ class _ExtremeCount(Aggregate):
         return 0 if p is None else p[1]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
-        require_order(self, 0, types)
+        (expr,), type_ = self.inputs, require(self, types, ORDERED)
         kind = KeyExtremum if arrays.has_keys(type_) else ArrowExtremum
         return Bound(pa.int64(), (ExtremeCount(kind(expr, self.largest)),), lambda s: pa.array(s[0]))
 
@@ -106,8 +102,6 @@ class MinCount(_ExtremeCount):
     2
     """
 
-    constructor = "min_count"
-
 
 @dataclass(frozen=True, slots=True)
 class MaxCount(_ExtremeCount):
@@ -118,7 +112,6 @@ class MaxCount(_ExtremeCount):
     1
     """
 
-    constructor = "max_count"
     largest = True
 
 
@@ -129,10 +122,3 @@ def rank(value: Any) -> tuple[bool, Any]:
     (True, True)
     """
     return (True, 0) if value != value else (False, value)  # only NaN differs from itself
-
-
-def require_order(aggregate: Aggregate, which: int, types: tuple[pa.DataType, ...]) -> None:
-    """A DataError if the type of this input has no order."""
-    type_ = arrays.plain_type(types[which])
-    if not arrays.has_keys(type_) and not has_arrow_order(type_):
-        raise refuse(aggregate, aggregate.inputs[which], types[which], "values with an order")

@@ -5,22 +5,23 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types as t
 
 from muntin.aggregates import arrays
+from muntin.aggregates.accepted_types import NUMBERS, require
+from muntin.aggregates.arguments import Rule, must, number, whole_number
 from muntin.aggregates.arrays import Floats
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Ints, Order, State, refuse
-from muntin.aggregates.lists import list_array
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Ints, Order, State
+from muntin.aggregates.counts import Tally
+from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials import bin_kernels
 from muntin.aggregates.partials.bins import Bins
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
-from muntin.aggregates.ranking import whole_number
 from muntin.errors import QueryError, value_text
 
 __all__ = ["EqualBins", "FixedBins", "histogram"]
@@ -31,32 +32,30 @@ MOST_BINS = 1_000_000
 _BIN = pa.struct([("start", pa.float64()), ("end", pa.float64()), ("count", pa.int64())])
 
 
-@dataclass(frozen=True, slots=True)
-class _Histogram(Aggregate):
-    column: ColumnLike
-
-    constructor = "histogram"
-
-    def _number(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """The type of the column, which must be one of numbers."""
-        type_ = arrays.plain_type(types[0])
-        if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
-            raise refuse(self, self.inputs[0], types[0], "numbers")
-        return type_
+_EDGES = Rule(
+    "be two numbers or more, each above the one before",
+    lambda edges: (
+        isinstance(edges, (list, tuple))
+        and all(number(edge, int, float) for edge in edges)
+        and len(edges) > 1
+        and all(a < b for a, b in pairwise(edges))
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class FixedBins(_Histogram):
+class FixedBins(Tally):
     """The bins between given edges, made by `histogram`. The partial: a count per bin."""
 
-    edges: Sequence[float]
+    column: ColumnLike
+    edges: Sequence[float] = field(metadata=must(_EDGES))
 
+    constructor = "histogram"
     kind = "distributive"
-    invertible = True
 
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
-        object.__setattr__(self, "edges", _checked(self.edges))
+        object.__setattr__(self, "edges", tuple(map(float, self.edges)))
 
     def identity(self) -> tuple[int, ...]:
         return (0,) * (len(self.edges) - 1)
@@ -67,41 +66,31 @@ class FixedBins(_Histogram):
             counts[bisect.bisect_right(self.edges, value) - 1] = 1
         return tuple(counts)
 
-    def combine(self, p: tuple[int, ...], q: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(x + y for x, y in zip(p, q, strict=True))
-
     def lower(self, p: tuple[int, ...]) -> list[dict[str, Any]]:
         return _bins(self.edges, p)
 
-    def invert(self, whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(x - y for x, y in zip(whole, part, strict=True))
-
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        self._number(types)
+        require(self, types, NUMBERS)
         bins = Bins(self.inputs[0], tuple(self.edges))
 
         def lower(states: tuple[State, ...]) -> pa.Array:
             counts = states[0]
             edges = np.broadcast_to(np.array(self.edges), (len(counts), len(self.edges)))
-            return _column(self, edges, counts, np.ones(len(counts), dtype=np.bool_))
+            return _column(edges, counts, np.ones(len(counts), dtype=np.bool_))
 
         return Bound(pa.list_(_BIN), (bins,), lower)
 
 
 @dataclass(frozen=True, slots=True)
-class EqualBins(_Histogram):
+class EqualBins(Aggregate):
     """Equally wide bins, made by `histogram`. The partial: all values, sorted."""
 
-    bins: int
+    column: ColumnLike
+    bins: int = field(metadata=whole_number("how many there are in every window", MOST_BINS))
 
+    constructor = "histogram"
     kind = "holistic"
-
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        whole_number(self.bins, "bins", "how many there are in every window", MOST_BINS)
-
-    def identity(self) -> tuple[float, ...]:
-        return ()
+    empty = ()
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[float, ...]:
         return () if value is None or not math.isfinite(value) else (float(value),)
@@ -119,7 +108,7 @@ class EqualBins(_Histogram):
         return _bins(edges, [places.count(k) for k in range(self.bins)])
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        type_ = self._number(types)
+        type_ = require(self, types, NUMBERS)
         runs = SortedRuns(self.inputs[0], as_float=arrays.is_decimal(type_))
 
         def lower(states: tuple[State, ...]) -> pa.Array:
@@ -129,7 +118,7 @@ class EqualBins(_Histogram):
             edges, counts = bin_kernels.equal_bins(
                 state.offsets, values, state.upto, rows.rows, rows.lo, rows.hi, self.bins
             )
-            return _column(self, edges, counts, ~np.isnan(edges[:, 0]))
+            return _column(edges, counts, ~np.isnan(edges[:, 0]))
 
         return Bound(pa.list_(_BIN), (runs,), lower)
 
@@ -171,17 +160,6 @@ def histogram(
     return EqualBins(column, bins, filter=filter)
 
 
-def _checked(edges: Sequence[float]) -> tuple[float, ...]:
-    numbers = isinstance(edges, (list, tuple)) and all(
-        isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in edges
-    )
-    if not numbers or len(edges) < 2 or any(not a < b for a, b in pairwise(edges)):
-        raise QueryError(
-            f"edges must be two numbers or more, each above the one before: got {value_text(edges)}"
-        )
-    return tuple(map(float, edges))
-
-
 def _bins(edges: Sequence[float], counts: Sequence[int]) -> list[dict[str, Any]]:
     return [
         {"start": start, "end": end, "count": count}
@@ -189,9 +167,9 @@ def _bins(edges: Sequence[float], counts: Sequence[int]) -> list[dict[str, Any]]
     ]
 
 
-def _column(aggregate: Aggregate, edges: Floats, counts: Ints, there: Any) -> pa.Array:
+def _column(edges: Floats, counts: Ints, there: Any) -> pa.Array:
     """One list of bins for each row of edges and counts; an empty one where not `there`."""
     start, end, count = (part[there].reshape(-1) for part in (edges[:, :-1], edges[:, 1:], counts))
     items = pa.StructArray.from_arrays([pa.array(part) for part in (start, end, count)], fields=list(_BIN))
     offsets = np.concatenate([[0], np.cumsum(there * np.int64(counts.shape[1]))])
-    return list_array(aggregate, offsets, items, pa.list_(_BIN))
+    return list_array("histogram", offsets, items, pa.list_(_BIN))

@@ -5,34 +5,40 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State, refuse
+from muntin.aggregates.accepted_types import NUMBERS, require
+from muntin.aggregates.arguments import FRACTION, Rule, must, validate
+from muntin.aggregates.arrays import Bools, Floats
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
 from muntin.aggregates.extremes import rank
 from muntin.aggregates.partials.runs import SortedRuns
-from muntin.errors import QueryError, value_text
 
-__all__ = ["Median", "Percentiles", "Quantile", "fraction"]
+__all__ = ["Median", "Percentiles", "Quantile"]
+
+_FRACTIONS = Rule(
+    "be a list of numbers from 0 to 1, like [0.5, 0.95]", lambda q: isinstance(q, (list, tuple)) and bool(q)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Quantile(Aggregate):
+    """The scalar partial is the sorted tuple of the values."""
+
     column: ColumnLike
 
+    type: ClassVar[pa.DataType] = pa.float64()
     kind = "holistic"
+    empty = ()
 
     def fractions(self) -> tuple[float, ...]:
         """The fractions of the values that lie below each result."""
         return (0.5,)
-
-    def identity(self) -> tuple[Any, ...]:
-        return ()
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
         return () if value is None else (value,)
@@ -47,18 +53,17 @@ class _Quantile(Aggregate):
         return _interpolated(p, self.fractions()[0]) if p else None
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        (expr,), type_ = self.inputs, arrays.plain_type(types[0])
-        if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
-            raise refuse(self, expr, types[0], "numbers")
+        (expr,), type_ = self.inputs, require(self, types, NUMBERS)
         runs = SortedRuns(expr, as_float=arrays.is_decimal(type_))
-        return self._bound(runs, type_)
 
-    def _bound(self, runs: SortedRuns, type_: pa.DataType) -> Bound:
         def lower(states: tuple[State, ...]) -> pa.Array:
-            values, there = runs.quantiles(states[0], self.fractions(), type_)
-            return arrays.from_fixed(values[:, 0], there, pa.float64())
+            return self.results(*runs.quantiles(states[0], self.fractions(), type_))
 
-        return Bound(pa.float64(), (runs,), lower)
+        return Bound(self.type, (runs,), lower)
+
+    def results(self, values: Floats, there: Bools) -> pa.Array:
+        """The column of results, from one column of values per fraction; null where not `there`."""
+        return arrays.from_fixed(values[:, 0], there, pa.float64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,6 @@ class Median(_Quantile):
     >>> median.lower(median.combine(median.lift(1), median.lift(4)))
     2.5
     """
-
-    constructor = "median"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,7 @@ class Quantile(_Quantile):
     95.0
     """
 
-    q: float
-
-    constructor = "quantile"
-
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        fraction(self.q, "q")
+    q: float = field(metadata=must(FRACTION))
 
     def fractions(self) -> tuple[float, ...]:
         return (float(self.q),)
@@ -106,17 +103,15 @@ class Percentiles(_Quantile):
     [25.0, 75.0]
     """
 
-    q: Sequence[float]
+    q: Sequence[float] = field(metadata=must(_FRACTIONS))
 
-    constructor = "percentiles"
+    type = pa.list_(pa.float64())
 
     def __post_init__(self) -> None:
         Aggregate.__post_init__(self)
-        if not isinstance(self.q, (list, tuple)) or not self.q:
-            raise QueryError(
-                f"q must be a list of numbers from 0 to 1, like [0.5, 0.95]: got {value_text(self.q)}"
-            )
-        object.__setattr__(self, "q", tuple(fraction(q, "each of q") for q in self.q))
+        for q in self.q:
+            validate("each of q", q, (FRACTION,))
+        object.__setattr__(self, "q", tuple(map(float, self.q)))
 
     def fractions(self) -> tuple[float, ...]:
         return tuple(self.q)
@@ -124,22 +119,10 @@ class Percentiles(_Quantile):
     def lower(self, p: tuple[Any, ...]) -> list[float] | None:
         return [_interpolated(p, q) for q in self.fractions()] if p else None
 
-    def _bound(self, runs: SortedRuns, type_: pa.DataType) -> Bound:
-        def lower(states: tuple[State, ...]) -> pa.Array:
-            values, there = runs.quantiles(states[0], self.fractions(), type_)
-            ends = np.cumsum(there, dtype=np.int32) * np.int32(len(self.q))
-            offsets = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
-            items = pa.array(values[there].reshape(-1))
-            return pa.ListArray.from_arrays(offsets, items, mask=pa.array(~there))
-
-        return Bound(pa.list_(pa.float64()), (runs,), lower)
-
-
-def fraction(q: object, name: str) -> float:
-    """A fraction that a user gave; a QueryError if it is none."""
-    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
-        raise QueryError(f"{name} must be a number from 0 to 1: got {value_text(q)}")
-    return float(q)
+    def results(self, values: Floats, there: Bools) -> pa.Array:
+        ends = np.cumsum(there, dtype=np.int32) * np.int32(len(self.q))
+        offsets = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
+        return pa.ListArray.from_arrays(offsets, pa.array(values[there].reshape(-1)), mask=pa.array(~there))
 
 
 def _interpolated(values: tuple[Any, ...], q: float) -> float:

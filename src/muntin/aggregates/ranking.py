@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import arrays
+from muntin.aggregates.accepted_types import ORDERED, require
+from muntin.aggregates.arguments import whole_number
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, State
-from muntin.aggregates.extremes import rank, require_order
-from muntin.aggregates.lists import list_array
+from muntin.aggregates.extremes import rank
+from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials.best import Best
-from muntin.errors import QueryError, value_text
 
-__all__ = ["Nth", "TopK", "whole_number"]
+__all__ = ["Nth", "TopK"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,10 @@ class Nth(Aggregate):
     """
 
     column: ColumnLike
-    n: int
+    n: int = field(metadata=whole_number("1 for the newest tuple"))
     ignore_nulls: bool = False
 
-    constructor = "nth"
-
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        whole_number(self.n, "n", "1 for the newest tuple")
-
-    def identity(self) -> tuple[Any, ...]:
-        return ()
+    empty = ()
 
     def lift(self, value: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
         return () if value is None and self.ignore_nulls else ((at, value),)
@@ -76,18 +70,11 @@ class TopK(Aggregate):
     """
 
     column: ColumnLike
-    k: int
+    k: int = field(metadata=whole_number("the length of the list"))
     by: ColumnLike | None = None
 
-    constructor = "top_k"
     column_fields: ClassVar[tuple[str, ...]] = ("column", "by")
-
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        whole_number(self.k, "k", "the length of the list")
-
-    def identity(self) -> tuple[Any, ...]:
-        return ()
+    empty = ()
 
     def lift(self, value: Any, *by: Any, at: Order = ORIGIN) -> tuple[Any, ...]:
         key = by[0] if by else value
@@ -101,15 +88,7 @@ class TopK(Aggregate):
         return [value for _, _, value in p]
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        require_order(self, len(types) - 1, types)
+        require(self, types, ORDERED, which=len(types) - 1)
         type_ = pa.list_(arrays.plain_type(types[0]))
         best = Best(self.inputs[0], self.k, by=self.inputs[-1])
-        return Bound(type_, (best,), lambda s: list_array(self, s[0].offsets, s[0].payload, type_))
-
-
-def whole_number(value: object, name: str, what: str, most: int = 2**31 - 1) -> None:
-    """A QueryError if a user gave something else than a positive integer, or one beyond all use."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise QueryError(f"{name} must be a whole number from 1 on ({what}): got {value_text(value)}")
-    if value > most:
-        raise QueryError(f"{name} must not exceed {most:,} ({what}): got {value_text(value)}; choose fewer")
+        return Bound(type_, (best,), lambda s: list_array("top_k", s[0].offsets, s[0].payload, type_))

@@ -42,11 +42,7 @@ class UserDefined(Aggregate):
 
     constructor = "aggregate"
     column_fields: ClassVar[tuple[str, ...]] = ()
-    kind = "algebraic"
-
-    @property
-    def inputs(self) -> tuple[Expr, ...]:
-        return self.columns
+    column_list = "columns"
 
     def in_order(self) -> UserDefined:
         return replace(self, ordered=True)

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyarrow import types as t
 
-from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Groups, Ints, Order, joined, refuse
+from muntin.aggregates.accepted_types import Accepted, is_text, require
+from muntin.aggregates.arguments import Rule, must
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Groups, Ints, Order, joined
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ArrayPartial
 from muntin.aggregates.partials.ranges import spread
-from muntin.aggregates.sketches.items import Items, distinct_items, hashed, is_hashed
-from muntin.errors import QueryError, SnapshotError, value_text
+from muntin.aggregates.sketches.items import HASHED, Items, distinct_items, hashed
+from muntin.errors import MuntinError, SnapshotError
 from muntin.expressions import Expr
 
-__all__ = ["HashedSketch", "Result", "SketchAggregate", "SketchKind", "Sketched", "power_of_two"]
-
-Result: TypeAlias = Literal["estimate", "bytes"]
+__all__ = ["SketchAggregate", "SketchKind", "Sketched", "datasketches", "updated"]
 
 Objects: TypeAlias = npt.NDArray[np.object_]
 
 _Typed: TypeAlias = tuple[pa.DataType, bytes]
+
+_RESULT = Rule('be "estimate" or "bytes" (the sketch)', lambda result: result in ("estimate", "bytes"))
+
+
+def datasketches(user: str) -> Any:
+    """The package Apache DataSketches, imported on first use; `user` names the function that needs it.
+
+    A MuntinError with the command that installs it where it is missing.
+    """
+    try:
+        return importlib.import_module("datasketches")
+    except ImportError as error:
+        raise MuntinError(
+            f"{user} needs the package datasketches, which is not installed; "
+            "install it with: pip install 'muntin[sketches]'"
+        ) from error
+
+
+def updated(sketch: Any, *columns: Iterable[Any]) -> Any:
+    """The sketch (or the set operation) after one update per row of these columns."""
+    deque(map(sketch.update, *columns), maxlen=0)
+    return sketch
 
 
 class SketchKind(ABC):
@@ -38,41 +60,57 @@ class SketchKind(ABC):
 
     __slots__ = ()
 
+    user: ClassVar[str]
+    """The constructor of the aggregate."""
+
+    @property
+    def package(self) -> Any:
+        """Apache DataSketches."""
+        return datasketches(self.user)
+
+    @property
+    @abstractmethod
+    def type(self) -> Any:
+        """The class of the sketches."""
+
+    @abstractmethod
+    def new(self) -> Any:
+        """An empty sketch that takes updates."""
+
     def values(self, array: pa.Array) -> Any:
         """The values as `build` takes them; there are no nulls."""
         return hashed(array)
 
     def items(self, g: Groups, expr: Expr) -> Items:
-        """What of each group goes into its sketch."""
+        """The items of each group that go into its sketch."""
         return distinct_items(g, expr, self.values)
 
-    @abstractmethod
     def build(self, values: Any, counts: list[int]) -> Any:
         """The sketch of these items with these counts."""
+        return updated(self.new(), values)
 
-    @abstractmethod
     def merge(self, sketches: Sequence[Any]) -> Any:
         """A new sketch of all items of these."""
+        merged = self.new()
+        for sketch in sketches:
+            merged.merge(sketch)
+        return merged
 
-    @abstractmethod
     def dump(self, sketch: Any) -> bytes:
         """The sketch in the binary form that DataSketches reads in every language."""
+        return bytes(sketch.serialize())
 
-    @abstractmethod
     def load(self, data: bytes) -> Any:
         """The sketch that `dump` wrote."""
+        return self.type.deserialize(data)
 
-    @abstractmethod
     def nbytes(self, sketch: Any) -> int:
         """Memory of a sketch, about."""
+        return 64 + 8 * int(sketch.num_retained)
 
     def settled(self, sketch: Any) -> Any:
         """The sketch in a form that does not depend on the order or the batches of its values."""
         return sketch
-
-    def empty(self) -> Any:
-        """The sketch of no values."""
-        return self.merge([])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +171,9 @@ class SketchAggregate(Aggregate):
     """
 
     column: ColumnLike
-    result: Result = field(default="estimate", kw_only=True)
+    result: Literal["estimate", "bytes"] = field(default="estimate", kw_only=True, metadata=must(_RESULT))
 
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        if self.result not in ("estimate", "bytes"):
-            raise QueryError(
-                f'result must be "estimate" or "bytes" (the sketch): got {value_text(self.result)}'
-            )
+    accepted: ClassVar[Accepted] = HASHED
 
     @abstractmethod
     def sketch(self, text: bool) -> SketchKind:
@@ -150,85 +183,47 @@ class SketchAggregate(Aggregate):
     def estimate(self, sketch: Any | None) -> Any:
         """The result from a sketch; None is a sketch of nothing."""
 
-    @abstractmethod
-    def accept(self, types: tuple[pa.DataType, ...]) -> None:
-        """A DataError for a type that makes no sense."""
+    def accept(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
+        """The plain type of the input; a DataError for an unsupported one."""
+        return require(self, types, self.accepted)
 
-    @abstractmethod
     def column_of(self, estimates: list[Any], type_: pa.DataType) -> pa.Array:
         """Results as a column; `type_` is that of the input."""
+        return pa.array(estimates, pa.int64())
 
     def lift(self, value: Any, at: Order = ORIGIN) -> _Typed | None:
         if value is None:
             return None
         array = pa.array([value])
-        kind = self.sketch(_is_text(array.type))
+        kind = self.sketch(is_text(array.type))
         return array.type, kind.dump(kind.build(kind.values(array), [1]))
 
     def combine(self, p: _Typed | None, q: _Typed | None) -> Any:
         def merge(p: _Typed, q: _Typed) -> _Typed:
-            kind = self.sketch(_is_text(p[0]))
+            kind = self.sketch(is_text(p[0]))
             return p[0], kind.dump(kind.merge([kind.load(p[1]), kind.load(q[1])]))
 
         return joined(p, q, merge)
 
     def lower(self, p: _Typed | None) -> Any:
-        if p is None:
-            kind = self.sketch(False)
-            return kind.dump(kind.empty()) if self.result == "bytes" else self.estimate(None)
-        kind = self.sketch(_is_text(p[0]))
-        sketch = kind.settled(kind.load(p[1]))
-        if self.result == "bytes":
-            return kind.dump(sketch)
-        return self.column_of([self.estimate(sketch)], p[0])[0].as_py()
+        type_ = pa.int64() if p is None else p[0]
+        kind = self.sketch(is_text(type_))
+        state = np.array([None if p is None else kind.load(p[1])], dtype=np.object_)
+        return self._results(state, kind, type_)[0].as_py()
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        self.accept(types)
-        type_ = arrays.plain_type(types[0])
-        kind = self.sketch(_is_text(type_))
-        kind.empty()  # an error here, not in the middle of a stream, if the package is missing
-        partial = Sketched(self.inputs[0], kind)
-        if self.result == "bytes":
-            return Bound(pa.binary(), (partial,), lambda states: _dumped(states[0], kind))
+        type_ = self.accept(types)
+        kind = self.sketch(is_text(type_))
+        kind.new()  # an error here, not in the middle of a stream, if the package is missing
         return Bound(
-            self.column_of([], type_).type,
-            (partial,),
-            lambda states: self.column_of([self.estimate(one) for one in _settled(states[0], kind)], type_),
+            pa.binary() if self.result == "bytes" else self.column_of([], type_).type,
+            (Sketched(self.inputs[0], kind),),
+            lambda states: self._results(states[0], kind, type_),
         )
 
-
-@dataclass(frozen=True, slots=True)
-class HashedSketch(SketchAggregate):
-    """Base of the sketches that hash their values."""
-
-    whole: ClassVar[bool] = False
-    """Whether it takes neither floats nor decimals."""
-
-    def accept(self, types: tuple[pa.DataType, ...]) -> None:
-        type_ = arrays.plain_type(types[0])
-        if not is_hashed(type_, self.whole):
-            numbers = "whole numbers" if self.whole else "numbers"
-            raise refuse(self, self.inputs[0], types[0], f"{numbers}, times or strings")
-
-
-def power_of_two(lg: object, name: str, low: int, high: int) -> None:
-    """A QueryError if a user gave something else than an exponent in this range."""
-    if isinstance(lg, bool) or not isinstance(lg, int) or not low <= lg <= high:
-        raise QueryError(
-            f"{name} must be a whole number from {low} to {high} (the size is 2**{name}): "
-            f"got {value_text(lg)}"
-        )
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(t.is_string(type_) or t.is_large_string(type_))
-
-
-def _settled(state: Objects, kind: SketchKind) -> list[Any]:
-    return [None if sketch is None else kind.settled(sketch) for sketch in state]
-
-
-def _dumped(state: Objects, kind: SketchKind) -> pa.Array:
-    nothing = kind.dump(kind.empty())
-    sketches = _settled(state, kind)
-    return pa.array([nothing if one is None else kind.dump(one) for one in sketches], pa.binary())
+    def _results(self, state: Objects, kind: SketchKind, type_: pa.DataType) -> pa.Array:
+        sketches = [None if sketch is None else kind.settled(sketch) for sketch in state]
+        if self.result == "estimate":
+            return self.column_of([self.estimate(sketch) for sketch in sketches], type_)
+        nothing = kind.dump(kind.merge([]))
+        return pa.array([nothing if one is None else kind.dump(one) for one in sketches], pa.binary())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +13,16 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
-from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Groups, Ints, Order, refuse
+from muntin.aggregates.accepted_types import Accepted, require
+from muntin.aggregates.arguments import BETWEEN_0_AND_1, must, whole_within
+from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Groups, Ints, Order
 from muntin.aggregates.partials.base import Rows, States
 from muntin.aggregates.partials.columns import ArrayPartial
+from muntin.aggregates.partials.extrema import has_arrow_order
 from muntin.aggregates.sketches.items import hash_integers, is_hashed
 from muntin.aggregates.texts import Bytes, texts
 from muntin.deferred_import import DeferredImport
-from muntin.errors import DataError, QueryError, value_text
+from muntin.errors import DataError
 from muntin.expressions import Expr
 
 if TYPE_CHECKING:
@@ -36,6 +39,10 @@ _FAMILY, _VERSION, _EMPTY = 21, 1, 4
 _HEAD = struct.Struct("<BBBBHxxQIxxxx")
 _ONES = struct.Struct("<Q")
 
+_hashes_bytes = has_arrow_order
+"""Whether values are hashed as bytes: strings, binaries, and decimals as they are written."""
+_HASHED = Accepted("numbers, times, strings or bytes", lambda type_: is_hashed(type_) or _hashes_bytes(type_))
+
 
 @dataclass(frozen=True, slots=True)
 class FilterBits(ArrayPartial):
@@ -48,7 +55,7 @@ class FilterBits(ArrayPartial):
     def lift(self, g: Groups, needs: States) -> Words:
         out = np.zeros((g.n, self.words), dtype=np.uint64)
         array, valid = g.array(self.expr), g.valid(self.expr)
-        if _is_text(array.type):
+        if _hashes_bytes(array.type):
             bloom_kernels.add_texts(*_texts(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
         else:
             bloom_kernels.add_words(_numbers(array), valid, g.ids(), self.hashes, np.uint64(_SEED), out)
@@ -83,25 +90,15 @@ class Bloom(Aggregate):
     """
 
     column: ColumnLike
-    size: int = 10_000
-    error: float = 0.01
+    size: int = field(default=10_000, metadata=whole_within(1, 10**9, "1 to 10**9"))
+    error: float = field(default=0.01, metadata=must(BETWEEN_0_AND_1))
 
-    constructor = "bloom"
-
-    def __post_init__(self) -> None:
-        Aggregate.__post_init__(self)
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or not 1 <= self.size <= 10**9:
-            raise QueryError(f"size must be a whole number from 1 to 10**9: got {value_text(self.size)}")
-        if isinstance(self.error, bool) or not isinstance(self.error, float) or not 0 < self.error < 1:
-            raise QueryError(f"error must be a number between 0 and 1: got {value_text(self.error)}")
+    empty = 0
 
     def _partial(self) -> FilterBits:
         bits = math.ceil(-self.size * math.log(self.error) / math.log(2) ** 2)
         hashes = math.ceil(-math.log2(self.error))
         return FilterBits(self.inputs[0], max(1, math.ceil(bits / 64)), max(1, hashes))
-
-    def identity(self) -> int:
-        return 0
 
     def lift(self, value: Any, at: Order = ORIGIN) -> int:
         """The bits as one large integer."""
@@ -118,9 +115,7 @@ class Bloom(Aggregate):
         return _image(np.frombuffer(p.to_bytes(8 * words, "little"), "<u8"), self._partial().hashes)
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
-        type_ = arrays.plain_type(types[0])
-        if not is_hashed(type_) and not _is_text(type_):
-            raise refuse(self, self.inputs[0], types[0], "numbers, times, strings or bytes")
+        require(self, types, _HASHED)
         partial = self._partial()
 
         def lower(states: States) -> pa.Array:
@@ -143,7 +138,7 @@ def might_contain(bloom: bytes, value: Any) -> bool:
         return False
     bits = np.frombuffer(bloom, "<u8", count=words, offset=_HEAD.size + _ONES.size)
     array = pa.array([value])
-    if _is_text(array.type):
+    if _hashes_bytes(array.type):
         _, data = _texts(array)
         return bool(len(data) and bloom_kernels.has_text(bits, data, hashes, np.uint64(seed)))
     return bool(bloom_kernels.has_word(bits, _numbers(array)[0], hashes, np.uint64(seed)))
@@ -156,17 +151,6 @@ def _image(bits: Words, hashes: int) -> bytes:
         return _HEAD.pack(3, _VERSION, _FAMILY, _EMPTY, hashes, _SEED, len(bits))
     head = _HEAD.pack(4, _VERSION, _FAMILY, 0, hashes, _SEED, len(bits))
     return head + _ONES.pack(ones) + bits.astype("<u8").tobytes()
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(
-        t.is_string(type_)
-        or t.is_large_string(type_)
-        or t.is_binary(type_)
-        or t.is_large_binary(type_)
-        or t.is_fixed_size_binary(type_)
-        or arrays.is_decimal(type_)
-    )
 
 
 def _texts(array: pa.Array) -> tuple[Ints, Bytes]:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import types as t
 
-from muntin.aggregates import arrays
-from muntin.aggregates.base import refuse
-from muntin.aggregates.sketches.base import HashedSketch, SketchAggregate, SketchKind, power_of_two
-from muntin.aggregates.sketches.items import from_stored, stored
-from muntin.aggregates.sketches.package import datasketches
+from muntin.aggregates.accepted_types import Accepted, is_text
+from muntin.aggregates.arguments import BETWEEN_0_AND_1, Rule, must, number, whole_within
+from muntin.aggregates.base import Aggregate
+from muntin.aggregates.sketches.base import SketchAggregate, SketchKind, updated
+from muntin.aggregates.sketches.items import from_stored, is_hashed, stored
 from muntin.errors import DataError, QueryError, value_text
 
 __all__ = ["CountMin", "FrequentItems"]
+
+_ITEMS = Rule(
+    'be a list of strings or whole numbers, like ["a", "b"]',
+    lambda items: isinstance(items, (list, tuple)) and all(number(item, int, str) for item in items),
+)
+_SHORT_ITEMS = Rule(
+    "fit into 64 bits",
+    lambda items: all(isinstance(item, str) or -(2**63) <= item < 2**63 for item in items),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,39 +37,36 @@ class Frequent(SketchKind):
     lg_size: int
     strings: bool
 
+    user = "frequent_items"
+
+    @property
+    def type(self) -> Any:
+        return self.package.frequent_strings_sketch if self.strings else self.package.frequent_items_sketch
+
+    def new(self) -> Any:
+        return self.type(self.lg_size)
+
     def values(self, array: pa.Array) -> list[Any]:
         return stored(array)  # to be read back, so in the unit of the column
 
     def build(self, values: Any, counts: list[int]) -> Any:
-        sketch = self.merge([])
-        deque(map(sketch.update, values, counts), maxlen=0)
-        return sketch
-
-    def merge(self, sketches: Sequence[Any]) -> Any:
-        merged = self._class()(self.lg_size)
-        for sketch in sketches:
-            merged.merge(sketch)
-        return merged
+        return updated(self.new(), values, counts)
 
     def dump(self, sketch: Any) -> bytes:
         return bytes(sketch.serialize(*self._serde()))
 
     def load(self, data: bytes) -> Any:
-        return self._class().deserialize(data, *self._serde())
+        return self.type.deserialize(data, *self._serde())
 
     def nbytes(self, sketch: Any) -> int:
         return int(sketch.get_serialized_size_bytes(*self._serde()))
 
-    def _class(self) -> Any:
-        package = datasketches("frequent_items")
-        return package.frequent_strings_sketch if self.strings else package.frequent_items_sketch
-
     def _serde(self) -> tuple[Any, ...]:
-        return () if self.strings else (datasketches("frequent_items").PyLongsSerDe(),)
+        return () if self.strings else (self.package.PyLongsSerDe(),)
 
 
 @dataclass(frozen=True, slots=True)
-class FrequentItems(HashedSketch):
+class FrequentItems(SketchAggregate):
     """The values that occur most often, about, the most frequent first; the empty list over none.
 
     A list of structs `item`, `count`, `lower`, `upper`: the true count lies between the bounds, which
@@ -76,14 +82,9 @@ class FrequentItems(HashedSketch):
     {'item': 'home', 'count': 2, 'lower': 2, 'upper': 2}
     """
 
-    lg_size: int = 10
+    lg_size: int = field(default=10, metadata=whole_within(3, 26, "3 to 26 (the size is 2**lg_size)"))
 
-    constructor = "frequent_items"
-    whole: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        SketchAggregate.__post_init__(self)
-        power_of_two(self.lg_size, "lg_size", 3, 26)
+    accepted = Accepted("whole numbers, times or strings", lambda type_: is_hashed(type_, whole=True))
 
     def sketch(self, text: bool) -> Frequent:
         return Frequent(self.lg_size, text)
@@ -91,7 +92,7 @@ class FrequentItems(HashedSketch):
     def estimate(self, sketch: Any | None) -> list[dict[str, Any]]:
         if sketch is None:
             return []
-        kind = datasketches("frequent_items").frequent_items_error_type.NO_FALSE_POSITIVES
+        kind = self.sketch(False).package.frequent_items_error_type.NO_FALSE_POSITIVES
         items = sorted(sketch.get_frequent_items(kind), key=lambda item: (-item[1], item[0]))
         return [dict(zip(("item", "count", "lower", "upper"), item, strict=True)) for item in items]
 
@@ -111,22 +112,17 @@ class Counts(SketchKind):
     hashes: int
     buckets: int
 
+    user = "count_min"
+
+    @property
+    def type(self) -> Any:
+        return self.package.count_min_sketch
+
+    def new(self) -> Any:
+        return self.type(self.hashes, self.buckets)
+
     def build(self, values: Any, counts: list[int]) -> Any:
-        sketch = self.merge([])
-        deque(map(sketch.update, values, map(float, counts)), maxlen=0)
-        return sketch
-
-    def merge(self, sketches: Sequence[Any]) -> Any:
-        merged = datasketches("count_min").count_min_sketch(self.hashes, self.buckets)
-        for sketch in sketches:
-            merged.merge(sketch)
-        return merged
-
-    def dump(self, sketch: Any) -> bytes:
-        return bytes(sketch.serialize())
-
-    def load(self, data: bytes) -> Any:
-        return datasketches("count_min").count_min_sketch.deserialize(data)
+        return updated(self.new(), values, map(float, counts))
 
     def nbytes(self, sketch: Any) -> int:
         return 64 + 8 * self.hashes * self.buckets
@@ -146,36 +142,32 @@ class CountMin(SketchAggregate):
     [{'item': 'home', 'count': 2}, {'item': 'help', 'count': 0}]
     """
 
-    items: Sequence[Any] = ()
-    error: float = 0.01
-    confidence: float = 0.99
+    items: Sequence[Any] = field(default=(), metadata=must(_ITEMS, _SHORT_ITEMS))
+    error: float = field(default=0.01, metadata=must(BETWEEN_0_AND_1))
+    confidence: float = field(default=0.99, metadata=must(BETWEEN_0_AND_1))
 
-    constructor = "count_min"
+    accepted = Accepted("whole numbers or strings", lambda type_: is_text(type_) or t.is_integer(type_))
 
     def __post_init__(self) -> None:
-        SketchAggregate.__post_init__(self)
-        object.__setattr__(self, "items", _checked_items(self.items, self.result))
-        for name in ("error", "confidence"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-                raise QueryError(f"{name} must be a number between 0 and 1: got {value_text(value)}")
+        Aggregate.__post_init__(self)
+        object.__setattr__(self, "items", tuple(self.items))
+        if not self.items and self.result == "estimate":
+            raise QueryError('count_min needs items=["a", "b"], whose counts it gives, or result="bytes"')
 
     def sketch(self, text: bool) -> Counts:
         # DataSketches needs three buckets or more.
         buckets = max(3, math.ceil(math.e / self.error))
         return Counts(math.ceil(-math.log(1 - self.confidence)), buckets)
 
-    def accept(self, types: tuple[pa.DataType, ...]) -> None:
-        type_ = arrays.plain_type(types[0])
-        text = t.is_string(type_) or t.is_large_string(type_)
-        if not text and not t.is_integer(type_):
-            raise refuse(self, self.inputs[0], types[0], "whole numbers or strings")
+    def accept(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
+        type_ = SketchAggregate.accept(self, types)
         for item in self.items:
-            if isinstance(item, str) != text:
-                name = self.inputs[0]
+            if isinstance(item, str) != is_text(type_):
                 raise DataError(
-                    f'count_min needs items like its column: "{name}" is {type_}; got {value_text(item)}'
+                    f'count_min needs items like its column: "{self.column}" is {type_}; '
+                    f"got {value_text(item)}"
                 )
+        return type_
 
     def estimate(self, sketch: Any | None) -> list[dict[str, Any]]:
         counts = [0 if sketch is None else round(sketch.get_estimate(item)) for item in self.items]
@@ -185,26 +177,10 @@ class CountMin(SketchAggregate):
         return _lists(estimates, type_, ("count",))
 
 
-def _checked_items(items: Sequence[Any], result: str) -> tuple[Any, ...]:
-    if not isinstance(items, (list, tuple)) or any(
-        isinstance(item, bool) or not isinstance(item, (int, str)) for item in items
-    ):
-        raise QueryError(
-            f'items must be a list of strings or whole numbers, like ["a", "b"]: got {value_text(items)}'
-        )
-    if any(isinstance(item, int) and not -(2**63) <= item < 2**63 for item in items):
-        raise QueryError(f"items must fit into 64 bits: got {value_text(items)}")
-    if not items and result == "estimate":
-        raise QueryError('count_min needs items=["a", "b"], whose counts it gives, or result="bytes"')
-    return tuple(items)
-
-
 def _lists(estimates: list[Any], type_: pa.DataType, numbers: tuple[str, ...]) -> pa.Array:
     """Lists of structs of an item and some numbers."""
     flat = [one for estimate in estimates for one in estimate]
-    offsets = [0]
-    for estimate in estimates:
-        offsets.append(offsets[-1] + len(estimate))
+    offsets = [0, *accumulate(map(len, estimates))]
     columns = {"item": from_stored([one["item"] for one in flat], type_)}
     columns |= {name: pa.array([one[name] for one in flat], pa.int64()) for name in numbers}
     structs = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))

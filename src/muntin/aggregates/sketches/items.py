@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from muntin.aggregates import arrays
+from muntin.aggregates.accepted_types import Accepted, is_text
 from muntin.aggregates.arrays import Floats
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials import distinct_kernels, list_kernels
@@ -18,6 +19,7 @@ from muntin.aggregates.partials.codes import codes
 from muntin.expressions import Expr
 
 __all__ = [
+    "HASHED",
     "Items",
     "distinct_items",
     "from_stored",
@@ -48,7 +50,10 @@ def is_hashed(type_: pa.DataType, whole: bool = False) -> bool:
     """Whether values of this type can be hashed; `whole` leaves out floats and decimals."""
     if t.is_floating(type_) or arrays.is_decimal(type_):
         return not whole
-    return bool(arrays.has_keys(type_) or t.is_string(type_) or t.is_large_string(type_))
+    return arrays.has_keys(type_) or is_text(type_)
+
+
+HASHED = Accepted("numbers, times or strings", is_hashed)
 
 
 def hashed(array: pa.Array) -> list[Any]:
@@ -63,7 +68,7 @@ def hashed(array: pa.Array) -> list[Any]:
     """
     if t.is_floating(array.type):
         return list(arrays.floats(array).tolist())
-    if t.is_string(array.type) or t.is_large_string(array.type):
+    if is_text(array.type):
         return list(array.to_pylist())
     if arrays.is_decimal(array.type):
         return list(array.cast(pa.string()).to_pylist())
@@ -92,14 +97,14 @@ def hash_integers(array: pa.Array) -> Ints:
 
 def stored(array: pa.Array) -> list[Any]:
     """Whole numbers, times or strings as integers or strings; there must be no nulls."""
-    if t.is_string(array.type) or t.is_large_string(array.type):
+    if is_text(array.type):
         return list(array.to_pylist())
     return list(_stored(array).tolist())
 
 
 def from_stored(values: list[Any], type_: pa.DataType) -> pa.Array:
     """The values of which `stored` made these."""
-    if t.is_string(type_) or t.is_large_string(type_):
+    if is_text(type_):
         return pa.array(values, type_)
     numbers = np.array(values, dtype=np.int64)
     return arrays.from_keys(numbers ^ _TOP if t.is_uint64(type_) else numbers, None, type_)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import types as t
 
 from muntin.aggregates import arrays
+from muntin.aggregates.accepted_types import NUMBERS
+from muntin.aggregates.arguments import FRACTION, must, whole_within
 from muntin.aggregates.arrays import Floats
-from muntin.aggregates.base import Groups, refuse
-from muntin.aggregates.quantiles import fraction
+from muntin.aggregates.base import Groups
 from muntin.aggregates.sketches.base import SketchAggregate, SketchKind
 from muntin.aggregates.sketches.items import Items, numbers
-from muntin.aggregates.sketches.package import datasketches
-from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr
 
 __all__ = ["ApproxQuantile"]
@@ -28,6 +25,15 @@ class Kll(SketchKind):
 
     k: int
 
+    user = "approx_quantile"
+
+    @property
+    def type(self) -> Any:
+        return self.package.kll_doubles_sketch
+
+    def new(self) -> Any:
+        return self.type(self.k)
+
     def values(self, array: pa.Array) -> Floats:
         return arrays.floats(array)
 
@@ -35,27 +41,9 @@ class Kll(SketchKind):
         return numbers(g, expr)
 
     def build(self, values: Any, counts: list[int]) -> Any:
-        sketch = self._new()
+        sketch = self.new()
         sketch.update(values)
         return sketch
-
-    def merge(self, sketches: Sequence[Any]) -> Any:
-        merged = self._new()
-        for sketch in sketches:
-            merged.merge(sketch)
-        return merged
-
-    def dump(self, sketch: Any) -> bytes:
-        return bytes(sketch.serialize())
-
-    def load(self, data: bytes) -> Any:
-        return datasketches("approx_quantile").kll_doubles_sketch.deserialize(data)
-
-    def nbytes(self, sketch: Any) -> int:
-        return 64 + 8 * int(sketch.num_retained)
-
-    def _new(self) -> Any:
-        return datasketches("approx_quantile").kll_doubles_sketch(self.k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +63,13 @@ class ApproxQuantile(SketchAggregate):
     2.0
     """
 
-    q: float
-    k: int = 200
+    q: float = field(metadata=must(FRACTION))
+    k: int = field(default=200, metadata=whole_within(8, 65_535, "8 to 65535"))
 
-    constructor = "approx_quantile"
-
-    def __post_init__(self) -> None:
-        SketchAggregate.__post_init__(self)
-        fraction(self.q, "q")
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or not 8 <= self.k <= 65_535:
-            raise QueryError(f"k must be a whole number from 8 to 65535: got {value_text(self.k)}")
+    accepted = NUMBERS
 
     def sketch(self, text: bool) -> Kll:
         return Kll(self.k)
-
-    def accept(self, types: tuple[pa.DataType, ...]) -> None:
-        type_ = arrays.plain_type(types[0])
-        if not (t.is_integer(type_) or t.is_floating(type_) or arrays.is_decimal(type_)):
-            raise refuse(self, self.inputs[0], types[0], "numbers")
 
     def estimate(self, sketch: Any | None) -> float | None:
         if sketch is None or sketch.is_empty():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.aggregates.sketches.package import datasketches
+from muntin.aggregates.sketches.base import datasketches, updated
 from muntin.errors import DataError
 
 __all__ = ["difference", "estimate", "intersection", "union"]
@@ -25,14 +25,7 @@ def union(*sketches: Any, lg_k: int = 12) -> Any:
     >>> estimate(union(ann, bob)), estimate(intersection(ann, bob)), estimate(difference(ann, bob))
     (2, 0, 1)
     """
-
-    def unite(loaded: list[Any]) -> bytes:
-        result = datasketches("union").theta_union(lg_k)
-        for sketch in loaded:
-            result.update(sketch)
-        return bytes(result.get_result().serialize())
-
-    return _each(unite, sketches)
+    return _each(lambda sets: _result(datasketches("union").theta_union(lg_k), sets), sketches)
 
 
 def intersection(*sketches: Any) -> Any:
@@ -40,28 +33,22 @@ def intersection(*sketches: Any) -> Any:
 
     Its relative error grows as the intersection becomes smaller than the union.
     """
-
-    def intersect(loaded: list[Any]) -> bytes:
-        result = datasketches("intersection").theta_intersection()
-        for sketch in loaded:
-            result.update(sketch)
-        return bytes(result.get_result().serialize())
-
-    return _each(intersect, sketches)
+    return _each(lambda sets: _result(datasketches("intersection").theta_intersection(), sets), sketches)
 
 
 def difference(sketch: Any, other: Any) -> Any:
     """The sketch of the values that are in the first set and not in the other; see `union`."""
-
-    def subtract(loaded: list[Any]) -> bytes:
-        return bytes(datasketches("difference").theta_a_not_b().compute(*loaded).serialize())
-
-    return _each(subtract, (sketch, other))
+    subtract = datasketches("difference").theta_a_not_b
+    return _each(lambda sets: bytes(subtract().compute(*sets).serialize()), (sketch, other))
 
 
 def estimate(sketch: Any) -> Any:
     """The number of values in the set, about; of bytes an int, of a column a column."""
     return _each(lambda loaded: round(loaded[0].get_estimate()), (sketch,), pa.int64())
+
+
+def _result(operation: Any, sketches: list[Any]) -> bytes:
+    return bytes(updated(operation, sketches).get_result().serialize())
 
 
 def _each(operation: Callable[[list[Any]], Any], sketches: tuple[Any, ...], type_: Any = None) -> Any:

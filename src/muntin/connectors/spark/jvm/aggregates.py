@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import types as t
 from pyspark.sql import functions as f
 
-from muntin.aggregates import base, bits, counts, dependence, extremes, logic, means, shape, spread, sums
+from muntin.aggregates import base, bits, counts, dependence, extremes, moments, sums
 from muntin.expressions import Expr
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _of_spark(name: str) -> Callable[[base.Aggregate, Kinds, Partials], Column]:
 def _moment(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     """A function of Spark whose results cannot be combined."""
     name = _MOMENTS[of.constructor]
-    if isinstance(of, spread.Variance | dependence.Covariance):
+    if isinstance(of, moments.Variance | dependence.Covariance):
         name += "_pop" if of.population else "_samp"
     function: Aggregation = getattr(f, name)
     return partials.part(of, name, function(*partials.inputs(of)), _cannot_combine)
@@ -143,18 +143,18 @@ _LOWERED: dict[type, Callable[[Any, Kinds, Partials], Column]] = {
     counts.Count: _count,
     counts.CountIf: _count_if,
     sums.Sum: _sum,
-    means.Mean: _mean,
+    sums.Mean: _mean,
     extremes.Min: _of_spark("min"),
     extremes.Max: _of_spark("max"),
-    logic.Every: _of_spark("bool_and"),
-    logic.Some: _of_spark("bool_or"),
+    counts.Every: _of_spark("bool_and"),
+    counts.Some: _of_spark("bool_or"),
     bits.BitAnd: _of_spark("bit_and"),
     bits.BitOr: _of_spark("bit_or"),
     bits.BitXor: _of_spark("bit_xor"),
-    spread.Variance: _moment,
-    spread.Stddev: _moment,
-    shape.Skewness: _moment,
-    shape.Kurtosis: _moment,
+    moments.Variance: _moment,
+    moments.Stddev: _moment,
+    moments.Skewness: _moment,
+    moments.Kurtosis: _moment,
     dependence.Covariance: _moment,
     dependence.Correlation: _moment,
 }
@@ -177,8 +177,8 @@ def unfit(of: base.Aggregate, kinds: Kinds) -> bool:
     """Whether Spark has no such function, or not over inputs of these types."""
     if type(of) not in _LOWERED or any(map(t.is_null, kinds)):
         return True
-    if isinstance(of, sums.Sum | means.Mean):
-        wide = isinstance(of, means.Mean) and t.is_decimal(kinds[0]) and kinds[0].precision > _MEAN_DIGITS
+    if isinstance(of, sums.Sum | sums.Mean):
+        wide = isinstance(of, sums.Mean) and t.is_decimal(kinds[0]) and kinds[0].precision > _MEAN_DIGITS
         return wide or not (t.is_integer(kinds[0]) or t.is_floating(kinds[0]) or t.is_decimal(kinds[0]))
     if isinstance(of, extremes.Min | extremes.Max):
         return bool(t.is_nested(kinds[0]) or t.is_duration(kinds[0]))
