@@ -105,13 +105,11 @@ class InputBuffer:
         return self._read_time(record) is not None
 
     def keep(self, batch: pa.RecordBatch) -> bool:
-        """Let a batch wait behind the others; False if it must be sliced after them."""
-        (binding, schema, sure, place), rows = self._judged, batch.num_rows
-        if not sure or binding is not self.engine.binding or not batch.schema.equals(schema):
+        """Let a batch of a trusted schema wait behind the others; False if it must be sliced after them."""
+        (_, _, sure, place), rows = self._judged, batch.num_rows
+        if not sure or self.records or rows > SMALL or self._rows + rows > FULL:
             return False
-        if self.records or rows > SMALL or self._rows + rows > FULL or self.engine.watermark == INF:
-            return False
-        return self._append(batch, place)
+        return self.engine.watermark < INF and self._append(batch, place)
 
     @property
     def packable(self) -> bool:

@@ -123,31 +123,36 @@ class Operator:
                 records = self._buffer.records
                 records.append(data.copy())
                 return self._none if len(records) < MANY else self._flush()
-            if type(data) is pa.RecordBatch and self._buffer.keep(data):
-                return self._none
+            if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
+                return self._none if self._buffer.keep(data) else self._process_trusted(data)
             return self._process(data)
         finally:
             self._free.append(None)
 
-    def _process(self, data: object) -> pa.Table:
+    def _process_trusted(self, batch: pa.RecordBatch) -> pa.Table:
         self._require_open("process")
         self._heard = self._clock()
-        record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
-        if record is not None and self._buffer.take(record):
-            if self._buffer.waits_unchecked:
-                self._last_form, self._none = self._buffer.records[-1].keys(), self._nothing()
-            return self._flush() if self._buffer.over else self._nothing()
         if not self._buffer.is_empty:
             self._slice_waiting()
+        return self._due(self._take(batch))
+
+    def _process(self, data: object) -> pa.Table:
+        self._require_open("process")
+        self._heard, buffer = self._clock(), self._buffer
+        record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
+        if record is not None and buffer.take(record):
+            if buffer.waits_unchecked:
+                self._last_form, self._none = buffer.records[-1].keys(), self._nothing()
+            return self._flush() if buffer.over else self._nothing()
+        if not buffer.is_empty:
+            self._slice_waiting()
         if record is not None:
-            self._buffer.records.append(dict(record))
+            buffer.records.append(dict(record))
             return self._flush()
-        if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
-            return self._due(self._take(data))
         batch, misfits = to_batch(data, self._expected())
         results = self._due(self._take(batch, misfits))
         if type(data) is pa.RecordBatch and batch is data:
-            self._buffer.trust(data.schema)
+            buffer.trust(data.schema)
             self._none = self._nothing()
         return results
 

@@ -118,19 +118,13 @@ class Arrivals:
         """
         column = data.column(binding.spec.time)
         time, valid, extent = binding.time.to_internal(column, strict=False, look=self.look)
-        usable = [(name, _measurable(data.column(name))) for name in binding.measures]
-        if valid is not None:
-            usable.insert(0, (binding.spec.time, valid))
-        flaws = [
-            _bad_rows(
-                data,
-                name,
-                np.flatnonzero(~fine),
-                binding.time.rule if name == binding.spec.time else _WITHIN,
-            )
-            for name, fine in usable
-            if not fine.all()
-        ]
+        flaws: list[BadRows] = []
+        if valid is not None and not valid.all():
+            flaws.append(_bad_rows(data, binding.spec.time, np.flatnonzero(~valid), binding.time.rule))
+        for name in binding.measures:
+            fine = _measurable(data.column(name))
+            if not fine.all():
+                flaws.append(_bad_rows(data, name, np.flatnonzero(~fine), _WITHIN))
         if self.max_ahead is not None and len(time):
             extent = self.look(time) if extent is None else extent
             if self.is_too_far_ahead(extent[1]):

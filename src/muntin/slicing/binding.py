@@ -117,10 +117,6 @@ class Binding:
             (values[e],) = evaluate([e], with_nulls(data, kinds))
         return values
 
-    def cannot_fail(self, data: pa.RecordBatch) -> bool:
-        """Whether the inputs are columns of the batch, which no user code refuses."""
-        return self.places is not None and not self.fallible and data.schema.equals(self.schema)
-
     def columns(self) -> frozenset[str]:
         """The columns that it reads."""
         return frozenset({self.spec.time, *self.spec.keys, *(c for e in self.inputs for c in e.columns)})

@@ -21,7 +21,7 @@ from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import REACH
 from muntin.slicing.emission.listing import FAR
-from muntin.slicing.numeric_step_kernels import FIXED, LISTED, ROOM, numeric_step
+from muntin.slicing.numeric_step_kernels import LISTED, MOST_CUTS, numeric_step
 from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import LIMIT, NEG_INF
 
@@ -37,8 +37,6 @@ MOST_TUPLES = 8_192
 """The most tuples of a step: the copy of a column that the compiled step reads costs more beyond."""
 MOST_SLICES = 512
 """The most slices before a step."""
-MOST_CUTS = 64
-"""The most slices of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +95,23 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
     words = step.words(batch)
     if words is None:
         return None
-    edges, served = plan.served.edges, plan.served
-    slices = np.empty((FIXED + step.width) * (number + MOST_CUTS), dtype=np.int64)
-    windows = np.empty((LISTED + step.width) * ROOM, dtype=np.int64)
-    counts = np.array((0, 0, 0, 0, watermark + REACH if watermark < LIMIT else NEG_INF))
+    edges, partials = plan.served.edges, plan.partials
     key = 0 if batch.ids is None else int(batch.ids[0])
-    if not numeric_step(
-        step.codes, batch.time, words, words.view(np.float64), key, state.key_count,
-        edges.offsets, edges.periods, table.words, served.series.columns,
-        max(before, -LIMIT), min(watermark, FAR), slices, windows, counts,
-    ):  # fmt: skip
+    slices, windows, merged, walked, quiet_until = numeric_step(
+        step.codes, batch.time, words, key, state.key_count,
+        edges.offsets, edges.periods, table.words, plan.served.series.columns,
+        max(before, -LIMIT), min(watermark, FAR), watermark + REACH if watermark < LIMIT else NEG_INF,
+    )  # fmt: skip
+    if not slices.shape[1]:
         return None
-    number, ended, merged, walked, quiet_until = counts.tolist()
-    width, partials = FIXED + step.width, plan.partials
-    results = plan.results.empty
+    results, ended = plan.results.empty, windows.shape[1]
     if ended:
-        columns = windows[: (LISTED + step.width) * ended].reshape(LISTED + step.width, ended)
         try:
-            values = partials.lower(partials.from_words(columns[LISTED:]))
+            values = partials.lower(partials.from_words(windows[LISTED:]))
         except PlacedError:
             return None
-        results = plan.results.first_rows(columns, values, state.keys)
-    state.slices = SliceTable.of_words(partials, slices[: width * number].reshape(width, number))
+        results = plan.results.first_rows(windows, values, state.keys)
+    state.slices = SliceTable.of_words(partials, slices)
     state.watermark, state.newest = watermark, max(state.newest, extent.high)
     state.quiet_until = quiet_until
     count = len(partials.partials)

@@ -20,7 +20,6 @@ from muntin.slicing.listing_kernels import WIDTH, list_periodic
 from muntin.slicing.slice_table_kernels import key_offsets
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 FIXED = 6
 """The columns of a slice before its partials: key, first, last, n, mark, rank."""
@@ -28,7 +27,8 @@ LISTED = 6
 """The columns of a window before its partials: start, end, number, key, lo, hi."""
 ROOM = 512
 """The most windows that one call lists."""
-FAILED = -1
+MOST_CUTS = 64
+"""The most slices of a batch."""
 
 
 @compiled
@@ -36,7 +36,6 @@ def numeric_step(
     codes: Ints,
     time: Ints,
     values: Ints,
-    floats: Floats,
     key: int,
     keys: int,
     offsets: Ints,
@@ -45,60 +44,58 @@ def numeric_step(
     series: Ints,
     before: int,
     watermark: int,
-    slices: Ints,
-    windows: Ints,
-    counts: Ints,
-) -> bool:
+    reach: int,
+) -> tuple[Ints, Ints, int, int, int]:
     """Add tuples of one key in order to the slices `old`, and list the windows that end by the watermark.
 
-    `values` has one row per partial, of which `floats` is a view. `slices` and `windows` get columns one
-    behind the other. `counts` gets the number of slices and windows, the combines of merging and of
-    windows, and the first edge after the watermark, at most the time that it holds. False, and nothing
-    useful in them, where a sum overflows or there is no room.
+    `values` has one row of words per partial. Returns the columns of all slices, those of the windows, the
+    combines of merging and of windows, and the first edge after the watermark, at most `reach`. There are
+    no slices where a sum overflows or there is no room.
     """
     width = old.shape[0] - FIXED
-    begins = cut(time, offsets, periods, slices.shape[0] // (FIXED + width) - old.shape[1])
+    table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
+    failed = (table, windows, 0, 0, reach)
+    begins = cut(time, offsets, periods)
     if begins.shape[0] < 2:
-        return False
-    new = lifted_slices(codes, width, time, values, floats, key, begins)
-    number, merged = merged_slices(codes, old, new, offsets, periods, slices)
-    if number < 0:
-        return False
-    table = slices[: (FIXED + width) * number].reshape(FIXED + width, number)
+        return failed
+    new = lifted_slices(codes, width, time, values, key, begins)
+    table = merged_slices(codes, old, new, offsets, periods)
+    number = table.shape[1]
+    if not number:
+        return failed
     rows = np.empty((ROOM, WIDTH), np.int64)
     edges, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
     starts = key_offsets(table[0], keys)
     none = np.zeros(1, np.bool_)
     ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, edges, others)
     if ended < 0:
-        return False
-    out = windows[: (LISTED + width) * ended].reshape(LISTED + width, ended)
-    out[0], out[1] = edges[:ended], edges[ended : 2 * ended]
-    listed = others[: 4 * ended].reshape(4, ended)
-    out[2], out[3], out[4], out[5] = listed[0], listed[1], listed[2], listed[3]
-    if not reduced(codes, table[FIXED:], np.arange(number), listed[2], listed[3], out[LISTED:]):
-        return False
+        return failed
+    windows = np.empty((LISTED + width, ended), np.int64)
+    windows[0], windows[1] = edges[:ended], edges[ended : 2 * ended]
+    windows[2:LISTED] = others[: 4 * ended].reshape(4, ended)
+    lo, hi = windows[4], windows[5]
+    if not reduced(codes, table[FIXED:], np.arange(number), lo, hi, windows[LISTED:]):
+        return failed
     walked = 0
     for j in range(ended):
-        walked += max(0, listed[3, j] - listed[2, j] - 1)
-    counts[0], counts[1], counts[2], counts[3] = number, ended, merged, walked
-    if counts[4] > watermark:  # within reach
-        counts[4] = next_member(offsets, periods, watermark, counts[4])
-    return True
+        walked += max(0, hi[j] - lo[j] - 1)
+    if reach > watermark:
+        reach = next_member(offsets, periods, watermark, reach)
+    return table, windows, old.shape[1] + new.shape[1] - number, walked, reach
 
 
 @compiled
-def cut(time: Ints, offsets: Ints, periods: Ints, room: int) -> Ints:
+def cut(time: Ints, offsets: Ints, periods: Ints) -> Ints:
     """Where slices begin among times in order, and behind them the number of times; empty without room.
 
     One comparison with the next edge for each tuple. [scotty Alg. 1]
     """
-    begins = np.empty(room + 1, np.int64)
+    begins = np.empty(MOST_CUTS + 1, np.int64)
     count = 0
     edge = time[0]
     for i in range(time.shape[0]):
         if time[i] >= edge:
-            if count == room:
+            if count == MOST_CUTS:
                 return begins[:0]
             begins[count] = i
             count += 1
@@ -108,9 +105,7 @@ def cut(time: Ints, offsets: Ints, periods: Ints, room: int) -> Ints:
 
 
 @compiled
-def lifted_slices(
-    codes: Ints, width: int, time: Ints, values: Ints, floats: Floats, key: int, begins: Ints
-) -> Ints:
+def lifted_slices(codes: Ints, width: int, time: Ints, values: Ints, key: int, begins: Ints) -> Ints:
     """The slices of these tuples: their fixed columns, and the columns of their partials."""
     count = begins.shape[0] - 1
     new = np.zeros((FIXED + width, count), np.int64)
@@ -135,7 +130,7 @@ def lifted_slices(
             at += 2
         elif code == FLOAT_SUM:
             sums = np.zeros((count, 2))
-            float_runs(floats[p], None, begin, end, group, sums)
+            float_runs(values[p].view(np.float64), None, begin, end, group, sums)
             bits = sums.view(np.int64)
             new[at], new[at + 1] = bits[:, 0], bits[:, 1]
             at += 2
@@ -148,12 +143,10 @@ def lifted_slices(
 
 
 @compiled
-def merged_slices(
-    codes: Ints, old: Ints, new: Ints, offsets: Ints, periods: Ints, out: Ints
-) -> tuple[int, int]:
-    """Merge two sorted tables of slices: how many slices there are, and how many rows were combined.
+def merged_slices(codes: Ints, old: Ints, new: Ints, offsets: Ints, periods: Ints) -> Ints:
+    """Merge two sorted tables of slices; no slices where a sum overflows.
 
-    Rows of one key combine unless an edge lies between them. FAILED where a sum overflows.
+    Rows of one key combine unless an edge lies between them.
     """
     n, m = old.shape[1], new.shape[1]
     both = np.empty((old.shape[0], n + m), np.int64)
@@ -179,7 +172,7 @@ def merged_slices(
             lo[count], hi[count] = o, o + 1
             count += 1
         previous = r
-    table = out[: old.shape[0] * count].reshape(old.shape[0], count)
+    table = np.empty((old.shape[0], count), np.int64)
     for s in range(count):
         r = order[lo[s]]
         table[0, s], table[1, s], table[2, s] = both[0, r], both[1, r], both[2, r]
@@ -190,7 +183,7 @@ def merged_slices(
             table[3, s] += both[3, r]
             table[4, s] += both[4, r]
     fits = reduced(codes, both[FIXED:], order, lo[:count], hi[:count], table[FIXED:])
-    return (count, n + m - count) if fits else (FAILED, 0)
+    return table if fits else table[:, :0].copy()
 
 
 @compiled

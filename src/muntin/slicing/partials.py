@@ -37,6 +37,8 @@ class PartialSet:
     inputs: tuple[tuple[Expr, pa.DataType], ...]
     numeric: bool = field(init=False)
     """Whether all states are arrays of numbers, a row of which never grows."""
+    _layout: tuple[tuple[int, type[np.generic]], ...] = field(init=False, repr=False, compare=False)
+    """The number of 64-bit words of each numeric partial, and their type."""
     _lifts: tuple[Step, ...] = field(init=False, repr=False, compare=False)
     _reduces: tuple[Step, ...] = field(init=False, repr=False, compare=False)
     _windows: tuple[Step, ...] = field(init=False, repr=False, compare=False)
@@ -47,8 +49,9 @@ class PartialSet:
         def steps(functions: Iterable[Function], places: tuple[tuple[int, ...], ...]) -> tuple[Step, ...]:
             return tuple(zip(functions, places, strict=True))
 
-        numeric = all(isinstance(partial, NumericPartial) for partial in self.partials)
-        object.__setattr__(self, "numeric", numeric)
+        layout = tuple((p.width, p.dtype) for p in self.partials if isinstance(p, NumericPartial))
+        object.__setattr__(self, "_layout", layout)
+        object.__setattr__(self, "numeric", len(layout) == len(self.partials))
         # Looked up once: in a step of few tuples, looking a function up costs as much as calling it.
         object.__setattr__(self, "_lifts", steps((p.lift for p in self.partials), self.needs))
         object.__setattr__(self, "_reduces", steps((p.reduce for p in self.partials), self.needs))
@@ -148,11 +151,9 @@ class PartialSet:
     def from_words(self, words: npt.NDArray[np.int64]) -> States:
         """The states that `to_words` was given."""
         states, at = [], 0
-        for partial in self.partials:
-            assert isinstance(partial, NumericPartial)
-            width = partial.width
-            column = words[at] if width == 1 else np.ascontiguousarray(words[at : at + width].T)
-            states.append(column if partial.dtype is np.int64 else column.view(partial.dtype))
+        for width, dtype in self._layout:
+            column = words[at] if width == 1 else words[at : at + width].T.copy()
+            states.append(column if dtype is np.int64 else column.view(dtype))
             at += width
         return tuple(states)
 

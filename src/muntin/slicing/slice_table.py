@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -71,8 +71,14 @@ class SliceTable(Table):
     _offsets: Column | None = field(default=None, init=False, repr=False)
     _words: Column | None = field(default=None, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self.key, self.first, self.last, self.n, self.mark, self.rank = self.fixed
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Column:
+            """Name the rows of the matrix when one is first read: the compiled step reads none."""
+            if name not in FIXED:
+                raise AttributeError(name)
+            self.key, self.first, self.last, self.n, self.mark, self.rank = self.fixed
+            return getattr(self, name)
 
     @classmethod
     def empty(cls, partials: PartialSet) -> SliceTable:
@@ -91,8 +97,8 @@ class SliceTable(Table):
     @classmethod
     def of_words(cls, partials: PartialSet, words: Column) -> SliceTable:
         """A table of numeric partials, nothing fresh, as the compiled step makes it."""
-        fresh, level = np.zeros((2, words.shape[1]), dtype=np.int64)
-        table = cls(partials, words[:_FIXED], fresh, level, None)
+        zero = np.zeros(words.shape[1], dtype=np.int64)
+        table = cls(partials, words[:_FIXED], zero, zero, None)
         table._words = words
         return table
 

@@ -35,7 +35,6 @@ from muntin.slicing.window_limit import check_overlapping, check_unprompted
 from muntin.timeline import INF, NEG_INF
 
 if TYPE_CHECKING:
-    from muntin.expressions import Expr
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
@@ -138,10 +137,7 @@ def take_in(
     binding, spec = plan.binding, plan.spec
     if times is None:
         data, times = arrivals.good(data, binding, misfits, state)
-    values: dict[Expr, pa.Array] = {}
-    if binding.cannot_fail(data):
-        values = binding.evaluate(data)
-    elif data.num_rows:
+    if data.num_rows:
         data, times, values = accepted(plan, state, arrivals, data, times)
     rows = data.num_rows
     if not rows:

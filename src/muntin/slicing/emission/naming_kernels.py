@@ -29,6 +29,21 @@ def runs_of(numbers: Ints, values: Ints, sizes: Ints) -> int:
 
 
 @compiled
+def spell_each(numbers: Ints, begins: Ints, texts: Bytes) -> tuple[Offsets, Bytes]:
+    """The offsets and the bytes of the texts with these numbers. Text k is `begins[k]:begins[k + 1]`."""
+    offsets = np.empty(numbers.shape[0] + 1, np.int32)
+    offsets[0] = 0
+    for i in range(numbers.shape[0]):
+        offsets[i + 1] = offsets[i] + begins[numbers[i] + 1] - begins[numbers[i]]
+    out = np.empty(offsets[-1], np.uint8)
+    for i in range(numbers.shape[0]):
+        begin = begins[numbers[i]] - offsets[i]
+        for j in range(offsets[i], offsets[i + 1]):
+            out[j] = texts[begin + j]
+    return offsets, out
+
+
+@compiled
 def spell(values: Ints, sizes: Ints, begins: Ints, texts: Bytes, offsets: Offsets, out: Bytes) -> None:
     """The bytes and offsets of texts, each repeated by its size. Text k is `begins[k]:begins[k + 1]`.
 

@@ -14,7 +14,7 @@ from muntin.memory import fresh
 from muntin.slicing.binding import ORDINAL, Binding
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.emitted_windows import FINAL_ROW, KINDS, RETRACT_ROW
-from muntin.slicing.emission.naming_kernels import runs_of, spell
+from muntin.slicing.emission.naming_kernels import runs_of, spell, spell_each
 from muntin.slicing.emission.result_order import AS_IT_IS, ByIndex, InTurn, Order
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.parallel.threads import Threads
@@ -28,14 +28,14 @@ MOST_MERGED = 8
 """Up to this many sorted emissions, merging is faster than sorting."""
 LEAST_FOR_RUNS = 65_536
 """The least rows for which runs of equal names are searched for."""
-MOST_CACHED_ROWS = 64
-"""The most rows whose column of names is cached: the same windows often end together."""
+MOST_SPELLED = 1_024
+"""The most rows whose names are spelled one by one: 2 to 16 us, where Arrow's `take` needs 9 to 19."""
 _MOST_BYTES = 2**31 - 1
 """The most bytes of texts in one Arrow column with 32-bit offsets."""
 _LEAST_RUN = 8
 """The least average length of runs of equal names for copying them run by run."""
 _CACHE_SIZE = 256
-"""The most columns of names in the cache, and the most rows of cached kinds and revisions."""
+"""The most rows of cached kinds and revisions."""
 
 
 class ResultShape:
@@ -45,9 +45,9 @@ class ResultShape:
         self.binding = binding
         self.windows = tuple(q.window for q in queries)
         self.schema = binding.result_schema(self.windows)
-        self.edge_fields = list(self.schema.field("window").type)
+        self.edge_type = self.schema.field("window").type
+        self.edge_fields = list(self.edge_type)
         self.empty = pa.Table.from_batches([], self.schema)  # accepts lists of UUIDs
-        self._made: dict[bytes, pa.Array] = {}
         self._texts = _Texts.of([q.name for q in queries])
 
     def table(self, emissions: list[Emission], keys: KeyTable, threads: Threads | None = None) -> pa.Table:
@@ -62,16 +62,13 @@ class ResultShape:
 
         The columns of `windows` are start, end, the number of the window, and the key.
         """
-        start, end, number, key = windows[:4]
-        rows, time = len(start), self.binding.time
-        edges = [time.to_edges(start, ceil=False), time.to_edges(end, ceil=True)]
-        others = [pa.nulls(rows, field.type) for field in self.edge_fields[2:]]
+        rows, time = windows.shape[1], self.binding.time
+        edges = [time.to_edges(windows[0], ceil=False), time.to_edges(windows[1], ceil=True)]
+        edges += [pa.nulls(rows, field.type) for field in self.edge_fields[2:]]
         columns = [
-            *(keys.values(key) if self.binding.keys else ()),
-            self._cached_names(number)
-            if rows <= MOST_CACHED_ROWS
-            else self._texts.words.take(pa.array(number)),
-            pa.StructArray.from_arrays([*edges, *others], fields=self.edge_fields),
+            *(keys.values(windows[3]) if self.binding.keys else ()),
+            self._texts.at(windows[2]),
+            pa.StructArray.from_buffers(self.edge_type, rows, [None], 0, children=edges),
             *values,
             _all_final(rows),
             _no_revisions(rows),
@@ -89,19 +86,7 @@ class ResultShape:
             runs = runs_of(number, values, times)
             if runs >= 0:
                 return _repeated(self._texts, values[:runs], times[:runs])
-        if len(number) > MOST_CACHED_ROWS:
-            return self._texts.words.take(pa.array(number))
-        return self._cached_names(number)
-
-    def _cached_names(self, number: Column) -> pa.Array:
-        """The names of a few windows, cached, since the same windows often end together."""
-        numbers = number.tobytes()
-        names = self._made.get(numbers)
-        if names is None:
-            if len(self._made) >= _CACHE_SIZE:
-                self._made.clear()
-            names = self._made[numbers] = self._texts.words.take(pa.array(number))
-        return names
+        return self._texts.at(number)
 
 
 class _Texts(NamedTuple):
@@ -110,12 +95,21 @@ class _Texts(NamedTuple):
     words: pa.Array
     begins: Column
     bytes: npt.NDArray[np.uint8]
+    most_spelled: int
+    """The most rows that are spelled one by one."""
 
     @classmethod
     def of(cls, texts: list[str]) -> _Texts:
         words = [text.encode() for text in texts]
         begins, joined = np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), dtype=np.uint8)
-        return cls(pa.array(texts, pa.string()), begins, joined)
+        most = min(MOST_SPELLED, _MOST_BYTES // max(1, *map(len, words)))
+        return cls(pa.array(texts, pa.string()), begins, joined, most)
+
+    def at(self, number: Column) -> pa.Array:
+        """The texts with these numbers."""
+        if len(number) > self.most_spelled:
+            return self.words.take(pa.array(number))  # raises an error where they have too many bytes
+        return _strings(*spell_each(number, self.begins, self.bytes))
 
 
 def _repeated(texts: _Texts, number: Column, sizes: Column) -> pa.Array:
@@ -125,7 +119,12 @@ def _repeated(texts: _Texts, number: Column, sizes: Column) -> pa.Array:
         return texts.words.take(pa.array(np.repeat(number, sizes)))  # may raise an error of Arrow
     offsets, out = fresh(rows + 1, np.int32), fresh(size, np.uint8)
     spell(number, sizes, texts.begins, texts.bytes, offsets, out)
-    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(out)])
+    return _strings(offsets, out)
+
+
+def _strings(offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> pa.Array:
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(out)]
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers, 0)
 
 
 def _cached_if_short(make: Callable[[int], pa.Array]) -> Callable[[int], pa.Array]:
