@@ -85,6 +85,8 @@ def span(value: object, name: str) -> int | Micros:
     >>> span(10, "length")
     10
     """
+    if type(value) is int and -LIMIT <= value <= LIMIT:
+        return value
     if isinstance(value, str):
         return _within(_parse_span(value, name), value, name)
     if isinstance(value, dt.timedelta):

@@ -13,7 +13,6 @@ from muntin.windows.base import Window
 from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
-    column_name,
     empty_on_time,
     flag,
     numbers_of_period,
@@ -142,7 +141,7 @@ def cumulate(
     'cumulate 100 by 10 on odometer'
     """
     # __post_init__ reads durations, timedeltas and integers, on a measure numbers.
-    if (column := column_name(measure)) is None:
+    if measure is None:
         return Cumulate(length, step, offset, emit_empty)  # type: ignore[arg-type]
-    empty_on_time(emit_empty, column)
-    return MeasuredCumulate(length, step, offset, column)  # type: ignore[arg-type]
+    empty_on_time(emit_empty, measure)
+    return MeasuredCumulate(length, step, offset, measure)  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ from muntin.windows.base import Window
 from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
-    column_name,
     empty_on_time,
     fail,
     flag,
@@ -167,7 +166,7 @@ def _periodic(
     length: object, slide: object, offset: object, measure: str | None, emit_empty: bool
 ) -> Periodic | MeasuredPeriodic:
     # __post_init__ reads durations, timedeltas and integers, on a measure numbers.
-    if (column := column_name(measure)) is None:
+    if measure is None:
         return Periodic(length, slide, offset, emit_empty)  # type: ignore[arg-type]
-    empty_on_time(emit_empty, column)
-    return MeasuredPeriodic(length, slide, offset, column)  # type: ignore[arg-type]
+    empty_on_time(emit_empty, measure)
+    return MeasuredPeriodic(length, slide, offset, measure)  # type: ignore[arg-type]
