@@ -17,7 +17,7 @@ from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
-from muntin.timeline import Micros, format_span, span
+from muntin.timeline import Micros, SpanLike, format_span, span
 from muntin.windows.base import Window
 
 __all__ = ["FREE_POLICIES", "RESERVED", "QuerySpec"]
@@ -82,14 +82,14 @@ class QuerySpec:
         self,
         time: str,
         *,
-        allowed_lateness: object = 0,
+        allowed_lateness: SpanLike = 0,
         emit: OnClose | None = None,
         early: Every | EachBatch | None = None,
         late: Late = "drop",
         bad: Bad = "fail",
-        idle_after: object = None,
-        forget_keys_after: object = None,
-        max_ahead: object = None,
+        idle_after: SpanLike | None = None,
+        forget_keys_after: SpanLike | None = None,
+        max_ahead: SpanLike | None = None,
         max_windows: int | None = None,
         on_error: OnError = "fail",
     ) -> Self:

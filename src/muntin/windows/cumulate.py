@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from muntin.errors import QueryError
+from muntin.timeline import LengthLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Window
 from muntin.windows.grids import EvenlySpaced, Layout
@@ -124,9 +125,9 @@ def _require_multiple(length: Any, step: Any) -> None:
 
 @constructor
 def cumulate(
-    length: object,
-    step: object,
-    offset: object = 0,
+    length: LengthLike,
+    step: LengthLike,
+    offset: LengthLike = 0,
     *,
     measure: str | None = None,
     emit_empty: bool = False,
