@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from benchmarks.case import Ask, Case
 from benchmarks.expected import Sums
 from benchmarks.streams import LATENESS
-from muntin.windows import Session
 from muntin.windows.base import Window
 from muntin.windows.count import Count
 from muntin.windows.periodic import Periodic
+from muntin.windows.session import Session
 
 __all__ = ["ask_duckdb", "statement"]
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from benchmarks.streams import Arrivals, Column
 from muntin.dsl import Query
-from muntin.windows import Session
 from muntin.windows.base import Window
 from muntin.windows.count import Count
 from muntin.windows.periodic import Periodic
+from muntin.windows.session import Session
 
 __all__ = ["Expected", "Ranges", "Sums", "expected", "recomputed"]
 

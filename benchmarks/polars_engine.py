@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from benchmarks.case import Ask, Case
 from benchmarks.expected import Sums
-from muntin.windows import Session
 from muntin.windows.base import Window
 from muntin.windows.count import Count
 from muntin.windows.periodic import Periodic
+from muntin.windows.session import Session
 
 if TYPE_CHECKING:
     import polars as pl

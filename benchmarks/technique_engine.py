@@ -19,9 +19,9 @@ from benchmarks.case import Ask, Case
 from benchmarks.expected import Sums
 from benchmarks.streams import BATCH, LATENESS
 from benchmarks.workloads import Workload
-from muntin.windows import Session
 from muntin.windows.count import Count
 from muntin.windows.periodic import Periodic
+from muntin.windows.session import Session
 
 __all__ = ["TECHNIQUES", "ask_technique", "batch_for", "can_answer"]
 

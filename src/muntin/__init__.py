@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from muntin.dsl import Query
     from muntin.query import each_batch, every, on_close
     from muntin.query_file import load
-    from muntin.windows_package import WindowsPackage
+    from muntin.windows_package import windows
 
     __version__: str
-    windows: WindowsPackage
 
 __all__ = [
     "MuntinError",
@@ -65,20 +64,21 @@ _ELSEWHERE = {
 }
 """Names that are imported when they are first used, so that `import muntin` loads neither NumPy nor Arrow."""
 
+if not TYPE_CHECKING:  # which would take any name for one that exists
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
 
-        return version("muntin")
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module 'muntin' has no attribute {name!r}{errors.nearest(name, __all__)}")
-    module, attribute = _ELSEWHERE[name]
-    found = import_module(module)
-    if attribute is None:  # a package, which importing it has put in its place
-        return found
-    globals()[name] = getattr(found, attribute)
-    return globals()[name]
+            return version("muntin")
+        if name not in _ELSEWHERE:
+            raise AttributeError(f"module 'muntin' has no attribute {name!r}{errors.nearest(name, __all__)}")
+        module, attribute = _ELSEWHERE[name]
+        imported = import_module(module)
+        if attribute is None:  # a package, which importing it has put in its place
+            return imported
+        globals()[name] = getattr(imported, attribute)
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
+from muntin.timeline import SpanLike
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Query(QuerySpec):
     def operator(
         self,
         *,
-        watermark_lag: object = None,
+        watermark_lag: SpanLike | None = None,
         in_order: bool = False,
         clock: Callable[[], float] | None = None,
         store: str | None = None,
@@ -138,7 +139,7 @@ class Query(QuerySpec):
         *,
         plan: str = "auto",
         tie: Any = None,
-        watermark: object = None,
+        watermark: SpanLike | None = None,
         watermark_from: str | None = None,
     ) -> Any:
         """The window results of a Spark DataFrame, streaming or batch: `events.transform(query)`.

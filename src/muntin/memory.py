@@ -16,8 +16,8 @@ import pyarrow as pa
 
 __all__ = ["end_to_end", "fresh", "rows_at", "zeroed"]
 
-FEW = 1 << 14
-"""Below this number of rows NumPy allocates: Arrow's allocator takes 0.3 µs more per array (measured)."""
+ARROW_FROM = 1 << 14
+"""From this number of rows on Arrow allocates; below, NumPy takes 0.3 µs less per array (measured)."""
 
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
@@ -29,7 +29,7 @@ def fresh(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.int64) -> npt.
     ((2, 3), dtype('float64'))
     """
     rows = prod(shape) if isinstance(shape, tuple) else shape
-    if rows < FEW:
+    if rows < ARROW_FROM:
         return np.empty(shape, dtype)
     size = np.dtype(dtype).itemsize * rows
     return np.frombuffer(pa.allocate_buffer(size), dtype).reshape(shape)
@@ -41,7 +41,7 @@ def zeroed(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.int64) -> npt
     >>> int(zeroed(10**6).sum())
     0
     """
-    if (prod(shape) if isinstance(shape, tuple) else shape) < FEW:
+    if (prod(shape) if isinstance(shape, tuple) else shape) < ARROW_FROM:
         return np.zeros(shape, dtype)
     array = fresh(shape, dtype)
     array.fill(0)
@@ -54,7 +54,7 @@ def rows_at(array: _Array, index: npt.NDArray[np.int64]) -> _Array:
     >>> rows_at(np.array([5, 6, 7]), np.array([2, 0])).tolist()
     [7, 5]
     """
-    if len(index) < FEW:
+    if len(index) < ARROW_FROM:
         return array.take(index, axis=0)  # type: ignore[return-value]  # of the same type
     out = fresh((len(index), *array.shape[1:]), array.dtype)
     array.take(index, axis=0, out=out, mode="clip")  # "raise" would copy first
@@ -67,7 +67,7 @@ def end_to_end(arrays: Sequence[_Array]) -> _Array:
     >>> end_to_end([np.array([1]), np.array([2, 3])]).tolist()
     [1, 2, 3]
     """
-    if sum(map(len, arrays)) < FEW:
+    if sum(map(len, arrays)) < ARROW_FROM:
         return np.concatenate(arrays)  # type: ignore[return-value]  # of the same type
     out = fresh((sum(map(len, arrays)), *arrays[0].shape[1:]), np.result_type(*arrays))
     return np.concatenate(arrays, out=out)  # type: ignore[return-value]  # of the same type

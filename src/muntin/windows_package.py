@@ -10,11 +10,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import muntin.windows as w
     from muntin.dsl import Query
+    from muntin.windows import Names
     from muntin.windows.base import Window
 
-__all__ = ["MuntinPackage", "WindowsPackage"]
+    class windows(Names, Query):  # noqa: N801  # the name that users write
+        """The package as type checkers see it: a class is a namespace, and a call of it makes a query."""
+
+        def __init__(self, *unnamed: object, **named: Window) -> None: ...
 
 
 class MuntinPackage(ModuleType):
@@ -38,25 +41,3 @@ class WindowsPackage(ModuleType):
         from muntin.dsl import windows
 
         return windows(*unnamed, **named)
-
-    if TYPE_CHECKING:  # what a type checker sees in `from muntin import windows as w`
-        boundary = staticmethod(w.boundary)
-        calendar = staticmethod(w.calendar)
-        count = staticmethod(w.count)
-        cumulate = staticmethod(w.cumulate)
-        delta = staticmethod(w.delta)
-        discretize = staticmethod(w.discretize)
-        fixed_band = staticmethod(w.fixed_band)
-        landmark = staticmethod(w.landmark)
-        last = staticmethod(w.last)
-        punctuation = staticmethod(w.punctuation)
-        session = staticmethod(w.session)
-        slide_by_tuple = staticmethod(w.slide_by_tuple)
-        sliding = staticmethod(w.sliding)
-        threshold = staticmethod(w.threshold)
-        trigger = staticmethod(w.trigger)
-        tumbling = staticmethod(w.tumbling)
-        until = staticmethod(w.until)
-        ContextFree = w.ContextFree
-        ForwardContextAware = w.ForwardContextAware
-        ForwardContextFree = w.ForwardContextFree

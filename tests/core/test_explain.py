@@ -11,7 +11,8 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import QueryError
-from muntin.planning.rules import TREES, Rule, decide
+from muntin.planning.plan import decide
+from muntin.planning.rules import TREES, Rule
 from muntin.planning.workload import Workload
 from muntin.windows.base import Window
 
@@ -73,7 +74,7 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
         "a late tuple shifts",
     ),
     ("store?", 0, query(TUMBLING), False, "lazy", "few slices per window"),
-    ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "a queue stands between watermarks"),
+    ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "a queue persists between watermarks"),
     ("store?", 2, query({"x": w.sliding(140_000, every=1)}), False, "fiba", "windows of very many slices"),
     ("store?", 4, query(SLIDING), False, "flatfat", "over integers and decimals prefix takes its place"),
     ("store?", 5, query(SLIDING, {"most": a.max("v")}), False, "flatfat", "shared by all windows"),

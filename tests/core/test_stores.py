@@ -14,7 +14,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
 from muntin.planning.plan import STORES
-from muntin.planning.rules import STANDS_FROM_IN_PYTHON as STANDS_FROM
+from muntin.planning.rules import PERSISTENT_FROM_IN_PYTHON as PERSISTENT_FROM
 from muntin.slicing.combining.finger_trees import APART, counterparts, places
 
 SLICES = 600  # sliding 60 s by 100 ms
@@ -93,16 +93,16 @@ def test_stores_that_keep_nothing_pay_for_all_slices_at_each_watermark(store: st
 
 def test_a_planned_tree_stands_only_where_few_windows_end() -> None:
     most = a.aggregate("v", lift=lambda v: [v], combine=max, name="most")
-    op = sliding(STANDS_FROM, {"most": most}).operator()
+    op = sliding(PERSISTENT_FROM, {"most": most}).operator()
     costs, done = [], 0
-    for now in (STANDS_FROM, STANDS_FROM + 500, *range(STANDS_FROM + 501, STANDS_FROM + 511)):
+    for now in (PERSISTENT_FROM, PERSISTENT_FROM + 500, *range(PERSISTENT_FROM + 501, PERSISTENT_FROM + 511)):
         op.process(ticks(done, now))
         before, done = combines(op), now
         op.advance(now)
         costs.append(combines(op) - before)
-    assert costs[1] / 500 <= STANDS_FROM / 500 + 2 * math.log2(STANDS_FROM), "a tree for all"
-    assert costs[2] <= 4 * STANDS_FROM, "the tree that stands from here on"
-    assert max(costs[3:]) <= 10 * math.log2(STANDS_FROM)
+    assert costs[1] / 500 <= PERSISTENT_FROM / 500 + 2 * math.log2(PERSISTENT_FROM), "a tree for all"
+    assert costs[2] <= 4 * PERSISTENT_FROM, "the tree that stands from here on"
+    assert max(costs[3:]) <= 10 * math.log2(PERSISTENT_FROM)
 
 
 def test_late_tuples_cost_the_logarithm_in_a_finger_tree() -> None:

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from muntin import windows as w
 from muntin.errors import UserCodeError
 from muntin.timeline import INF, NEG_INF
+from muntin.windows.bands import FixedBand, Landmark
 from muntin.windows.base import ContextFreeWindow
+from muntin.windows.cumulate import Cumulate
+from muntin.windows.periodic import Periodic
 
 LOWEST, HIGHEST = -150, 150  # of the times that the tests use
 REACH = range(-400, 401)
@@ -35,15 +38,15 @@ class Shifts(w.ContextFree):
 def every_window(window: Any) -> set[tuple[int, int]]:
     """All windows with edges in REACH, from the definitions."""
     match window:
-        case w.Periodic():
+        case Periodic():
             starts = [t for t in REACH if (t - window.offset) % window.slide == 0]
             found = {(t, t + window.length) for t in starts}
-        case w.Cumulate():
+        case Cumulate():
             starts = [t for t in REACH if (t - window.offset) % window.length == 0]
             found = {(t, t + j) for t in starts for j in range(window.step, window.length + 1, window.step)}
-        case w.FixedBand():
+        case FixedBand():
             found = {(window.start, window.start + window.length)}
-        case w.Landmark():
+        case Landmark():
             found = {(window.start, end) for end in range(window.start + window.every, 401, window.every)}
         case _:
             days = [t for t in REACH if t % 10 == 0]
@@ -86,7 +89,7 @@ def test_edges_and_starts(name: str, data: Any, lo: int, hi: int) -> None:
 def test_windows_that_contain_times(name: str, data: Any, times: Any, after: int, upto: int) -> None:
     window: ContextFreeWindow = data.draw(WINDOWS[name])
     limit = upto
-    if isinstance(window, w.Landmark) and upto == INF and len(times):
+    if isinstance(window, Landmark) and upto == INF and len(times):
         limit = int(times[-1]) + window.every  # exactly one edge lies after the last and up to here
     expected = [
         (start, end)
@@ -103,11 +106,11 @@ def test_last_end_and_first_start(name: str, data: Any, times: Any, after: int) 
     every = every_window(window)
     shuffled = np.array(data.draw(st.permutations(times.tolist())), np.int64)
     ends = [max((e for s, e in every if s <= t < e), default=NEG_INF) for t in shuffled.tolist()]
-    if isinstance(window, w.Landmark):
+    if isinstance(window, Landmark):
         ends = [INF if end > NEG_INF else NEG_INF for end in ends]
     assert window.last_end(shuffled).tolist() == ends
     first = min((start for start, end in every if end > after), default=INF)
-    if isinstance(window, w.Landmark):
+    if isinstance(window, Landmark):
         first = window.start
     assert window.first_start(after) == first
 

@@ -129,9 +129,15 @@ variance = Variance
 weighted_mean = WeightedMean
 
 
-def __getattr__(name: str) -> Any:
-    if name == "col":  # pyarrow.compute takes its time to load, so only on demand
-        from pyarrow.compute import field
+if not TYPE_CHECKING:  # which would take any name for one that exists
 
-        return field
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "col":  # pyarrow.compute takes its time to load, so only on demand
+            from pyarrow.compute import field
+
+            return field
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

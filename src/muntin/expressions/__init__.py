@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from keyword import iskeyword
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 import pyarrow as pa
@@ -43,9 +44,6 @@ class Expr:
             object.__setattr__(self, "node", node)
             object.__setattr__(self, "text", render(node))
 
-    def __hash__(self) -> int:
-        return hash(self.text)
-
     @cached_property
     def column(self) -> str | None:
         """The name, when the expression is nothing but a column."""
@@ -54,6 +52,8 @@ class Expr:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that it reads."""
+        if self.column is not None:
+            return (self.column,)
         if self.node is not None:
             return columns_of(self.node)
         from muntin.expressions.arrow import describe
@@ -94,12 +94,14 @@ def as_expr(value: ColumnLike, name: str = "column") -> Expr:
     """
     if isinstance(value, Expr):
         return value
-    value = plain_name(value)
+    if not isinstance(value, str):
+        value = plain_name(value)
     if isinstance(value, str):
         if not value:
             raise QueryError(f"{name} must be the name of a column: got an empty text")
         node = Node("col", value=value)
-        return Expr(render(node), node)
+        is_own_text = value.isidentifier() and not iskeyword(value)
+        return Expr(str(value) if is_own_text else render(node), node)
     import pyarrow.compute as pc
 
     if isinstance(value, pc.Expression):

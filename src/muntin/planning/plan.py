@@ -13,7 +13,7 @@ from muntin.aggregates.udaf import UserDefined
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit
-from muntin.planning.rules import SHUFFLE, TREES, Decision, decide
+from muntin.planning.rules import SHUFFLE, TREES, Decision, Rule
 from muntin.planning.workload import Workload
 from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
@@ -97,6 +97,15 @@ def make_plan(
         decisions[-1] = Decision(decisions[-1].question, store, "forced by store=", "your choice")
     shuffle = decide("what crosses a shuffle?", SHUFFLE, workload)
     return Plan(workload, tuple(decisions), shuffle, store is not None)
+
+
+def decide(question: str, table: tuple[Rule, ...], workload: Workload) -> Decision:
+    """The first row of the table that applies; the last row always does."""
+    applied = ((rule, rule.applies(workload)) for rule in table)
+    rule, names = next((rule, names) for rule, names in applied if names)
+    return Decision(
+        question, rule.answer, rule.reason, rule.section, names if isinstance(names, tuple) else ()
+    )
 
 
 def explain(

@@ -9,8 +9,8 @@ from math import lcm
 import numpy as np
 
 Progression = tuple[int, int]
-MANY = 20_000
-"""Edges that are enough to tell how dense they lie."""
+COUNTED_EDGES = 20_000
+"""Bounds the edges that `edges_per_unit` lists and sorts."""
 
 
 def fuse(progressions: Iterable[Progression]) -> list[Progression]:
@@ -24,7 +24,7 @@ def fuse(progressions: Iterable[Progression]) -> list[Progression]:
     return list(_fused(tuple(sorted({(p, o % p) for o, p in progressions}))))
 
 
-@lru_cache(maxsize=32)  # a plan and its edges ask for the same several times, and it is quadratic
+@lru_cache(maxsize=32)  # quadratic, and a plan and its edges ask for it several times
 def _fused(by_period: tuple[tuple[int, int], ...]) -> tuple[Progression, ...]:
     distinct = [(o, p) for p, o in by_period]
     offsets, periods = np.array(distinct, dtype=np.int64).reshape(-1, 2).T
@@ -37,9 +37,9 @@ def _fused(by_period: tuple[tuple[int, int], ...]) -> tuple[Progression, ...]:
 
 
 def edges_per_unit(progressions: list[Progression]) -> float:
-    """Distinct edges per unit of time, counted over a stretch that holds many of them.
+    """Distinct edges per unit of time, counted over the common multiple of the periods, or a part of it.
 
-    Those of periods beyond the stretch are too few to coincide with many others.
+    Edges whose period exceeds that part are counted as distinct: few of them coincide with others.
 
     >>> edges_per_unit([(0, 2), (0, 3)])
     0.6666666666666666
@@ -53,7 +53,7 @@ def _density(fused: tuple[Progression, ...]) -> float:
     if len(fused) < 2:
         return float(density)
     whole = lcm(*(period for _, period in fused))
-    most = int(MANY / density)  # the common multiple of many periods is beyond any float
+    most = int(COUNTED_EDGES / density)  # the common multiple of many periods is beyond any float
     stretch = min(whole, most)
     edges = [np.arange(offset, stretch, period) for offset, period in fused if period <= stretch]
     merged = np.sort(np.concatenate(edges))

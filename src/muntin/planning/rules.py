@@ -10,7 +10,7 @@ from muntin.planning.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row: if it applies, this is the answer, for this reason."""
+    """One row: its answer, and the reason for it, if it applies."""
 
     applies: Callable[[Workload], object]
     answer: str
@@ -20,7 +20,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the first row that applied says, with the names that made it apply."""
+    """The answer of the first row that applies, with the names that made it apply."""
 
     question: str
     answer: str
@@ -162,40 +162,41 @@ SHUFFLE = (
 )
 
 MANY_SLICES = 64
-"""From here on a tree over the slices costs less than walking over those of each window."""
+"""From this many slices per window, a tree costs less than a walk over the slices of each window."""
 
-MANY_FOR_SUMS = 16
+MANY_SLICES_OF_SUMS = 16
 """The same for prefix sums."""
 
-STANDS_FROM = 131_072
-"""From this many slices per window, times aggregates, updating a store costs less than walking."""
+PERSISTENT_FROM = 131_072
+"""From this many slices per window, times aggregates, to update a store at each watermark costs less
+than to build one."""
 
-STANDS_FROM_IN_PYTHON = 1_024
-"""The same where the user's functions combine."""
+PERSISTENT_FROM_IN_PYTHON = 1_024
+"""The same for slices times user-defined aggregates, whose functions combine."""
 
 
-def _stands(w: Workload) -> bool:
-    in_python = w.slices_per_window * len(w.user_defined)
-    return w.slices_per_window * len(w.aggregates) >= STANDS_FROM or in_python >= STANDS_FROM_IN_PYTHON
+def _persists(w: Workload) -> bool:
+    combines, in_python = (w.slices_per_window * len(names) for names in (w.aggregates, w.user_defined))
+    return combines >= PERSISTENT_FROM or in_python >= PERSISTENT_FROM_IN_PYTHON
 
 
 STORE = (
     Rule(
-        lambda w: w.slices_per_window < (MANY_FOR_SUMS if w.exact else MANY_SLICES),
+        lambda w: w.slices_per_window < (MANY_SLICES_OF_SUMS if w.exact else MANY_SLICES),
         "lazy",
         "few slices per window: they are combined when windows end, in one compiled pass",
         "scotty §3.4",
     ),
     Rule(
-        lambda w: _stands(w) and w.in_order and len(w.windows) == 1,
+        lambda w: _persists(w) and w.in_order and len(w.windows) == 1,
         "two_stacks",
-        "one query in order, windows of very many slices: a queue stands between watermarks",
+        "one query in order, windows of very many slices: a queue persists between watermarks",
         "two-stacks lite",
     ),
     Rule(
-        _stands,
+        _persists,
         "fiba",
-        "windows of very many slices: a tree for each key stands between watermarks and follows what changed",
+        "windows of very many slices: a tree for each key persists between watermarks and takes changes in",
         "fiba §4",
     ),
     Rule(
@@ -225,13 +226,3 @@ TREES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("remove tuples from slices?", REMOVE_TUPLES),
     ("store?", STORE),
 )
-
-
-def decide(question: str, table: tuple[Rule, ...], workload: Workload) -> Decision:
-    """The first row that applies."""
-    for rule in table:
-        applies = rule.applies(workload)
-        if applies:
-            names = applies if isinstance(applies, tuple) else ()
-            return Decision(question, rule.answer, rule.reason, rule.section, names)
-    raise AssertionError(f"the last row of {question!r} must always apply")

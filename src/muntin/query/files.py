@@ -118,7 +118,7 @@ class _Reader:
             raise self._refused("stream", f'{rule}: got {value_text(key)}; for example key = "user"')
         return tuple(names)
 
-    def _early(self, value: object) -> Every | EachBatch:
+    def _early(self, value: Any) -> Every | EachBatch:
         if value == "each_batch":
             return each_batch()
         try:

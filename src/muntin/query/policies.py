@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from muntin.errors import QueryError, value_text
-from muntin.timeline import Micros, span
+from muntin.timeline import Micros, SpanLike, span
 
 __all__ = ["MAX_AHEAD", "MAX_WINDOWS", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
 
@@ -46,7 +46,7 @@ def on_close() -> OnClose:
     return OnClose()
 
 
-def every(period: object) -> Every:
+def every(period: SpanLike) -> Every:
     """Early results whenever the watermark passes a multiple of `period` of event time.
 
     >>> every("10 seconds")

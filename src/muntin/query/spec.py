@@ -8,7 +8,6 @@ in a higher layer, runs it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -18,7 +17,7 @@ from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
-from muntin.timeline import Micros, format_span, span
+from muntin.timeline import Micros, SpanLike, format_span, span
 from muntin.windows.base import Window
 
 __all__ = ["FREE_POLICIES", "RESERVED", "QuerySpec"]
@@ -39,6 +38,7 @@ A stream may go on from its state with other ones.
 Late: TypeAlias = Literal["drop", "route"]
 Bad: TypeAlias = Literal["fail", "skip", "route"]
 OnError: TypeAlias = Literal["fail", "skip"]
+_CHOICES = {"late": get_args(Late), "bad": get_args(Bad), "on_error": get_args(OnError)}
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,9 @@ class QuerySpec:
     on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
-        if not self.windows:
-            raise QueryError('a query needs a window: write mt.windows(minute=w.tumbling("1 minute"))')
-        for name, window in self.windows:
-            _check_item(name, window, Window, "a window", 'w.tumbling("1 minute")')
-        for name, aggregate in self.aggregates:
-            _check_item(name, aggregate, Aggregate, "an aggregate", 'a.sum("amount")')
-        _check_distinct((name for name, _ in self.windows), "window")
-        _check_output([name for name, _ in self.aggregates], self.keys)
-        _check_measures(self.windows)
+        _check_names(self)
         _check_policies(self)
-        _check_units(self)
-        _check_max_windows(self)
+        _check_lengths(self)
 
     def aggregate(self, *unnamed: Aggregate, **named: Aggregate) -> Self:
         """Add aggregates; each becomes a column of the result under its name."""
@@ -85,20 +76,20 @@ class QuerySpec:
 
     def by(self, *columns: str) -> Self:
         """Compute separately for each value of these columns; no column means one stream."""
-        return replace(self, keys=tuple(map(plain_name, columns)))
+        return replace(self, keys=tuple(c if isinstance(c, str) else plain_name(c) for c in columns))
 
     def on(
         self,
         time: str,
         *,
-        allowed_lateness: object = 0,
+        allowed_lateness: SpanLike = 0,
         emit: OnClose | None = None,
         early: Every | EachBatch | None = None,
         late: Late = "drop",
         bad: Bad = "fail",
-        idle_after: object = None,
-        forget_keys_after: object = None,
-        max_ahead: object = None,
+        idle_after: SpanLike | None = None,
+        forget_keys_after: SpanLike | None = None,
+        max_ahead: SpanLike | None = None,
         max_windows: int | None = None,
         on_error: OnError = "fail",
     ) -> Self:
@@ -135,7 +126,7 @@ class QuerySpec:
         """
         return replace(
             self,
-            time=plain_name(time),
+            time=time if isinstance(time, str) else plain_name(time),
             allowed_lateness=span(allowed_lateness, "allowed_lateness"),
             emit=_ON_CLOSE if emit is None else emit,
             early=early,
@@ -174,51 +165,44 @@ def _optional_span(value: object, name: str) -> int | None:
     return None if value is None else span(value, name)
 
 
-def _check_item(name: object, item: object, base: type, what: str, example: str) -> None:
-    if not _is_name(name):
-        raise QueryError(f"the name of {what} must be a text: got {value_text(name)}")
-    if isinstance(item, base):
-        return
-    cure = f"write {name}={example}"
-    if isinstance(item, type) or callable(item):
-        cure = f"did you forget to call it? {cure}"
-    raise QueryError(f'"{name}" must be {what}: got {value_text(item)}; {cure}')
+def _plain_integer(value: Any) -> Any:
+    """An integer of NumPy as one of Python; anything else as it is."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and name != ""
-
-
-def _check_distinct(names: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise QueryError(f'the name of each {what} must be unique: got "{name}" twice; rename one')
-        seen.add(name)
-
-
-def _check_output(aggregates: list[str], keys: tuple[str, ...]) -> None:
-    for key in keys:
-        if not _is_name(key):
+def _check_names(spec: QuerySpec) -> None:
+    """Windows, aggregates and keys are of their kind, and no two columns of a result have one name."""
+    if not spec.windows:
+        raise QueryError('a query needs a window: write mt.windows(minute=w.tumbling("1 minute"))')
+    for name, window in spec.windows:
+        if not (isinstance(window, Window) and isinstance(name, str) and name):
+            raise _not_an_item(name, window, "a window", 'w.tumbling("1 minute")')
+    for name, aggregate in spec.aggregates:
+        if not (isinstance(aggregate, Aggregate) and isinstance(name, str) and name):
+            raise _not_an_item(name, aggregate, "an aggregate", 'a.sum("amount")')
+    for key in spec.keys:
+        if not (isinstance(key, str) and key):
             raise QueryError(f'by() takes names of columns, .by("shop"): got {value_text(key)}')
-    _check_distinct(keys, "key column")
-    _check_distinct(aggregates, "aggregate")
-    for what, names in (("aggregate", aggregates), ("key column", keys)):
-        for name in names:
-            if name in RESERVED:
-                raise QueryError(
-                    f'the {what} "{name}" has the name of a result column '
-                    f"({', '.join(RESERVED)}); rename it, for example to {name}_1"
-                )
-    for name in aggregates:
-        if name in keys:
-            raise QueryError(f'"{name}" is a key column and an aggregate; rename the aggregate')
-
-
-def _check_measures(windows: tuple[tuple[str, Window], ...]) -> None:
-    """Ranks and a column named "rank" would both give start_rank and end_rank in the results."""
-    ranked = [name for name, window in windows if window.on_measure and window.measure is None]
-    named = [name for name, window in windows if window.measure == "rank"]
+    windows, aggregates = dict(spec.windows), dict(spec.aggregates)
+    for what, names, distinct in (
+        ("window", [name for name, _ in spec.windows], windows),
+        ("key column", spec.keys, set(spec.keys)),
+        ("aggregate", [name for name, _ in spec.aggregates], aggregates),
+    ):
+        if len(names) > len(distinct):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise QueryError(f'the name of each {what} must be unique: got "{twice}" twice; rename one')
+        reserved = [name for name in names if name in RESERVED]
+        if reserved and what != "window":
+            raise QueryError(
+                f'the {what} "{reserved[0]}" has the name of a result column '
+                f"({', '.join(RESERVED)}); rename it, for example to {reserved[0]}_1"
+            )
+    for key in spec.keys:
+        if key in aggregates:
+            raise QueryError(f'"{key}" is a key column and an aggregate; rename the aggregate')
+    ranked = [name for name, window in windows.items() if window.counts_tuples]
+    named = [name for name, window in windows.items() if window.measure == "rank"]
     if ranked and named:
         raise QueryError(
             f'a measure must not be named "rank" beside windows that count tuples: got "{named[0]}" and '
@@ -226,8 +210,17 @@ def _check_measures(windows: tuple[tuple[str, Window], ...]) -> None:
         )
 
 
+def _not_an_item(name: object, item: object, what: str, example: str) -> QueryError:
+    if not (isinstance(name, str) and name):
+        return QueryError(f"the name of {what} must be a text: got {value_text(name)}")
+    cure = f"write {name}={example}"
+    if callable(item):  # a class, or a constructor
+        cure = f"did you forget to call it? {cure}"
+    return QueryError(f'"{name}" must be {what}: got {value_text(item)}; {cure}')
+
+
 def _check_policies(spec: QuerySpec) -> None:
-    if spec.time != "" and not _is_name(spec.time):
+    if not isinstance(spec.time, str):
         raise QueryError(f'on() takes the name of the time column, .on("ts"): got {value_text(spec.time)}')
     if spec.allowed_lateness < 0:
         raise QueryError(
@@ -243,9 +236,13 @@ def _check_policies(spec: QuerySpec) -> None:
             f'early must be mt.every("10 seconds") or mt.each_batch(): got {value_text(spec.early)}'
             + ("; did you forget to call it?" if callable(spec.early) else "")
         )
-    _check_choice("late", spec.late, get_args(Late))
-    _check_choice("bad", spec.bad, get_args(Bad))
-    _check_choice("on_error", spec.on_error, get_args(OnError))
+    for name, choices in _CHOICES.items():
+        value = getattr(spec, name)
+        if not isinstance(value, str) or value not in choices:
+            raise QueryError(
+                f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: "
+                f"got {value_text(value)}." + nearest(value, choices)
+            )
     for name, length, example in (
         ("idle_after", spec.idle_after, "30 seconds"),
         ("max_ahead", spec.max_ahead, "1 hour"),
@@ -261,40 +258,19 @@ def _check_policies(spec: QuerySpec) -> None:
             f'{format_span(spec.forget_keys_after)!r}; write forget_keys_after="7 days", '
             "or leave it out to forget no key"
         )
-
-
-def _plain_integer(value: Any) -> Any:
-    """An integer of NumPy as one of Python; anything else as it is."""
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
-
-
-def _check_max_windows(spec: QuerySpec) -> None:
-    """No tuple may lie in more windows of one name than a step may emit; checked once `.on()` was called."""
     if spec.max_windows is not None and (type(spec.max_windows) is not int or spec.max_windows < 1):
         raise QueryError(
             f"max_windows must be a whole number from 1 on: got {value_text(spec.max_windows)}; "
             f"leave it out for {MAX_WINDOWS:_}"
         )
-    most = MAX_WINDOWS if spec.max_windows is None else spec.max_windows
-    for name, window in spec.windows if spec.time else ():
-        if window.per_tuple > most:
-            raise QueryError(
-                f'a tuple must not lie in more than {most:,} windows of one name: got "{name}" '
-                f"({window.describe()}), of which {window.per_tuple:,} hold each tuple; let fewer of them "
-                f"overlap, or allow more with .on(..., max_windows={window.per_tuple:_})"
-            )
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise QueryError(
-            f"{name} must be {' or '.join(json.dumps(choice) for choice in choices)}: "
-            f"got {value_text(value)}." + nearest(value, choices)
-        )
+def _check_lengths(spec: QuerySpec) -> None:
+    """Lengths of event time are all durations or all integers (0 is both), and windows overlap within bounds.
 
-
-def _check_units(spec: QuerySpec) -> None:
-    """All lengths of event time must be durations, or all integers. 0 is both."""
+    The bound is `max_windows`: no tuple may lie in more windows of one name than a step may emit. It is
+    checked once `.on()` has been called.
+    """
     lengths: list[tuple[str, Any]] = [
         (f'window "{name}"', length)
         for name, window in spec.windows
@@ -320,3 +296,11 @@ def _check_units(spec: QuerySpec) -> None:
             f'max_ahead="{format_span(spec.max_ahead)}" and {length} in {where}; leave max_ahead out, '
             "and filter tuples from the future before they reach the query"
         )
+    most = MAX_WINDOWS if spec.max_windows is None else spec.max_windows
+    for name, window in spec.windows if spec.time else ():
+        if (per_tuple := window.per_tuple) > most:
+            raise QueryError(
+                f'a tuple must not lie in more than {most:,} windows of one name: got "{name}" '
+                f"({window.describe()}), of which {per_tuple:,} hold each tuple; let fewer of them "
+                f"overlap, or allow more with .on(..., max_windows={per_tuple:_})"
+            )

@@ -6,13 +6,28 @@ column the unit inside is the column's own.
 """
 
 from muntin.timeline.column import TimeColumn, TimeExtent
-from muntin.timeline.spans import INF, LIMIT, NEG_INF, Micros, format_instant, format_span, instant, span
+from muntin.timeline.spans import (
+    INF,
+    LIMIT,
+    NEG_INF,
+    InstantLike,
+    LengthLike,
+    Micros,
+    SpanLike,
+    format_instant,
+    format_span,
+    instant,
+    span,
+)
 
 __all__ = [
     "INF",
     "LIMIT",
     "NEG_INF",
+    "InstantLike",
+    "LengthLike",
     "Micros",
+    "SpanLike",
     "TimeColumn",
     "TimeExtent",
     "format_instant",

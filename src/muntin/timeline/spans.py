@@ -10,9 +10,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 from fractions import Fraction
-from typing import SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, Union
 
 from muntin.errors import QueryError, nearest, value_text
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
     "INF",
@@ -33,6 +36,15 @@ NEG_INF = -INF
 
 LIMIT = 2**62
 """Largest absolute time; sums of a time and a length below it stay inside int64."""
+
+SpanLike: TypeAlias = Union[str, SupportsIndex, dt.timedelta, "np.timedelta64"]
+"""What users may write for a length of time: see `span`."""
+
+LengthLike: TypeAlias = SpanLike | SupportsFloat
+"""What users may write for a length of time, or for one on a measure."""
+
+InstantLike: TypeAlias = Union[str, SupportsIndex, dt.date, "np.datetime64"]
+"""What users may write for a point in time: see `instant`."""
 
 _Int = TypeVar("_Int", bound=int)
 
@@ -85,6 +97,8 @@ def span(value: object, name: str) -> int | Micros:
     >>> span(10, "length")
     10
     """
+    if type(value) is int and -LIMIT <= value <= LIMIT:
+        return value
     if isinstance(value, str):
         return _within(_parse_span(value, name), value, name)
     if isinstance(value, dt.timedelta):

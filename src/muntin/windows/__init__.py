@@ -1,47 +1,30 @@
 """Windows: where the edges of a stream lie.
 
-The constructors below make frozen descriptions; the classes at the end are the
-interfaces for windows of your own.
+The functions make frozen descriptions of windows; the classes are the interfaces for windows of your own,
+and the record that they see.
 """
 
-from muntin.windows.bands import FixedBand, Landmark, fixed_band, landmark
-from muntin.windows.calendar import Calendar, calendar
-from muntin.windows.count import Count, count
-from muntin.windows.cumulate import Cumulate, MeasuredCumulate, cumulate
-from muntin.windows.cutty import Discretize, Trigger, discretize, trigger
-from muntin.windows.frames import Boundary, Delta, Threshold, boundary, delta, threshold
-from muntin.windows.lookback import Last, SlideByTuple, last, slide_by_tuple
-from muntin.windows.periodic import MeasuredPeriodic, Periodic, sliding, tumbling
-from muntin.windows.punctuation import Punctuation, punctuation
-from muntin.windows.session import CappedSession, MeasuredSession, Session, session
-from muntin.windows.until import Until, until
-from muntin.windows.user import ContextFree, ForwardContextAware, ForwardContextFree, Record
+from typing import TYPE_CHECKING, TypeAlias
+
+from muntin.windows.bands import fixed_band, landmark
+from muntin.windows.calendar import calendar
+from muntin.windows.count import count
+from muntin.windows.cumulate import cumulate
+from muntin.windows.cutty import discretize, trigger
+from muntin.windows.frames import boundary, delta, threshold
+from muntin.windows.lookback import last, slide_by_tuple
+from muntin.windows.periodic import sliding, tumbling
+from muntin.windows.punctuation import punctuation
+from muntin.windows.records import Record
+from muntin.windows.session import session
+from muntin.windows.until import until
+from muntin.windows.user import ContextFree, ForwardContextAware, ForwardContextFree
 
 __all__ = [
-    "Boundary",
-    "Calendar",
-    "CappedSession",
     "ContextFree",
-    "Count",
-    "Cumulate",
-    "Delta",
-    "Discretize",
-    "FixedBand",
     "ForwardContextAware",
     "ForwardContextFree",
-    "Landmark",
-    "Last",
-    "MeasuredCumulate",
-    "MeasuredPeriodic",
-    "MeasuredSession",
-    "Periodic",
-    "Punctuation",
     "Record",
-    "Session",
-    "SlideByTuple",
-    "Threshold",
-    "Trigger",
-    "Until",
     "boundary",
     "calendar",
     "count",
@@ -60,3 +43,36 @@ __all__ = [
     "tumbling",
     "until",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from muntin.windows import records, user
+
+    class Names:
+        """The public names for type checkers, which know no module that can be called as `mt.windows` can."""
+
+        ContextFree: TypeAlias = user.ContextFree
+        ForwardContextAware: TypeAlias = user.ForwardContextAware
+        ForwardContextFree: TypeAlias = user.ForwardContextFree
+        Record: TypeAlias = records.Record
+        boundary = staticmethod(boundary)
+        calendar = staticmethod(calendar)
+        count = staticmethod(count)
+        cumulate = staticmethod(cumulate)
+        delta = staticmethod(delta)
+        discretize = staticmethod(discretize)
+        fixed_band = staticmethod(fixed_band)
+        landmark = staticmethod(landmark)
+        last = staticmethod(last)
+        punctuation = staticmethod(punctuation)
+        session = staticmethod(session)
+        slide_by_tuple = staticmethod(slide_by_tuple)
+        sliding = staticmethod(sliding)
+        threshold = staticmethod(threshold)
+        trigger = staticmethod(trigger)
+        tumbling = staticmethod(tumbling)
+        until = staticmethod(until)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from muntin.errors import QueryError
-from muntin.timeline import INF, NEG_INF, Micros, format_instant, instant
+from muntin.timeline import INF, NEG_INF, InstantLike, Micros, SpanLike, format_instant, instant
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints, Window
 from muntin.windows.grids import multiples
@@ -159,7 +159,7 @@ def _in_one_kind(start: int, length: int) -> tuple[int, ...]:
 
 
 @constructor
-def fixed_band(start: object, length: object, *, emit_empty: bool = False) -> FixedBand:
+def fixed_band(start: InstantLike, length: SpanLike, *, emit_empty: bool = False) -> FixedBand:
     """One window, from `start` (a datetime, an ISO text or an integer) on.
 
     With `emit_empty` it is also emitted when a key has tuples before and after it, and none in it.
@@ -172,7 +172,7 @@ def fixed_band(start: object, length: object, *, emit_empty: bool = False) -> Fi
 
 
 @constructor
-def landmark(start: object, every: object, *, emit_empty: bool = False) -> Landmark:
+def landmark(start: InstantLike, every: SpanLike, *, emit_empty: bool = False) -> Landmark:
     """Everything since `start`, reported at regular times.
 
     With `emit_empty`, reports before the first tuple since `start` are emitted as well, if the key had

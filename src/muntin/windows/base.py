@@ -138,7 +138,7 @@ class Window(ABC):
     @property
     def on_measure(self) -> bool:
         """Whether its windows have edges on a second axis: ranks, or the measure."""
-        return self.measure is not None
+        return self.counts_tuples or self.measure is not None
 
     @property
     def emits_empty(self) -> bool:
@@ -218,6 +218,9 @@ class ContextFreeWindow(Window):
     context: ClassVar[Context] = Context.FREE
     emit_empty: bool = False
     """Whether windows without a tuple are emitted, between the first and the last tuple of a key."""
+
+    def inputs(self) -> tuple[Expr, ...]:
+        return ()
 
     @property
     def emits_empty(self) -> bool:

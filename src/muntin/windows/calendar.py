@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 import numpy as np
 
 from muntin.errors import QueryError, nearest
-from muntin.timeline import INF, LIMIT, NEG_INF, Micros
+from muntin.timeline import INF, LIMIT, NEG_INF, Micros, SpanLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import integer_ranges, unseen_ranges
@@ -145,7 +145,7 @@ def _numbers(edges: Ints, times: Ints) -> Ints:
 
 @constructor
 def calendar(
-    unit: str, tz: str | dt.tzinfo = "UTC", offset: object = 0, *, emit_empty: bool = False
+    unit: str, tz: str | dt.tzinfo = "UTC", offset: SpanLike = 0, *, emit_empty: bool = False
 ) -> Calendar:
     """Civil days, weeks, months, quarters or years of a time zone, right on daylight-saving days.
 

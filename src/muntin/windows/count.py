@@ -91,10 +91,6 @@ class Count(TupleDriven):
         )
         return TupleDriven.contexts_fit(self, contexts, positions) and bool(counted.all())
 
-    @property
-    def on_measure(self) -> bool:
-        return True
-
 
 @constructor
 def count(n: int, every: int | None = None, *, emit_partial: bool = False) -> Count:

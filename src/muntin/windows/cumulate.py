@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from muntin.errors import QueryError
+from muntin.timeline import LengthLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Window
 from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
-    column_name,
     empty_on_time,
     flag,
     numbers_of_period,
@@ -125,9 +125,9 @@ def _require_multiple(length: Any, step: Any) -> None:
 
 @constructor
 def cumulate(
-    length: object,
-    step: object,
-    offset: object = 0,
+    length: LengthLike,
+    step: LengthLike,
+    offset: LengthLike = 0,
     *,
     measure: str | None = None,
     emit_empty: bool = False,
@@ -142,7 +142,7 @@ def cumulate(
     'cumulate 100 by 10 on odometer'
     """
     # __post_init__ reads durations, timedeltas and integers, on a measure numbers.
-    if (column := column_name(measure)) is None:
+    if measure is None:
         return Cumulate(length, step, offset, emit_empty)  # type: ignore[arg-type]
-    empty_on_time(emit_empty, column)
-    return MeasuredCumulate(length, step, offset, column)  # type: ignore[arg-type]
+    empty_on_time(emit_empty, measure)
+    return MeasuredCumulate(length, step, offset, measure)  # type: ignore[arg-type]

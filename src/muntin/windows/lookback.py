@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from muntin.deferred_import import DeferredImport
-from muntin.timeline import INF, NEG_INF
+from muntin.timeline import INF, NEG_INF, SpanLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints
 from muntin.windows.context_checks import KeyPositions
@@ -148,7 +148,7 @@ class SlideByTuple(TupleDriven):
 
 
 @constructor
-def last(n: int, every: object, offset: object = 0) -> Last:
+def last(n: int, every: SpanLike, offset: SpanLike = 0) -> Last:
     """The last n tuples of a key, at regular times.
 
     >>> last(10, every="5 seconds").describe()
@@ -158,7 +158,7 @@ def last(n: int, every: object, offset: object = 0) -> Last:
 
 
 @constructor
-def slide_by_tuple(length: object, every: int) -> SlideByTuple:
+def slide_by_tuple(length: SpanLike, every: int) -> SlideByTuple:
     """A range of time behind every n-th tuple.
 
     >>> slide_by_tuple("1 minute", every=10).describe()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from muntin.timeline import LengthLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Window
 from muntin.windows.grids import EvenlySpaced, Layout
 from muntin.windows.measured import EvenlySpacedOnMeasure, whole_units
 from muntin.windows.validation import (
-    column_name,
     empty_on_time,
     fail,
     flag,
@@ -129,7 +129,7 @@ def _on_units(window: MeasuredPeriodic) -> tuple[Periodic, int]:
 
 @constructor
 def tumbling(
-    length: object, offset: object = 0, *, measure: str | None = None, emit_empty: bool = False
+    length: LengthLike, offset: LengthLike = 0, *, measure: str | None = None, emit_empty: bool = False
 ) -> Periodic | MeasuredPeriodic:
     """Windows of one length without overlap or gap, aligned to the epoch plus `offset`.
 
@@ -145,9 +145,9 @@ def tumbling(
 
 @constructor
 def sliding(
-    length: object,
-    every: object,
-    offset: object = 0,
+    length: LengthLike,
+    every: LengthLike,
+    offset: LengthLike = 0,
     *,
     measure: str | None = None,
     emit_empty: bool = False,
@@ -164,10 +164,10 @@ def sliding(
 
 
 def _periodic(
-    length: object, slide: object, offset: object, measure: str | None, emit_empty: bool
+    length: LengthLike, slide: LengthLike, offset: LengthLike, measure: str | None, emit_empty: bool
 ) -> Periodic | MeasuredPeriodic:
     # __post_init__ reads durations, timedeltas and integers, on a measure numbers.
-    if (column := column_name(measure)) is None:
+    if measure is None:
         return Periodic(length, slide, offset, emit_empty)  # type: ignore[arg-type]
-    empty_on_time(emit_empty, column)
-    return MeasuredPeriodic(length, slide, offset, column)  # type: ignore[arg-type]
+    empty_on_time(emit_empty, measure)
+    return MeasuredPeriodic(length, slide, offset, measure)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from muntin.deferred_import import DeferredImport
-from muntin.timeline import LIMIT
+from muntin.timeline import LIMIT, LengthLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Window
 from muntin.windows.columns import Numbers, measure_values, owned
@@ -185,7 +185,7 @@ def _length(value: object, name: str, unit: str) -> Any:
 
 @constructor
 def session(
-    gap: object, max_length: object = None, *, measure: str | None = None
+    gap: LengthLike, max_length: LengthLike | None = None, *, measure: str | None = None
 ) -> Session | CappedSession | MeasuredSession:
     """Windows of activity: neighbours in one session are at most `gap` apart.
 

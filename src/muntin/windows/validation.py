@@ -101,11 +101,14 @@ def same_kind(**spans: int) -> None:
 
 def spans_of_period(length: object, step: object, name: str, offset: object) -> tuple[int, int, int]:
     """Checked length, slide or step (called `name`) and offset of evenly spaced windows on time."""
-    length = positive_span(length, "length")
-    step = positive_span(step, name, cure=f"did you mean tumbling({shown(length)})?")
+    whole = positive_span(length, "length")
+    if step is length:  # tumbling
+        step = whole
+    else:
+        step = positive_span(step, name, cure=f"did you mean tumbling({shown(whole)})?")
     offset = time_offset(offset)
-    same_kind(**{"length": length, name: step, "offset": offset})
-    return length, step, offset
+    same_kind(**{"length": whole, name: step, "offset": offset})
+    return whole, step, offset
 
 
 def numbers_of_period(
@@ -156,6 +159,7 @@ def flag(value: object, name: str) -> bool:
 
 def empty_on_time(emit_empty: bool, measure: str) -> None:
     """Refuse `emit_empty` on a measure, whose position without a tuple is unknown."""
+    column_name(measure)
     if flag(emit_empty, "emit_empty"):
         raise QueryError(
             f'emit_empty must be left out on another measure: got measure="{measure}"; '

@@ -15,8 +15,9 @@ from pyspark.sql import functions as f
 
 from muntin.connectors.spark.jvm.query_columns import QueryColumns
 from muntin.connectors.spark.jvm.window_columns import SLICE, Marks, last_multiple
-from muntin.windows import Cumulate, Periodic
 from muntin.windows.base import Window
+from muntin.windows.cumulate import Cumulate
+from muntin.windows.periodic import Periodic
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -31,9 +31,10 @@ from muntin.connectors.spark.jvm.window_columns import (
 )
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding
-from muntin.windows import Periodic, Session
 from muntin.windows.bands import FixedBand
 from muntin.windows.base import Window
+from muntin.windows.periodic import Periodic
+from muntin.windows.session import Session
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

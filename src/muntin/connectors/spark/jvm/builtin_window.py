@@ -21,7 +21,7 @@ from muntin.query import QuerySpec
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.slicing.binding import Binding
 from muntin.timeline import NEG_INF
-from muntin.windows import Periodic
+from muntin.windows.periodic import Periodic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

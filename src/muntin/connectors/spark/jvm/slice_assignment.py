@@ -14,8 +14,9 @@ from pyspark.sql import functions as f
 
 from muntin.connectors.spark.jvm.blocks import LEVEL, block_size, marks_of_block, marks_of_part
 from muntin.connectors.spark.jvm.window_columns import SLICE, Marks, last_multiple, marks_of
-from muntin.windows import Cumulate, Periodic
 from muntin.windows.base import Window
+from muntin.windows.cumulate import Cumulate
+from muntin.windows.periodic import Periodic
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -14,10 +14,12 @@ from pyspark.sql import functions as f
 
 from muntin.planning.progressions import Progression, fuse
 from muntin.timeline import NEG_INF
-from muntin.windows import Cumulate, Periodic, Session
 from muntin.windows.bands import FixedBand
 from muntin.windows.base import Window
 from muntin.windows.calendar import Calendar
+from muntin.windows.cumulate import Cumulate
+from muntin.windows.periodic import Periodic
+from muntin.windows.session import Session
 
 __all__ = [
     "FIRST", "LAST", "SLICE", "TRANSLATED", "Marks", "at_most_one", "edges_of", "has_other_periods",
