@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -30,15 +32,11 @@ def demo(
     """Stream a year of flights through Spark: ten windows, late tuples and what they change."""
     from muntin.demo import shop, show
 
-    try:
+    with _errors_reported():
         if embedded:
             shop.show(Console())
         else:
             show.show(Console(), flights)
-    except MuntinError as error:
-        _fail(error)
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
 
 
 @app.command()
@@ -56,16 +54,13 @@ def run(
     from muntin.query_file import load
     from muntin.result_view import show_table
 
-    console = Console()
-    try:
+    with _errors_reported():
         results = load(query).run(read_table(data))
         if output is None:
-            show_table(results, console)
+            show_table(results, Console())
         else:
             write_table(results, output)
-            console.print(f"{results.num_rows:,} windows written to {output}")
-    except MuntinError as error:
-        _fail(error)
+            Console().print(f"{results.num_rows:,} windows written to {output}")
 
 
 @app.command()
@@ -76,10 +71,8 @@ def explain(
     """Print the plan of a query and the reason for each decision."""
     from muntin.query_file import load
 
-    try:
+    with _errors_reported():
         Console().print(str(load(query).explain(in_order=in_order)), highlight=False, markup=False)
-    except MuntinError as error:
-        _fail(error)
 
 
 @app.command()
@@ -90,6 +83,13 @@ def warmup() -> None:
     warm_up(Console())
 
 
-def _fail(error: MuntinError) -> None:
-    Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False)
-    raise typer.Exit(2)
+@contextmanager
+def _errors_reported() -> Iterator[None]:
+    """Print the message of an error of Muntin, and end the program with the status of the error."""
+    try:
+        yield
+    except MuntinError as error:
+        Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None

@@ -25,7 +25,6 @@ from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.state import write
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.table_parts import DIGEST
-from muntin.errors import SnapshotError
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.snapshots import archive
 from muntin.timeline import INF
@@ -36,13 +35,6 @@ NAMES = ("tumbling", "keyless", "sessions", "count", "aware", "empty", "early", 
 def rows(begin: int, end: int) -> list[tuple[Any, ...]]:
     """Tuples in the order of their columns."""
     return [tuple(row.values()) for row in tuples(begin, end, begin).to_pylist()]
-
-
-class Parts(dict[str, bytes]):
-    """A state store that says so where it lacks a part."""
-
-    def __missing__(self, path: str) -> bytes:
-        raise SnapshotError(f"the state has lost {path}")
 
 
 @cache
@@ -68,11 +60,12 @@ def payloads(name: str) -> tuple[bytes, ...]:
 def go_on(name: str, head: bytes, parts: dict[str, bytes], given: tuple[bytes, ...]) -> None:
     """A step of a key group that was read from the state store."""
     group = KeyGroup(SHAPES[name](), SCHEMA)
-    group.head, group.parts = head, Parts(parts)
+    group.head, group.parts = head, parts
     stored = group.load()
     step(stored, group.job, Given(given, 260, watermark=250))
     written = write(stored)
-    group.head, group.parts = written.head, Parts(parts | written.changed)
+    stay = {path: body for path, body in parts.items() if path not in written.gone}
+    group.head, group.parts = written.head, stay | written.changed
     step(group.load(), group.job, Given(watermark=INF))
 
 

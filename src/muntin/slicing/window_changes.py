@@ -56,9 +56,9 @@ def check_change(
     stay = tuple(window for window in served.all if window.name not in remove)
     for name in add:
         if name in {window.name for window in stay}:
-            raise QueryError(f'there is a query "{name}" already; choose another name')
+            raise QueryError(f'there is a query "{name}" already; choose another name, or remove it first')
     if not stay and not add:
-        raise QueryError(f'"{names[-1]}" is the only query left; drop the operator instead')
+        raise QueryError(f'"{names[-1]}" is the only query left; end the stream instead')
     windows = (*((window.name, window.window) for window in stay), *add.items())
     replace(spec, windows=windows)  # which refuses what makes no sense together
     return stay

@@ -14,7 +14,6 @@ from muntin.connectors.spark.state import Stored, read, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import COUNTERS, counted
 from muntin.connectors.spark.workers import message_first
-from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
 
 __all__ = ["STEPPED", "WindowProcessor"]
@@ -95,13 +94,10 @@ class WindowProcessor(StatefulProcessor):
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
-        return read(bytes(head[0]), self._part, self.job.query, self.job.groups, self.job.schema)
-
-    def _part(self, path: str) -> bytes:
-        part = self.parts.getValue((path,))
-        if part is None:
-            raise SnapshotError(f"the state has lost {path}; start from an older checkpoint")
-        return bytes(part[0])
+        # Not by `iterator()`: Spark would send all parts in one message, which is limited to 2 GB.
+        parts = {path: self.parts.getValue((path,)) for (path,) in list(self.parts.keys())}
+        bodies = {path: bytes(part[0]) for path, part in parts.items() if part is not None}
+        return read(bytes(head[0]), bodies, self.job.query, self.job.groups, self.job.schema)
 
     def _save(self, stored: Stored) -> int:
         written = write(stored)

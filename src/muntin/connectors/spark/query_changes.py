@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -25,12 +26,15 @@ from muntin.errors import MuntinError, QueryError
 from muntin.query import QuerySpec
 from muntin.query.files import load_windows, read_toml, toml_value, windows_to_toml
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.snapshots.snapshot import current_spec
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Change", "Controlled", "apply_texts", "names_of", "read_change", "read_changes"]
+    from muntin.connectors.spark.state import Stored
+
+__all__ = ["Change", "Controlled", "apply_texts", "named", "read_change", "read_changes"]
 
 LOG = logging.getLogger("muntin")
 
@@ -84,13 +88,7 @@ class Controlled:
 
     def served(self) -> dict[str, Window]:
         """The windows after all changes so far."""
-        query = self.query
-        for name, text in read_changes(self.path):
-            try:
-                query = read_change(text, name).applied_to(query)
-            except MuntinError:
-                continue  # the stream refuses it, too
-        return dict(query.windows)
+        return dict(current_spec(self._operator()).windows)
 
     def __call__(self, frame: DataFrame, **options: Any) -> DataFrame:
         """The window results of a streaming DataFrame: `events.transform(query.control(path))`."""
@@ -99,7 +97,7 @@ class Controlled:
         return transform(self.query, frame, control=self.path, **options)
 
     def _publish(self, change: Change) -> None:
-        change.applied_to(replace(self.query, windows=tuple(self.served().items())))
+        self._operator().change_windows(change.add, change.remove)  # an error where it is refused
         text = change.to_toml()
         filesystem, folder = _location(self.path)
         name = f"{time.time_ns():020}-{uuid4().hex[:8]}.toml"
@@ -107,6 +105,15 @@ class Controlled:
         with filesystem.open_output_stream(f"{folder}/_{name}") as out:
             out.write(text.encode())
         filesystem.move(f"{folder}/_{name}", f"{folder}/{name}")
+
+    def _operator(self) -> SlicingOperator:
+        """An operator without tuples, after all changes so far."""
+        operator = SlicingOperator(self.query)
+        for name, text in read_changes(self.path):
+            with suppress(MuntinError):  # the stream refuses it, too
+                change = read_change(text, name)
+                operator.change_windows(change.add, change.remove)
+        return operator
 
 
 @dataclass(frozen=True)
@@ -128,23 +135,6 @@ class Change:
         <BLANKLINE>
         """
         return f"remove = {toml_value(list(self.remove))}\n{windows_to_toml(self.add.items())}"
-
-    def applied_to(self, query: QuerySpec) -> QuerySpec:
-        """The query with the windows after the change; a QueryError where it cannot be changed so."""
-        served = dict(query.windows)
-        for name in self.remove:
-            if name not in served:
-                raise QueryError(f'there is no query "{name}" to remove; there are {", ".join(served)}')
-            del served[name]
-        for name in self.add:
-            if name in served:
-                raise QueryError(
-                    f'there is a query "{name}" already; choose another name, or remove it first'
-                )
-        served |= self.add
-        if not served:
-            raise QueryError("the last query cannot be removed; stop the stream instead")
-        return replace(query, windows=tuple(served.items()))
 
 
 def read_change(text: str, source: str) -> Change:
@@ -182,36 +172,31 @@ def _location(path: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), str(Path(path).absolute())
 
 
-def names_of(texts: Iterable[str]) -> list[str]:
-    """The names of these files."""
-    return [name for name, _ in _named(texts)]
-
-
-def _named(texts: Iterable[str]) -> list[tuple[str, str]]:
+def named(texts: Iterable[str]) -> list[tuple[str, str]]:
     """The names and contents of files, oldest first; the first line of each text is the name.
 
     Spark gives names as parts of addresses, with a blank as %20.
     """
-    named = (text.partition("\n") for text in texts)
-    return sorted((unquote(name), body) for name, _, body in named)
+    split = (text.partition("\n") for text in texts)
+    return sorted((unquote(name), body) for name, _, body in split)
 
 
-def apply_texts(operator: SlicingOperator, texts: Iterable[str], after: int, outcome: pa.Schema) -> int:
-    """Apply the changes of some files, oldest first; returns the number of refused ones.
+def apply_texts(stored: Stored, texts: Iterable[str], outcome: pa.Schema) -> None:
+    """Apply the changes of some files, oldest first; new windows start after the newest tuple.
 
     A refused change changes nothing and stops nothing: the stream would read it again after every
-    restart. All key groups refuse the same ones. `outcome` are the columns of the results, which are fixed.
+    restart. All key groups refuse the same ones. `outcome` has the columns of the results, which are fixed.
     """
-    refused = 0
-    for name, text in _named(texts):
+    operator = stored.operator
+    for name, text in named(texts):
+        stored.changes.append(name)
         try:
             change = read_change(text, name)
             _check_edges(change, outcome)
-            operator.change_windows(change.add, change.remove, after)
+            operator.change_windows(change.add, change.remove, operator.state.newest)
         except MuntinError as error:
             LOG.warning("the change %s was refused: %s", name, error)
-            refused += 1
-    return refused
+            stored.refused += 1
 
 
 def _check_edges(change: Change, outcome: pa.Schema) -> None:

@@ -19,7 +19,7 @@ from muntin.slicing.binding import ARRIVAL
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["bad", "bad_rows", "late", "late_rows", "outcome_schema", "window_rows", "windows"]
+__all__ = ["BAD", "LATE", "bad", "late", "outcome_schema", "tuple_rows", "window_rows", "windows"]
 
 LATE, BAD, REASON = "late", "bad", "reason"
 
@@ -48,45 +48,24 @@ def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> p
 
 
 def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Window results with all columns of the outcome."""
+    """Window results with all columns of the outcome, and all edges that a window of the query may have."""
     if table.schema.equals(schema):
         return table
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    if "window" in columns:
-        columns["window"] = _as_struct(columns["window"], schema.field("window").type)
-    return _filled(columns, schema, len(table))
+    edges, kind = columns["window"], schema.field("window").type
+    fields = _in_types({name: edges.field(name) for name in edges.type.names}, kind, len(table))
+    columns["window"] = pa.StructArray.from_arrays(fields, fields=list(kind))
+    return pa.Table.from_arrays(_in_types(columns, schema, len(table)), schema=schema)
 
 
-def late_rows(late: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
-    """Late tuples from `take_late`."""
-    return _tuples(late, LATE, (*keys, "query"), schema)
-
-
-def bad_rows(bad: pa.Table, keys: tuple[str, ...], schema: pa.Schema) -> pa.Table:
-    """Bad tuples from `take_bad`."""
-    return _tuples(bad, BAD, keys, schema)
-
-
-def _tuples(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Schema) -> pa.Table:
-    """Tuples as a struct, with columns of the result for some of their values."""
+def tuple_rows(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Schema) -> pa.Table:
+    """Routed tuples as a struct; the columns `shown` of the result have their values as well."""
     values = {name: table.column(name).combine_chunks() for name in table.column_names}
     own = schema.field(kind).type
     columns = {name: values[name] for name in shown}
     columns[kind] = pa.StructArray.from_arrays([values[f.name].cast(f.type) for f in own], fields=list(own))
     columns["kind"] = pa.repeat(pa.scalar(kind), len(table))
-    return _filled(columns, schema, len(table))
-
-
-def _filled(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
-    return pa.Table.from_arrays(_in_types(columns, schema, rows), schema=schema)
-
-
-def _as_struct(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
-    """The edges of windows with all fields that any window of the query may have."""
-    if array.type.equals(kind):
-        return array
-    children = {name: array.field(name) for name in array.type.names}
-    return pa.StructArray.from_arrays(_in_types(children, kind, len(array)), fields=list(kind))
+    return pa.Table.from_arrays(_in_types(columns, schema, len(table)), schema=schema)
 
 
 def _in_types(columns: dict[str, pa.Array], fields: Iterable[pa.Field], rows: int) -> list[pa.Array]:

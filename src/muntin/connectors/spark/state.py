@@ -1,17 +1,16 @@
-"""The state of a key group in Spark's state store: what a micro-batch did not change is not written.
+"""The state of a key group in Spark's state store: a micro-batch writes only the parts that it changed.
 
-An operator comes apart into named tables. Those that grow with the stream are split: slices, kept
-tuples and windows that are closed or came out by time, what there is of each key by number. Each part
-is one entry of a map, and an entry is written only when it changed. The head holds the plain values,
-which parts there are, and a token that changes with every step: a worker that still has the operator
-of that token in memory does not read the parts at all. The head is written with every step, so what
-grows with the state is not in it.
+The state of an operator is a set of named tables. Those that grow with the stream are split: slices, tuples
+and closed or emitted windows by time, tables with a row for each key by the number of the key. Each part is
+one entry of a map, and is written only when it changed. The head has the plain values, and a token that
+changes with every step: a worker that still has the operator of that token in memory does not read the parts
+at all. Every step writes the head, so it has nothing that grows with the state.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -19,45 +18,48 @@ from uuid import uuid4
 import pyarrow as pa
 
 from muntin.connectors.spark.migration import asked_for, migrate, served_by, windows_of
-from muntin.connectors.spark.table_parts import from_body, joined, paths_of, runs_of, split, widths_for
+from muntin.connectors.spark.table_parts import from_body, joined, split, widths_for
 from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
-from muntin.slicing.binding import ARRIVAL
+from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.archive import VERSION, reading
-from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value, refuse_unless
+from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value
 from muntin.slicing.snapshots.snapshot import assemble, dismantle
 
 __all__ = ["Stored", "Written", "read", "token_of", "write"]
 
 
 HEAD: dict[str, type | Role] = {
-    "token": str, "widths": dict, "parts": dict, "header": dict, "groups": Role.POSITIVE, "asked": dict,
-    "served": list, "heard": Role.ANY, "refused": Role.COUNT, "changes": list,
+    "token": str, "widths": dict, "parts": Role.COUNT, "header": dict, "groups": Role.POSITIVE, "asked": dict,
+    "served": list, "heard": Role.ANY, "refused": Role.COUNT, "changes": list, "newest_guarded": Role.ANY,
 }  # fmt: skip
 """The plain values of a head, and their types or roles."""
+NULLABLE = ("heard", "newest_guarded")
+CARRIED = ("groups", "token", "widths", "heard", "refused", "changes", "newest_guarded")
+"""The attributes of a `Stored` that a head holds under the same name."""
 
 
 @dataclass(slots=True)
 class Stored:
-    """An operator, and what the state store holds of it."""
+    """An operator, and the contents of the state store that belong to it."""
 
     operator: SlicingOperator
     query: QuerySpec
-    """As the program gives it; the operator may serve other windows by now."""
+    """The program's query; changes may have given the operator other windows."""
     groups: int = 1
-    """How many key groups the stream has."""
+    """The number of key groups of the stream."""
     token: str = ""
     parts: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The digest and the size of each part that is stored."""
+    """The digest and the size of each part in the state store."""
     widths: dict[str, int] = field(default_factory=dict)
-    """For each table that is split by time, how long its parts are."""
+    """The length of the parts of each table that is split by time."""
     heard: int | None = None
-    """The time of day at which the stream was last known to have brought tuples."""
+    """The latest time of day at which the stream may have had tuples."""
     refused: int = 0
-    """Changes that made no sense."""
-    changes: tuple[str, ...] = ()
-    """The names of all files with changes that were taken up."""
+    """The number of changes that were refused."""
+    changes: list[str] = field(default_factory=list)
+    """The names of all change files that were applied or refused."""
     newest_guarded: int | None = None
     """The newest tuple since a guard was added in front of Spark's watermark."""
     asked: dict[str, Any] = field(init=False)
@@ -74,7 +76,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A step's changes: the new head, parts to write, parts to remove."""
+    """The changes of a step: the new head, parts to write, parts to remove."""
 
     head: bytes
     changed: dict[str, bytes]
@@ -87,7 +89,7 @@ class Written:
 
 
 def write(stored: Stored) -> Written:
-    """What must be written so that `read` gives this operator again; `stored` takes note of it."""
+    """The changes of the state store after which `read` returns this operator; `stored` notes them."""
     header, tables = dismantle(stored.operator, None)
     stored.widths = widths_for(tables, stored.widths)
     parts, changed = {}, {}
@@ -100,19 +102,12 @@ def write(stored: Stored) -> Written:
             parts[part.path] = part.digest, len(body)
     gone = tuple(path for path in stored.parts if path not in parts)
     stored.token, stored.parts = uuid4().hex, parts
-    head = {
+    head = {name: getattr(stored, name) for name in CARRIED} | {
         "version": VERSION,
-        "token": stored.token,
-        "widths": stored.widths,
-        "parts": runs_of(parts),
+        "parts": len(parts),
         "header": header,
-        "groups": stored.groups,
         "asked": stored.asked,
         "served": served_by(stored.operator),
-        "heard": stored.heard,
-        "refused": stored.refused,
-        "changes": stored.changes,
-        "newest_guarded": stored.newest_guarded,
     }
     return Written(json.dumps(head).encode(), changed, gone)
 
@@ -125,55 +120,44 @@ def token_of(head: bytes) -> str:
 
 def read(
     head: bytes,
-    part: Callable[[str], bytes],
+    bodies: Mapping[str, bytes],
     query: QuerySpec,
     groups: int = 1,
     schema: pa.Schema | None = None,
 ) -> Stored:
-    """The operator that was written, with the windows that `query` asks for; `part` looks up the parts.
+    """The operator of a head and the bodies of all parts, with the windows that `query` asks for.
 
-    `schema` are the columns of the input as they are now.
+    `schema` has the columns of the input as they are now.
     """
     with reading():
-        found = json.loads(head)
-        _check_head(found)
-    if found["version"] != VERSION:
+        values = json.loads(head)
+        _check_head(values)
+    if values["version"] != VERSION:
         raise SnapshotError(
-            f"the checkpoint has format version {found['version']}, this version of Muntin reads {VERSION}; "
+            f"the checkpoint has format version {values['version']}, this version of Muntin reads {VERSION}; "
             "start from a new checkpoint, or go on with the version that wrote it"
         )
-    if found["groups"] != groups:
-        # Keys would be looked for in other groups than those that hold their slices.
+    if values["groups"] != groups:
+        # A key would be looked up in another group than the one with its slices.
         raise SnapshotError(
-            f"the checkpoint was written with spark.sql.shuffle.partitions = {found['groups']}, which is "
-            f'{groups} now; add spark.conf.set("spark.sql.shuffle.partitions", "{found["groups"]}"), '
+            f"the checkpoint was written with spark.sql.shuffle.partitions = {values['groups']}, which is "
+            f'{groups} now; add spark.conf.set("spark.sql.shuffle.partitions", "{values["groups"]}"), '
             "or start from a new checkpoint"
         )
-    parts, tables = {}, {}
-    for path in paths_of(found["parts"]):
-        body = part(path)
-        with reading():
-            digest, tables[path] = from_body(body)
-        parts[path] = digest, len(body)
+    if values["parts"] != len(bodies):
+        raise SnapshotError(
+            f"the state must have {values['parts']} parts: got {len(bodies)}; start from an older checkpoint"
+        )
     with reading():
-        served = windows_of(found["asked"], found["served"], query)
-        operator = assemble(found["header"], joined(tables), served)
-        if schema is not None:
-            _check_types(operator, schema)
-            _look_at(operator, schema)
-        migrate(operator, found["asked"], query)
-    return Stored(
-        operator,
-        query,
-        groups,
-        found["token"],
-        parts,
-        found["widths"],
-        found["heard"],
-        found["refused"],
-        tuple(found["changes"]),
-        found.get("newest_guarded"),
-    )
+        parts = {path: from_body(body) for path, body in bodies.items()}
+        served = windows_of(values["asked"], values["served"], query)
+        tables = joined({path: table for path, (_, table) in parts.items()})
+        operator = assemble(values["header"], tables, served)
+        if schema is not None and operator.binding is not None:
+            _continue_with(operator, operator.binding, schema)
+        migrate(operator, values["asked"], query)
+    sizes = {path: (digest, len(bodies[path])) for path, (digest, _) in parts.items()}
+    return Stored(operator, query, parts=sizes, **{name: values[name] for name in CARRIED})
 
 
 def _check_head(head: Any) -> None:
@@ -182,42 +166,29 @@ def _check_head(head: Any) -> None:
     if head["version"] != VERSION:  # its error comes first
         return
     for name, kind in HEAD.items():
-        if head[name] is not None or name != "heard":
+        if head[name] is not None or name not in NULLABLE:
             check_value(name, head[name], kind)
     for name, width in head["widths"].items():
         check_value(f"the length of the parts of {name}", width, Role.POSITIVE)
     for name in head["changes"]:
         check_value("a change", name, str)
-    for name, runs in head["parts"].items():
-        whole = all(type(number) is int for run in runs for number in run)
-        refuse_unless(whole and all(len(run) == 2 for run in runs), f"parts of {name}: {runs!r:.80}")
 
 
-def _check_types(operator: SlicingOperator, schema: pa.Schema) -> None:
-    """What is stored was computed from columns of certain types, and goes on only with these."""
-    binding = operator.binding
-    if binding is None:
-        return
-    for name in sorted(binding.columns() & set(schema.names)):
-        was, now = binding.schema.field(name).type, schema.field(name).type
-        if not can_continue_as(was, now):
+def _continue_with(operator: SlicingOperator, binding: Binding, schema: pa.Schema) -> None:
+    """Continue with the columns of the input as they are now: new windows may read new ones.
+
+    The state was computed from columns of certain types, which must stay. Tuples in the state have nulls in
+    new columns; new windows start after all of these tuples.
+    """
+    was, used = binding.schema, binding.columns()
+    for name in sorted(used & set(schema.names)):
+        before, now = was.field(name).type, schema.field(name).type
+        if not can_continue_as(before, now):
             raise SnapshotError(
-                f'the column "{name}" is {now}, and was {was} when the checkpoint was written; '
+                f'the column "{name}" is {now}, and was {before} when the checkpoint was written; '
                 "cast it to what it was, or start from a new checkpoint"
             )
-
-
-def _look_at(operator: SlicingOperator, schema: pa.Schema) -> None:
-    """Go on with the columns that there are now: new windows may read some that no window read before.
-
-    Tuples that were kept have nulls in them; new windows begin behind all of these.
-    """
-    binding = operator.binding
-    if binding is None:
-        return
-    was, used = binding.schema, binding.columns()
     fields = [was.field(f.name) if f.name in used else f for f in schema]
     fields += [f for f in was if f.name in used and f.name not in schema.names]
     if pa.schema(fields) != was:
-        names = tuple(f.name for f in fields if f.name != ARRIVAL)
-        operator.read_columns(pa.schema(fields), names)
+        operator.read_columns(pa.schema(fields), tuple(f.name for f in fields if f.name != ARRIVAL))

@@ -1,15 +1,14 @@
-"""One step of a key group: what arrived goes in, the watermark moves on, rows come out. No Spark in it."""
+"""One step of a key group: take in payloads, advance the watermark, return rows. It does not need Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from muntin.connectors.spark.packed_rows import take_in
-from muntin.connectors.spark.query_changes import apply_texts, names_of
-from muntin.connectors.spark.result_rows import bad_rows, late_rows, window_rows
+from muntin.connectors.spark.query_changes import apply_texts
+from muntin.connectors.spark.result_rows import BAD, LATE, tuple_rows, window_rows
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.watermark_faults import usable_watermark, warn_once, with_cure
 from muntin.connectors.spark.workers import OncePerWorker
@@ -23,7 +22,7 @@ __all__ = ["Given", "Job", "step"]
 
 @dataclass(frozen=True)
 class Job(OncePerWorker):
-    """What every step of every group needs to know: the query, the columns that go in and that come out."""
+    """The query, and the columns of the input and of the results: the same for all steps of all groups."""
 
     query: QuerySpec
     schema: pa.Schema
@@ -37,7 +36,7 @@ class Job(OncePerWorker):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a micro-batch brings to a group."""
+    """The input of a group in one micro-batch."""
 
     payloads: tuple[bytes, ...] = ()
     newest: int | None = None
@@ -52,14 +51,13 @@ class Given:
 
 
 def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
-    """Rows of the outcome; `stored` goes on to the state after the step."""
+    """Rows of the outcome; `stored` has the state after the step."""
     operator = stored.operator
     operator.bind(job.schema)
     if (now := given.now) is not None:
         operator.arrivals.clock = lambda: now / 1_000_000
     warn_once(stored, job, given)
-    stored.refused += apply_texts(operator, given.changes, operator.state.newest, job.outcome)
-    stored.changes += tuple(sorted(names_of(given.changes)))
+    apply_texts(stored, given.changes, job.outcome)
     results = [take_in(operator, job.schema, given.payloads, given.newest, stored.changes)]
     watermark = usable_watermark(stored, job, given)
     if watermark == INF:
@@ -69,42 +67,35 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     if _is_idle(stored, given):
         results.append(operator.close_idle())
     rows = [window_rows(table, job.outcome) for table in results if table.num_rows]
-    return rows + list(_routed(operator, job))
+    keys = job.query.keys
+    if job.query.late == "route" and operator.state.late_output:
+        rows.append(tuple_rows(operator.take_late(), LATE, (*keys, "query"), job.outcome))
+    if job.query.bad == "route" and operator.state.bad_output:
+        rows.append(tuple_rows(operator.take_bad(), BAD, keys, job.outcome))
+    return rows
 
 
 def _advanced(operator: SlicingOperator, watermark: int, job: Job, given: Given) -> pa.Table:
+    """The results of the watermark; windows that tuples cut wait one unit of time longer.
+
+    Embedded, a tuple follows those of its time that arrived before it. Here tuples of one time are ordered
+    by their values: a tuple may precede one at the watermark that has closed a window.
+    """
     try:
-        return operator.advance(_safe(operator, watermark))
+        return operator.advance(watermark if operator.state.tuples is None else watermark - 1)
     except DataError as error:
         raise with_cure(error, job, given) from error.__cause__
 
 
-def _safe(operator: SlicingOperator, watermark: int) -> int:
-    """A watermark that tuples of the same time, ordered by their values, cannot undercut.
-
-    Embedded, a tuple comes behind those of its time that came before it. Here it may come in front of
-    a tuple at the watermark that has closed a window. So windows that tuples cut wait one unit longer.
-    """
-    return watermark if operator.state.tuples is None else watermark - 1
-
-
 def _is_idle(stored: Stored, given: Given) -> bool:
-    """Whether the stream has been silent for `idle_after`; takes note of when it was heard."""
+    """Whether the stream has been silent for `idle_after`; notes when it may have had tuples."""
     limit = stored.query.idle_after
     if limit is None:
         return False
     if given.newest is not None:
         stored.heard = given.clock
+    if given.newest is not None or given.clock is None:
         return False
-    if given.clock is None:
-        return False
-    if stored.heard is None:  # tuples came since the last heartbeat, no earlier than that
+    if stored.heard is None:  # tuples arrived after the last heartbeat
         stored.heard = given.clock
     return given.clock - stored.heard >= limit
-
-
-def _routed(operator: SlicingOperator, job: Job) -> Iterator[pa.Table]:
-    if job.query.late == "route" and operator.state.late_output:
-        yield late_rows(operator.take_late(), job.query.keys, job.outcome)
-    if job.query.bad == "route" and operator.state.bad_output:
-        yield bad_rows(operator.take_bad(), job.query.keys, job.outcome)

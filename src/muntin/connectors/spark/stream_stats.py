@@ -68,28 +68,20 @@ def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def counted(stored: Stored, written: int) -> dict[str, int | None]:
+def counted(stored: Stored, written: int) -> dict[str, int]:
     """COUNTERS of a key group after a step that wrote this number of bytes."""
-    operator = stored.operator
-    state = operator.state
-    metrics = state.metrics
-    return {
-        "tuples": metrics.tuples,
-        "late": metrics.late,
-        "bad": metrics.bad,
-        "errors": metrics.errors,
-        "windows": metrics.windows,
-        "updates": metrics.updates,
-        "retractions": metrics.retractions,
+    state = stored.operator.state
+    of_state = {
         "keys": len(state.keys),
         "slices": len(state.slices),
         "kept_tuples": 0 if state.tuples is None else len(state.tuples),
         "state_bytes": stored.nbytes,
         "written_bytes": written,
         "newest": state.newest,
-        "watermark": operator.watermark,
+        "watermark": stored.operator.watermark,
         "refused_changes": stored.refused,
     }
+    return {name: of_state[name] if name in of_state else getattr(state.metrics, name) for name in COUNTERS}
 
 
 def metrics_name(query: QuerySpec) -> str:

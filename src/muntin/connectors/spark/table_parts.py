@@ -4,14 +4,13 @@ The declared numbers of a table that is split by time identify the contents of i
 times, its number of tuples and its mark, a tuple its position in the order). A part is digested by these
 numbers: an unchanged part is neither serialised nor hashed in full.
 
-Each part begins with its digest. So a list of all parts is short, however many there are: the numbers of
-the parts of a table mostly follow each other.
+Each part begins with its digest, so nothing else in the state lists the parts.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +19,9 @@ import pyarrow as pa
 
 from muntin.slicing.snapshots.archive import read_table
 from muntin.slicing.snapshots.checks import TABLES
+from muntin.timeline import NEG_INF
 
-__all__ = ["Part", "from_body", "joined", "paths_of", "runs_of", "split", "widths_for"]
+__all__ = ["Part", "from_body", "joined", "split", "widths_for"]
 
 TIMED = {kind: schema.time for kind, schema in TABLES.items() if schema.time is not None}
 """Tables that are split by time, and the column of that time."""
@@ -133,22 +133,18 @@ def _whole(path: str, table: pa.Table) -> Part:
     return Part(path, hashlib.blake2b(_to_ipc(table), digest_size=16).hexdigest(), table)
 
 
-def joined(parts: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """The tables that `split` split, with their rows in the order that the operator wants."""
-    by_name: dict[str, list[tuple[int, pa.Table]]] = {}
+def joined(parts: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """The tables that `split` split, with their rows in the order that the operator expects."""
+    by_name: dict[str, dict[int, pa.Table]] = {}
     for path, table in parts.items():
         name, _, number = path.rpartition("#")
-        by_name.setdefault(name, []).append((int(number or 0), table))
-    return {name: _sorted(name, _in_order(found)) for name, found in by_name.items()}
-
-
-def _in_order(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
-    return pa.concat_tables([table for _, table in sorted(parts, key=lambda part: part[0])]).combine_chunks()
-
-
-def _sorted(name: str, table: pa.Table) -> pa.Table:
-    order = TABLES[name].order if name in TIMED else ()
-    return table.sort_by([(column, "ascending") for column in order]) if order else table
+        by_name.setdefault(name, {})[int(number) if number else NEG_INF] = table
+    tables = {}
+    for name, numbered in by_name.items():
+        table = pa.concat_tables([numbered[number] for number in sorted(numbered)]).combine_chunks()
+        order = [(column, "ascending") for column in TABLES[name].order] if name in TIMED else []
+        tables[name] = table.sort_by(order) if order else table
+    return tables
 
 
 def _to_ipc(table: pa.Table) -> bytes:
@@ -161,32 +157,3 @@ def _to_ipc(table: pa.Table) -> bytes:
 def from_body(body: bytes) -> tuple[str, pa.Table]:
     """The digest and the rows that `Part.body` wrote."""
     return body[:DIGEST].decode().rstrip(), read_table(memoryview(body)[DIGEST:])
-
-
-def runs_of(paths: Iterable[str]) -> dict[str, list[list[int]]]:
-    """The numbers of the parts of each table, as runs: where each begins, and how long it is.
-
-    >>> runs_of(["slices#", "slices#7", "slices#8", "slices#12", "declared#"])
-    {'slices': [[7, 2], [12, 1]], 'declared': []}
-    """
-    numbers: dict[str, list[int]] = {}
-    for path in paths:
-        name, _, number = path.rpartition("#")
-        numbers.setdefault(name, []).extend([int(number)] if number else [])
-    runs: dict[str, list[list[int]]] = {}
-    for name, found in numbers.items():
-        runs[name] = []
-        for place in sorted(found):
-            if runs[name] and sum(runs[name][-1]) == place:
-                runs[name][-1][1] += 1
-            else:
-                runs[name].append([place, 1])
-    return runs
-
-
-def paths_of(runs: Mapping[str, Iterable[tuple[int, int]]]) -> Iterator[str]:
-    """The paths that `runs_of` was given."""
-    for name, found in runs.items():
-        yield f"{name}#"
-        for begin, length in found:
-            yield from (f"{name}#{number}" for number in range(begin, begin + length))

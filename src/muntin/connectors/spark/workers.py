@@ -6,7 +6,6 @@ import hashlib
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OncePerWorker", "check_workers", "message_first"]
 
-_LOOK = "import importlib.util, sys; sys.exit(importlib.util.find_spec('muntin') is None)"
-
 _able: set[tuple[str, str]] = set()
 """Pairs of application and interpreter that were checked and can import Muntin."""
 
@@ -31,8 +28,8 @@ _able: set[tuple[str, str]] = set()
 def check_workers(session: SparkSession) -> None:
     """A QueryError if the Python of the workers cannot import Muntin.
 
-    Workers that share this program's interpreter can. Another interpreter is checked once: by starting it
-    where workers run on this machine (about 50 ms), otherwise by a job of one task.
+    Workers that share this program's interpreter can. Another interpreter is checked once, by a job of one
+    task; the query uses the worker that it starts.
     """
     context: Any = getattr(session, "_sc", None)
     if context is None:  # Spark Connect: the interpreter is the server's
@@ -40,8 +37,7 @@ def check_workers(session: SparkSession) -> None:
     python, known = str(context.pythonExec), (str(context.applicationId), str(context.pythonExec))
     if known in _able or _is_own(python):
         return
-    if not (context.master.startswith("local") and _has_muntin(python)):
-        _ask_a_worker(context, python)
+    _ask_a_worker(context, python)
     _able.add(known)
 
 
@@ -53,13 +49,6 @@ def _is_own(python: str) -> bool:
     # In the same folder, since the interpreters of two virtual environments are links to one file.
     own, its = Path(sys.executable), Path(path).absolute()
     return its.parent == own.parent and its.resolve() == own.resolve()
-
-
-def _has_muntin(python: str) -> bool:
-    try:
-        return subprocess.run([python, "-c", _LOOK], capture_output=True, timeout=60).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
 
 
 def _ask_a_worker(context: Any, python: str) -> None:

@@ -107,62 +107,46 @@ def _mean(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     return f.when(count > 0, total.cast("double") / count.cast("double"))
 
 
-def _of_spark(name: str) -> Callable[[base.Aggregate, Kinds, Partials], Column]:
-    """A function of Spark that also combines its own results."""
-
-    def lower(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
-        function: Aggregation = getattr(f, name)
-        return partials.part(of, name, function(*partials.inputs(of)), function)
-
-    return lower
-
-
-def _moment(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
-    """A function of Spark whose results cannot be combined."""
-    name = _MOMENTS[of.constructor]
+def _of_spark(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
+    """A function of Spark that also combines its own results; those of moments are never combined."""
+    name = (_COMBINED | _MOMENTS)[type(of)]
     if isinstance(of, moments.Variance | dependence.Covariance):
         name += "_pop" if of.population else "_samp"
     function: Aggregation = getattr(f, name)
-    return partials.part(of, name, function(*partials.inputs(of)), _cannot_combine)
+    return partials.part(of, name, function(*partials.inputs(of)), function)
 
 
-def _cannot_combine(column: Column) -> Column:
-    raise AssertionError("only_uncombined excludes windows of several slices")
+Lowering: TypeAlias = "Callable[[Any, Kinds, Partials], Column]"
 
-
-_MOMENTS = {
-    "variance": "var",
-    "stddev": "stddev",
-    "skewness": "skewness",
-    "kurtosis": "kurtosis",
-    "covariance": "covar",
-    "correlation": "corr",
-}
-
-_LOWERED: dict[type, Callable[[Any, Kinds, Partials], Column]] = {
+_COMPOSED: dict[type, Lowering] = {
     counts.Count: _count,
     counts.CountIf: _count_if,
     sums.Sum: _sum,
     sums.Mean: _mean,
-    extremes.Min: _of_spark("min"),
-    extremes.Max: _of_spark("max"),
-    counts.Every: _of_spark("bool_and"),
-    counts.Some: _of_spark("bool_or"),
-    bits.BitAnd: _of_spark("bit_and"),
-    bits.BitOr: _of_spark("bit_or"),
-    bits.BitXor: _of_spark("bit_xor"),
-    moments.Variance: _moment,
-    moments.Stddev: _moment,
-    moments.Skewness: _moment,
-    moments.Kurtosis: _moment,
-    dependence.Covariance: _moment,
-    dependence.Correlation: _moment,
+}
+_COMBINED: dict[type, str] = {
+    extremes.Min: "min",
+    extremes.Max: "max",
+    counts.Every: "bool_and",
+    counts.Some: "bool_or",
+    bits.BitAnd: "bit_and",
+    bits.BitOr: "bit_or",
+    bits.BitXor: "bit_xor",
+}
+_MOMENTS: dict[type, str] = {
+    moments.Variance: "var",
+    moments.Stddev: "stddev",
+    moments.Skewness: "skewness",
+    moments.Kurtosis: "kurtosis",
+    dependence.Covariance: "covar",
+    dependence.Correlation: "corr",
 }
 
 
 def lowered(of: base.Aggregate, kinds: Kinds, partials: Partials) -> Column:
     """The result as a column over partials."""
-    return _LOWERED[type(of)](of, kinds, partials)
+    lower: Lowering = _COMPOSED.get(type(of), _of_spark)
+    return lower(of, kinds, partials)
 
 
 def only_uncombined(of: base.Aggregate) -> bool:
@@ -170,12 +154,12 @@ def only_uncombined(of: base.Aggregate) -> bool:
 
     SQL cannot combine the deviations of two slices from their common mean without a loss of digits.
     """
-    return of.constructor in _MOMENTS
+    return type(of) in _MOMENTS
 
 
 def unfit(of: base.Aggregate, kinds: Kinds) -> bool:
     """Whether Spark has no such function, or not over inputs of these types."""
-    if type(of) not in _LOWERED or any(map(t.is_null, kinds)):
+    if type(of) not in _COMPOSED | _COMBINED | _MOMENTS or any(map(t.is_null, kinds)):
         return True
     if isinstance(of, sums.Sum | sums.Mean):
         wide = isinstance(of, sums.Mean) and t.is_decimal(kinds[0]) and kinds[0].precision > _MEAN_DIGITS

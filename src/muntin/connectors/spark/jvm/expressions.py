@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from operator import add, and_, eq, ge, gt, invert, le, lt, methodcaller, mul, ne, neg, or_, sub
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["UntranslatableError", "computes", "quoted", "to_column"]
 
-_ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {"+": add, "-": sub, "*": mul}
+_LOGIC: dict[str, Callable[..., Column]] = {
+    "and": and_, "or": or_, "not": invert,
+    "is None": methodcaller("isNull"), "is not None": methodcaller("isNotNull"),
+}  # fmt: skip
+_ARITHMETIC: dict[str, Callable[..., Column]] = {
+    "+": add, "-": sub, "*": mul, "negative": neg, "abs": f.abs, "float": lambda column: column,
+}  # fmt: skip
 _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
     "<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne,
 }  # fmt: skip
@@ -59,28 +65,19 @@ class _Translation:
 
     def column(self, node: Node) -> Column:
         """The node as a Spark column."""
-        head, args = node.head, node.args
-        match head:
+        match node.head:
             case "col":
                 return quoted(str(node.value))
             case "lit":
                 return f.lit(node.value)
-            case "and":
-                return self.column(args[0]) & self.column(args[1])
-            case "or":
-                return self.column(args[0]) | self.column(args[1])
-            case "not":
-                return ~self.column(args[0])
-            case "is None":
-                return self.column(args[0]).isNull()
-            case "is not None":
-                return self.column(args[0]).isNotNull()
             case "in":
                 return self._among(node)
-            case "length" if self.type(args[0]) == pa.string():
-                return f.length(self.column(args[0]))
-        if head in _COMPARISONS:
-            return self._compared(node)
+            case "length" if self.type(node.args[0]) == pa.string():
+                return f.length(self.column(node.args[0]))
+            case head if head in _LOGIC:
+                return _LOGIC[head](*map(self.column, node.args))
+            case head if head in _COMPARISONS:
+                return self._compared(node)
         return self._calculated(node)
 
     def _calculated(self, node: Node) -> Column:
@@ -89,23 +86,16 @@ class _Translation:
             raise UntranslatableError
         if node.head == "/":  # Arrow makes a float of the dividend, be it exact or not
             return self.column(node.args[0]).cast("double") / self._widened(node.args[1], kind)
-        operands = [self._widened(arg, kind) for arg in node.args]
+        operands, whole = [self._widened(arg, kind) for arg in node.args], t.is_integer(kind)
         match node.head:
-            case "+" | "-" | "*":
-                return _ARITHMETIC[node.head](operands[0], operands[1])
+            case head if head in _ARITHMETIC:
+                return _ARITHMETIC[head](*operands)
             case "divide":
-                whole = t.is_integer(kind)
                 return _whole_quotient(operands[0], operands[1], kind) if whole else operands[0] / operands[1]
-            case "%" if t.is_integer(kind) and _is_positive(node.args[1]):
+            case "%" if whole and _is_positive(node.args[1]):
                 return f.pmod(*operands)
-            case "//" if t.is_integer(kind) and _is_positive(node.args[1]):
+            case "//" if whole and _is_positive(node.args[1]):
                 return _whole_quotient(operands[0] - f.pmod(*operands), operands[1], kind)
-            case "negative":
-                return -operands[0]
-            case "abs":
-                return f.abs(operands[0])
-            case "float":
-                return operands[0]
         raise UntranslatableError
 
     def _widened(self, node: Node, kind: pa.DataType) -> Column:
