@@ -13,8 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["ensure_cache_folder"]
-
 _PYCACHE = Path(__file__).parent / "slicing" / "__pycache__"
 
 

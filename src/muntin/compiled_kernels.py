@@ -14,8 +14,6 @@ import numpy as np
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["compiled", "compiled_around", "inner"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

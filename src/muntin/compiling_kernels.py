@@ -8,8 +8,6 @@ from typing import Any
 
 from numba.core import event
 
-__all__ = ["Announcer", "announce_compiling"]
-
 LONG = 1.0
 """Seconds of compilation before the message: shorter waits need no explanation."""
 

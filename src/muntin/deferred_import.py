@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["DeferredImport"]
-
 
 class DeferredImport:
     """The functions of a module as attributes; the first access imports the module.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from muntin.connectors.spark.stream_stats import StreamStats
     from muntin.planning.plan import Explanation
 
-__all__ = ["Query", "windows"]
-
 
 @dataclass(frozen=True, repr=False)
 class Query(QuerySpec):

@@ -19,8 +19,6 @@ import numpy as np
 
 from muntin.errors import SnapshotError
 
-__all__ = ["decode", "encode"]
-
 
 def encode(value: Any) -> str:
     """The value as text.

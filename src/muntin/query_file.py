@@ -9,8 +9,6 @@ from muntin.dsl import Query
 from muntin.errors import MissingFileError, QueryError, nearest, value_text
 from muntin.query import files
 
-__all__ = ["load", "loads", "to_toml"]
-
 to_toml = files.to_toml
 
 

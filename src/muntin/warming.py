@@ -25,8 +25,6 @@ from muntin.planning.plan import STORES
 from muntin.query import each_batch
 from muntin.windows.base import Window
 
-__all__ = ["Step", "steps", "warm_up"]
-
 Step = tuple[str, Callable[[], object]]
 
 _ON_TIME: dict[str, Window] = {

@@ -197,7 +197,7 @@ def _project(exprs: list[Expr], batch: pa.RecordBatch | pa.Table) -> list[pa.Arr
     except (pa.ArrowException, TypeError, NotImplementedError) as error:
         if len(exprs) > 1:  # find the one to blame
             return [_project([expr], batch)[0] for expr in exprs]
-        from muntin.expressions.failures import failure
+        from muntin.expressions.arrow import failure
 
         raise DataError(failure(exprs[0].text, exprs[0].columns, table.schema, error)) from error
     return [_array(column) for column in projected.columns]

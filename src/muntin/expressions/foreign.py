@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["ColumnName", "plain_name"]
-
 _SHOWN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _ALIAS = re.compile(r".* AS `?([^`()]+)`?", re.DOTALL)
 

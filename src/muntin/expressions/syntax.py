@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 
 from muntin.errors import QueryError, nearest, value_text
 
-__all__ = ["FUNCTIONS", "Node", "columns_of", "parse_node", "render"]
-
 FUNCTIONS = {
     "abs": (1, 1),
     "ceil": (1, 1),

@@ -28,7 +28,6 @@ from muntin.query.spec import QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows.base import Window
 
-__all__ = ["load_query", "load_windows", "loads", "read_toml", "to_toml", "windows_to_toml"]
 
 Q = TypeVar("Q", bound=QuerySpec)
 
@@ -254,6 +253,7 @@ def _key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
+    """A value as a TOML file has it; a QueryError for one that a file cannot hold."""
     match value:
         case bool():
             return "true" if value else "false"

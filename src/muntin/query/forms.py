@@ -26,9 +26,6 @@ from muntin.timeline import Micros, format_span
 if TYPE_CHECKING:
     from muntin.query.spec import QuerySpec
 
-__all__ = ["POLICIES", "columns_named", "definition", "fingerprint_form", "policy_arguments", "source_form"]
-
-
 POLICIES = (
     "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after", "max_ahead",
     "max_windows",

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from muntin.errors import QueryError, value_text
 from muntin.timeline import Micros, SpanLike, span
 
-__all__ = ["MAX_AHEAD", "MAX_WINDOWS", "EachBatch", "Every", "OnClose", "each_batch", "every", "on_close"]
-
 MAX_AHEAD = Micros(366 * 86_400_000_000)
 """The default of `max_ahead` where the watermark follows the data: a leap year.
 

@@ -20,8 +20,6 @@ from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
 from muntin.timeline import Micros, SpanLike, format_span, span
 from muntin.windows.base import Window
 
-__all__ = ["FREE_POLICIES", "RESERVED", "QuerySpec"]
-
 RESERVED = ("query", "window", "kind", "revision")
 """Columns that every result has in addition to the keys and the aggregates."""
 

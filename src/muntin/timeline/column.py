@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 else:
     extent_kernels = DeferredImport("muntin.timeline.extent_kernels")
 
-__all__ = ["TimeColumn", "TimeExtent"]
-
 TimeExtent: TypeAlias = tuple[int, int, bool]
 """Smallest and largest of some times, and whether they never go back."""
 

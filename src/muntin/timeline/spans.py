@@ -17,17 +17,6 @@ from muntin.errors import QueryError, nearest, value_text
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "INF",
-    "LIMIT",
-    "NEG_INF",
-    "Micros",
-    "format_instant",
-    "format_span",
-    "instant",
-    "span",
-]
-
 INF = 2**63 - 1
 """Later than every time: the watermark at the end of a stream."""
 

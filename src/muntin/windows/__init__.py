@@ -11,10 +11,9 @@ from muntin.windows.calendar import calendar
 from muntin.windows.count import count
 from muntin.windows.cumulate import cumulate
 from muntin.windows.cutty import discretize, trigger
-from muntin.windows.frames import boundary, delta, threshold
+from muntin.windows.frames import boundary, delta, punctuation, threshold
 from muntin.windows.lookback import last, slide_by_tuple
 from muntin.windows.periodic import sliding, tumbling
-from muntin.windows.punctuation import punctuation
 from muntin.windows.records import Record
 from muntin.windows.session import session
 from muntin.windows.until import until

@@ -10,8 +10,6 @@ from typing import ParamSpec, TypeVar
 from muntin.errors import QueryError, nearest
 from muntin.windows.validation import shown
 
-__all__ = ["constructor"]
-
 P = ParamSpec("P")
 W = TypeVar("W")
 

@@ -14,8 +14,6 @@ from muntin.windows.base import ContextFreeWindow, Ints, Window
 from muntin.windows.grids import multiples
 from muntin.windows.validation import flag, positive_span, shown, text
 
-__all__ = ["FixedBand", "Landmark", "fixed_band", "landmark"]
-
 
 @dataclass(frozen=True, slots=True)
 class FixedBand(ContextFreeWindow):

@@ -27,8 +27,6 @@ from muntin.windows.validation import column_parameter, plain, text
 if TYPE_CHECKING:
     from muntin.aggregates.base import Aggregate
 
-__all__ = ["Context", "ContextFreeWindow", "Ints", "Window"]
-
 Ints: TypeAlias = npt.NDArray[np.int64]
 """Times, ranks, positions: int64 arrays."""
 

@@ -24,8 +24,6 @@ from muntin.windows.records import (
 )
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 
-__all__ = ["BeginsAndEnds"]
-
 
 class BeginsAndEnds(SeesRecords):
     """Base of windows for which user code counts, per record, the windows that begin and end with it.

@@ -29,8 +29,6 @@ from muntin.windows.base import ContextFreeWindow, Ints
 from muntin.windows.grids import integer_ranges, unseen_ranges
 from muntin.windows.validation import fail, flag, shown, text, time_offset
 
-__all__ = ["Calendar", "calendar"]
-
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _DAY = 86_400_000_000

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from muntin.timeline import LIMIT
 
-__all__ = ["KeyPositions", "fields_fit", "lists_fit"]
-
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 

@@ -12,7 +12,7 @@ from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints, Window
 from muntin.windows.context_checks import KeyPositions
 from muntin.windows.grids import integer_ranges
-from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.kernel_arguments import arrays, cuts_of_rows, matrix
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import flag, whole_number
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from muntin.windows import count_kernels
 else:
     count_kernels = DeferredImport("muntin.windows.count_kernels")
-
-__all__ = ["Count", "count"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,6 @@ from muntin.windows.validation import (
     text,
 )
 
-__all__ = ["Cumulate", "MeasuredCumulate", "cumulate"]
-
 
 class _Cumulating(Window):
     """The description of windows that grow by a step within a period."""

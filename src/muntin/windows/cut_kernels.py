@@ -16,7 +16,7 @@ import numpy as np
 from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
-from muntin.windows.columns import Numbers
+from muntin.windows.kernel_arguments import Numbers
 
 
 @compiled

@@ -24,8 +24,6 @@ from muntin.windows.records import (
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 from muntin.windows.validation import fail
 
-__all__ = ["Buffer", "Discretize", "Trigger", "discretize", "trigger"]
-
 
 class _ByFunctions(SeesRecords):
     """Windows that functions of the user find, which read the named columns."""

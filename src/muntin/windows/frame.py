@@ -9,16 +9,13 @@ import numpy.typing as npt
 
 from muntin.deferred_import import DeferredImport
 from muntin.windows.base import Context
-from muntin.windows.columns import Numbers, measure_values
-from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.kernel_arguments import Numbers, arrays, cuts_of_rows, matrix, measure_values
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 
 if TYPE_CHECKING:
     from muntin.windows import frame_kernels
 else:
     frame_kernels = DeferredImport("muntin.windows.frame_kernels")
-
-__all__ = ["CLOSE", "COMPLETE", "FIELDS", "OPEN", "Actions", "Frame"]
 
 CLOSE, OPEN, COMPLETE = 1, 2, 4
 

@@ -14,9 +14,9 @@ import numpy as np
 from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
-from muntin.windows.columns import Flags, Numbers
 from muntin.windows.cut_kernels import disjoint, put_pair, put_row
 from muntin.windows.frame import CLOSE, COMPLETE, OPEN, Actions
+from muntin.windows.kernel_arguments import Flags, Numbers
 
 COUNT, SUM, MIN, MAX = range(4)
 BEGIN, START, LAST, SEEN, LOW, POSITION, KNOWN, REFERENCE, LOST = range(9)

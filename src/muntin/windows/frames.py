@@ -1,4 +1,4 @@
-"""Frames: windows for as long as a condition on the data holds.
+"""Punctuation windows, which marked tuples begin, and frames, which last as long as a condition holds.
 
 Threshold, delta and boundary frames after Grossniklaus et al., "Frames: Data-driven
 Windows"; the fourth kind, aggregate frames, is in `muntin.windows.until`.
@@ -17,9 +17,8 @@ from muntin.deferred_import import DeferredImport
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 from muntin.timeline import INF, LIMIT
 from muntin.windows.arguments import constructor
-from muntin.windows.columns import Flags, Numbers, condition, number_values, owned
 from muntin.windows.frame import CLOSE, FIELDS, OPEN, Actions, Frame
-from muntin.windows.kernel_calls import arrays, matrix
+from muntin.windows.kernel_arguments import Flags, Numbers, arrays, condition, matrix, number_values, owned
 from muntin.windows.tuple_driven import Contexts, Tuples
 from muntin.windows.validation import column_name, fail, number, positive_number, whole_number
 
@@ -28,7 +27,35 @@ if TYPE_CHECKING:
 else:
     frame_kernels = DeferredImport("muntin.windows.frame_kernels")
 
-__all__ = ["Boundary", "Delta", "Threshold", "boundary", "delta", "threshold"]
+
+@dataclass(frozen=True, slots=True)
+class Punctuation(Frame):
+    """A tuple that satisfies the predicate closes the window before and opens the next, to which it belongs.
+
+    The first window starts at the first tuple. A window ends at the time of the
+    tuple that closed it.
+
+    >>> window = Punctuation("mark")
+    >>> tuples = Tuples.of([1, 4, 6, 9], mark=[False, True, None, True])
+    >>> window.cut(window.initial(1), tuples, upto=9).intervals()
+    [(1, 4), (4, 9)]
+    """
+
+    predicate: Expr
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "punctuation"
+
+    def __post_init__(self) -> None:
+        self._settle(predicate=as_predicate(self.predicate))
+        column_name(self.measure)
+
+    def describe(self) -> str:
+        return self._described(f"punctuation where {self.predicate}")
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        marks = condition(tuples, self.predicate, self)
+        return np.where(marks, np.uint8(CLOSE | OPEN), np.uint8(OPEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +188,19 @@ def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by:
     return frame_kernels.drift_actions(
         offsets, matrix(contexts), matrix(contexts, values.dtype), values, valid, by
     )
+
+
+@constructor
+def punctuation(predicate: ColumnLike, *, measure: str | None = None) -> Punctuation:
+    """A window from each tuple that satisfies the predicate to the next one.
+
+    The predicate is an Arrow expression or a text: `mt.col("kind") == "start"`, or
+    `"kind == 'start'"`.
+
+    >>> punctuation("kind == 'start'").describe()
+    "punctuation where kind == 'start'"
+    """
+    return Punctuation(predicate, measure)  # type: ignore[arg-type]  # __post_init__ reads the text
 
 
 @constructor

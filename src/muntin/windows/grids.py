@@ -10,9 +10,6 @@ import numpy as np
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import ContextFreeWindow, Ints
 
-__all__ = ["EvenlySpaced", "Layout", "clamp", "count_unseen", "integer_ranges", "multiples", "unseen_ranges"]
-
-
 Layout: TypeAlias = tuple[int, int, int, int, int]
 """(offset, period, together, first_end, step): the edges of evenly spaced windows.
 

@@ -15,7 +15,7 @@ from muntin.timeline import INF, NEG_INF, SpanLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints
 from muntin.windows.context_checks import KeyPositions
-from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.kernel_arguments import arrays, cuts_of_rows, matrix
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import positive_span, same_kind, text, time_offset, whole_number
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from muntin.windows import lookback_kernels
 else:
     lookback_kernels = DeferredImport("muntin.windows.lookback_kernels")
-
-__all__ = ["Last", "SlideByTuple", "last", "slide_by_tuple"]
 
 
 @dataclass(frozen=True, slots=True)

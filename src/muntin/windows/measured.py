@@ -15,10 +15,9 @@ import numpy as np
 from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
 from muntin.windows.base import Context, Ints
-from muntin.windows.columns import measure_values, needs, owned
 from muntin.windows.context_checks import KeyPositions
 from muntin.windows.grids import EvenlySpaced, integer_ranges
-from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.kernel_arguments import arrays, cuts_of_rows, matrix, measure_values, needs, owned
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import fail
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from muntin.windows import measured_kernels
 else:
     measured_kernels = DeferredImport("muntin.windows.measured_kernels")
-
-__all__ = ["EvenlySpacedOnMeasure", "needs_whole_numbers", "whole_units"]
 
 
 class EvenlySpacedOnMeasure(TupleDriven):

@@ -7,9 +7,9 @@ import numpy as np
 from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
-from muntin.windows.columns import Numbers
 from muntin.windows.cut_kernels import disjoint, put_pair, put_row
 from muntin.windows.grids import Layout
+from muntin.windows.kernel_arguments import Numbers
 from muntin.windows.tuple_driven import EARLIER
 
 SEEN, POSITION, OLDEST, FOLLOWING, LATEST, RING = range(6)

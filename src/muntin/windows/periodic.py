@@ -19,8 +19,6 @@ from muntin.windows.validation import (
     text,
 )
 
-__all__ = ["MeasuredPeriodic", "Periodic", "sliding", "tumbling"]
-
 MOST_OPEN = 1_000_000
 """Bounds the open windows of a key on a measure: its context has 8 bytes for the begin of each."""
 

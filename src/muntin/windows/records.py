@@ -11,23 +11,8 @@ import numpy as np
 
 from muntin.errors import MuntinError, UserCodeError, cause_text, value_text
 from muntin.windows.base import Window
-from muntin.windows.columns import python_values
+from muntin.windows.kernel_arguments import python_values
 from muntin.windows.tuple_driven import Cuts, TupleDriven, Tuples
-
-__all__ = [
-    "MOST_WINDOWS",
-    "Record",
-    "SeesRecords",
-    "cuts_of_user_code",
-    "guarded",
-    "limited",
-    "natural",
-    "records_of",
-    "skip_or_raise",
-    "too_many",
-    "whole",
-    "wrong",
-]
 
 MOST_WINDOWS = 1_000_000
 """Bounds the windows that user code may give around one time or for one tuple, or keep open for a key."""

@@ -12,8 +12,7 @@ from muntin.deferred_import import DeferredImport
 from muntin.timeline import LIMIT, LengthLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Window
-from muntin.windows.columns import Numbers, measure_values, owned
-from muntin.windows.kernel_calls import arrays, cuts_of_rows, matrix
+from muntin.windows.kernel_arguments import Numbers, arrays, cuts_of_rows, matrix, measure_values, owned
 from muntin.windows.measured import needs_whole_numbers
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import (
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from muntin.windows import session_kernels
 else:
     session_kernels = DeferredImport("muntin.windows.session_kernels")
-
-__all__ = ["CappedSession", "MeasuredSession", "Session", "session"]
 
 
 class _AnySession(Window):

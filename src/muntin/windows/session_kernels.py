@@ -9,8 +9,8 @@ import numpy as np
 from muntin.compiled_kernels import compiled
 from muntin.timeline import INF
 from muntin.windows.base import Ints
-from muntin.windows.columns import Numbers
 from muntin.windows.cut_kernels import disjoint, put_pair, put_row
+from muntin.windows.kernel_arguments import Numbers
 
 SEEN, POSITION, BEGIN, START, LAST, LOW = range(6)
 

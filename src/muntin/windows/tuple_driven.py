@@ -21,8 +21,6 @@ from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context, Ints, Window
 from muntin.windows.context_checks import KeyPositions, fields_fit, lists_fit
 
-__all__ = ["EARLIER", "Contexts", "Cuts", "Ending", "TupleDriven", "Tuples"]
-
 Contexts: TypeAlias = npt.NDArray[Any]
 """One context per key: a structured array of int64 fields, or an object array of plain Python values."""
 

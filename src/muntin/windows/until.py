@@ -18,9 +18,16 @@ from muntin.errors import DataError, MuntinError, UserCodeError, cause_text, val
 from muntin.expressions import Expr
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Ints
-from muntin.windows.columns import Flags, condition, number_values, owned, python_values
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame
-from muntin.windows.kernel_calls import arrays, matrix
+from muntin.windows.kernel_arguments import (
+    Flags,
+    arrays,
+    condition,
+    matrix,
+    number_values,
+    owned,
+    python_values,
+)
 from muntin.windows.records import skip_or_raise
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, Tuples
 from muntin.windows.validation import column_name, fail, number, shown
@@ -29,8 +36,6 @@ if TYPE_CHECKING:
     from muntin.windows import frame_kernels
 else:
     frame_kernels = DeferredImport("muntin.windows.frame_kernels")
-
-__all__ = ["Until", "until"]
 
 # The numbers of the compiled aggregates, and the numbers of inputs that they may have.
 _COMPILED = {"count": (0, (0, 1)), "sum": (1, (1,)), "min": (2, (1,)), "max": (3, (1,))}

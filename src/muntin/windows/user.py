@@ -41,8 +41,6 @@ from muntin.windows.records import (
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import LONGEST
 
-__all__ = ["ContextFree", "ForwardContextAware", "ForwardContextFree", "Record"]
-
 MOST_EDGES = 1_000_000
 """Bounds the edges that one step asks `next_edge` for, where empty windows are emitted."""
 

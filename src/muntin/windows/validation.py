@@ -11,28 +11,6 @@ from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr
 from muntin.timeline import Micros, format_span, span
 
-__all__ = [
-    "LONGEST",
-    "column_name",
-    "column_parameter",
-    "empty_on_time",
-    "fail",
-    "flag",
-    "longer_than_gap",
-    "measured_unit",
-    "number",
-    "numbers_of_period",
-    "plain",
-    "positive_number",
-    "positive_span",
-    "same_kind",
-    "shown",
-    "spans_of_period",
-    "text",
-    "time_offset",
-    "whole_number",
-]
-
 LONGEST = 2**60
 """Longest span of a window: start, end and their sums with a time then stay inside int64."""
 

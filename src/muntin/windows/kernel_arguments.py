@@ -1,35 +1,32 @@
-"""The input columns of a window as flat arrays, for compiled code."""
+"""Tuples, columns and contexts as arguments of kernels, and the rows that kernels return as `Cuts`."""
 
 from __future__ import annotations
 
 import decimal
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.deferred_import import DeferredImport
 from muntin.errors import DataError
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import LIMIT
-from muntin.windows.base import Window
-from muntin.windows.tuple_driven import Tuples
+from muntin.windows.base import Ints, Window
+from muntin.windows.tuple_driven import Contexts, Cuts, Tuples
 
-__all__ = [
-    "Flags",
-    "Numbers",
-    "condition",
-    "measure_values",
-    "needs",
-    "number_values",
-    "owned",
-    "python_values",
-]
+if TYPE_CHECKING:
+    from muntin.windows import cut_kernels
+else:
+    cut_kernels = DeferredImport("muntin.windows.cut_kernels")
 
 Numbers: TypeAlias = npt.NDArray[Any]
 """An int64 or a float64 array."""
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+
+_NO_PAIRS = np.zeros((2, 0), np.int64)
 
 
 def needs(window: Window, problem: str) -> DataError:
@@ -138,3 +135,29 @@ def _decimals(column: pa.Array, step: Any) -> tuple[Numbers, int]:
     words = words.reshape(-1, 2)[wide.offset :]
     fits = (words[:, 1] == words[:, 0] >> 63).all()  # the upper half only repeats the sign
     return words[:, 0] if fits else too_many, int(exact.scaleb(digits))
+
+
+def arrays(tuples: Tuples) -> tuple[Ints, Ints, Ints]:
+    """Offsets, times and ranks, with which the arguments of a kernel begin."""
+    return owned(tuples.offsets), owned(tuples.time), owned(tuples.rank)
+
+
+def matrix(contexts: Contexts, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+    """Contexts as a matrix of numbers, one row each, that shares their memory.
+
+    A context is laid out before the first tuple shows the type of a column, so the
+    8 bytes of a field hold either an int64 or a float64.
+    """
+    if not contexts.flags.c_contiguous:
+        raise ValueError("contexts must be contiguous, to be advanced in place")
+    rows: npt.NDArray[Any] = contexts.view(dtype).reshape(len(contexts), contexts.itemsize // 8)
+    return rows
+
+
+def cuts_of_rows(rows: Ints, marks: Numbers | None = None, opened: Ints = _NO_PAIRS) -> Cuts:
+    """Cuts from rows (segment, begin, end, start, stop, due), marks (low, high), opened (segment, begin)."""
+    # Copies of the columns in use: the matrix behind them has room for more.
+    segment, begin, end, start, stop, due = rows.copy()
+    low, high = (None, None) if marks is None else marks.copy()
+    edge_segment, edge_rank = cut_kernels.merged_edges(segment, begin, end, opened).copy()
+    return Cuts(segment, begin, end, start, stop, due, low, high, edge_segment, edge_rank)
