@@ -28,7 +28,6 @@ from muntin.query.spec import QuerySpec
 from muntin.timeline import Micros, format_span
 from muntin.windows.base import Window
 
-
 Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates")
