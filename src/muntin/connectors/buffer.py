@@ -79,7 +79,9 @@ class InputBuffer:
     def watermark(self) -> int:
         """The watermark that these records make, or that of the engine."""
         buffered = self._watermark if self.records else NEG_INF
-        return max(self.engine.watermark, buffered, NEG_INF if self.promised is None else self.promised)
+        return max(
+            self.engine.header.watermark, buffered, NEG_INF if self.promised is None else self.promised
+        )
 
     def take(self, record: Mapping[str, Any]) -> bool:
         """Append a record to the buffer; False if it must be sliced alone, after those in the buffer."""
@@ -109,7 +111,7 @@ class InputBuffer:
         (_, _, sure, place), rows = self._judged, batch.num_rows
         if not sure or self.records or rows > SMALL or self._rows + rows > FULL:
             return False
-        return self.engine.watermark < INF and self._append(batch, place)
+        return self.engine.header.watermark < INF and self._append(batch, place)
 
     @property
     def packable(self) -> bool:
@@ -140,7 +142,7 @@ class InputBuffer:
             return valid is None
         low, high, ordered = extent_of(times) if extent is None else extent
         bulk = 0 if self._fixed_width else self._bytes + batch.nbytes
-        if low < engine.watermark or bulk > BULKY or engine.arrivals.is_too_far_ahead(high):
+        if low < engine.header.watermark or bulk > BULKY or engine.arrivals.is_too_far_ahead(high):
             return False
         if self.batches:
             least, most, in_order = self._extent
@@ -184,15 +186,16 @@ class InputBuffer:
         Results do not change as long as no edge lies between this watermark and the operator's: the same
         windows are complete, and no tuple that arrives in the meantime is late for them.
         """
-        if not (self.batches or self.records) or not self.patient or not self._is_quiet(watermark):
+        if (
+            not (self.batches or self.records)
+            or not self.patient
+            or not self.engine.header.is_quiet(watermark)
+        ):
             return False
         if self.records and not self._are_on_time():
             return False
         self.promised = watermark if self.promised is None else max(self.promised, watermark)
         return True
-
-    def _is_quiet(self, watermark: int) -> bool:
-        return self.engine.plan is not None and self.engine.state.is_quiet(watermark)
 
     def _are_on_time(self) -> bool:
         """Whether all records are good and not late; each is looked at once."""
@@ -201,9 +204,10 @@ class InputBuffer:
         binding = self.engine.binding
         assert binding is not None  # since nothing is quiet before
         self._learn(binding)
+        watermark = self.engine.header.watermark
         for record in self.records[self._seen :]:
             time = self._read_time(record)
-            if time is None or time < self.engine.watermark or not self._fits(record):
+            if time is None or time < watermark or not self._fits(record):
                 return False
         self._seen = len(self.records)
         return True
@@ -244,7 +248,7 @@ class InputBuffer:
     def _begin(self) -> None:
         """All were sliced: go on from what the operator knows."""
         engine = self.engine
-        self._watermark = engine.watermark
+        self._watermark = engine.header.watermark
         self._due = NEG_INF if engine.plan is None else next_result(engine.plan, engine.state)
         if engine.binding is not None:
             self._learn(engine.binding)

@@ -304,7 +304,7 @@ class Operator:
         return self._due(self._engine.finish())
 
     def _require_open(self, call: str) -> None:
-        if self._engine.watermark == INF:
+        if self._engine.header.watermark == INF:
             raise DataError(
                 f"the stream has ended with finish(): got a call of {call}() after it; "
                 "start a new stream with query.operator(), or leave finish() out to go on"

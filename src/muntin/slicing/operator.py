@@ -51,25 +51,16 @@ class SlicingOperator:
         self.served = ServedWindows(tuple(ServedWindow(name, window) for name, window in spec.windows))
         self.plan: BoundPlan | None = None
         """None before the types of the input are known."""
+        self.binding: Binding | None = None
+        """The types of the input, once they are known."""
         self.header = Header()
-        """The state before the types of the input are known."""
-        self._state: State | None = None
+        """The plain values of the state; the `State` itself, once the types of the input are known."""
 
     @property
     def state(self) -> State:
         """The state, once the types of the input are known."""
-        assert self._state is not None
-        return self._state
-
-    @property
-    def watermark(self) -> int:
-        """Every tuple before it has been seen."""
-        return (self.header if self._state is None else self._state).watermark
-
-    @property
-    def binding(self) -> Binding | None:
-        """The types of the input, once they are known."""
-        return None if self.plan is None else self.plan.binding
+        assert isinstance(self.header, State)
+        return self.header
 
     def use_threads(self, threads: Threads | None) -> None:
         """Run large steps on these threads, or on the caller's alone."""
@@ -82,8 +73,8 @@ class SlicingOperator:
     def keep(self, plan: BoundPlan, state: State) -> None:
         """Go on with another plan and state."""
         if plan is not self.plan:
-            self.plan, self.served = plan, plan.served
-        self._state = state
+            self.plan, self.served, self.binding = plan, plan.served, plan.binding
+        self.header = state
 
     def bind(self, schema: pa.Schema, records: tuple[str, ...] | None = None) -> BoundPlan:
         """Fix the types of the input; user code sees all columns as records unless given."""
@@ -160,10 +151,10 @@ class SlicingOperator:
             return self._untyped
         state = self.state
         if state.is_quiet(watermark):
-            self._state = state = state.draft()
+            self.header = state = state.draft()
             state.watermark = max(watermark, state.watermark)
             return self.plan.results.empty
-        self._state, results = step(
+        self.header, results = step(
             self.plan, state, self.arrivals, watermark=watermark, parallel=self.parallel
         )
         return results
@@ -180,13 +171,13 @@ class SlicingOperator:
         """Early results, where they are asked for after each batch."""
         if self.plan is None or not isinstance(self.spec.early, EachBatch):
             return self.nothing()
-        self._state, results = early_table(self.plan, self.state)
+        self.header, results = early_table(self.plan, self.state)
         return results
 
     def note_newest(self, newest: int) -> None:
         """Note the newest time of the stream, where other operators have seen it."""
-        self._state = self.state.draft()
-        self._state.newest = max(self._state.newest, newest)
+        self.header = self.header.draft()
+        self.header.newest = max(self.header.newest, newest)
 
     def note_bad(self, count: int, tuples: pa.Table) -> None:
         """Note bad tuples that were separated elsewhere; the tuples themselves where they are routed."""
@@ -209,7 +200,7 @@ class SlicingOperator:
         state.key_count = len(state.keys)
         add_slices(self.plan, state, rows)
         state.metrics.tuples += int(rows.n.sum())
-        self._state = state
+        self.header = state
 
     def nothing(self) -> pa.Table:
         """No results."""
@@ -227,11 +218,8 @@ class SlicingOperator:
 
     def _changed_header(self) -> Header:
         """A draft of the header that the operator goes on with."""
-        if self._state is None:
-            self.header = self.header.draft()
-            return self.header
-        self._state = self._state.draft()
-        return self._state
+        self.header = self.header.draft()
+        return self.header
 
     def take_late(self) -> pa.Table:
         """Late tuples since the last call, each with the window that it missed."""
@@ -258,7 +246,7 @@ class SlicingOperator:
             return Stats.unbound(self.header, self.served)
         state = self.state.draft()
         evict(self.plan, state, force=True)
-        self._state = state
+        self.header = state
         return Stats.of(self.plan, state)
 
     # Windows that are added and removed. -------------------------------------------------------------

@@ -59,6 +59,10 @@ class Header:
         new.metrics = Metrics(*vars(self.metrics).values())
         return new
 
+    def is_quiet(self, watermark: int) -> bool:
+        """Whether moving to this watermark emits and changes nothing; unknown without the tables."""
+        return False
+
 
 class State(Header):
     """The state of an operator. A step changes a draft of it, and leaves the state itself as it was.
@@ -105,7 +109,6 @@ class State(Header):
         return new
 
     def is_quiet(self, watermark: int) -> bool:
-        """Whether moving to this watermark emits and changes nothing."""
         return watermark < self.quiet_until and not self.late_tuples
 
     @property

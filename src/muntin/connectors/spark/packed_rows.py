@@ -135,7 +135,9 @@ def take_in(
                 operator.process(batch, looks=False)
     if newest is None or newest <= operator.state.newest:
         return operator.early_look() if arrived else operator.nothing()
-    if newest < plan.final(operator.watermark):  # early results have no tuples that wait for the watermark
+    if newest < plan.final(
+        operator.header.watermark
+    ):  # early results have no tuples that wait for the watermark
         early = operator.early_look() if arrived else operator.nothing()
         operator.note_newest(newest)
         return early

@@ -78,7 +78,7 @@ def counted(stored: Stored, written: int) -> dict[str, int]:
         "state_bytes": stored.nbytes,
         "written_bytes": written,
         "newest": state.newest,
-        "watermark": stored.operator.watermark,
+        "watermark": stored.operator.header.watermark,
         "refused_changes": stored.refused,
     }
     return {name: of_state[name] if name in of_state else getattr(state.metrics, name) for name in COUNTERS}

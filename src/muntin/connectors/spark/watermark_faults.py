@@ -42,10 +42,11 @@ def usable_watermark(stored: Stored, job: Job, given: Given) -> int | None:
         stored.newest_guarded = given.newest if newest is None else max(newest, given.newest)
     if watermark is None or watermark == INF or watermark <= given.now + job.ahead:
         return watermark
-    if stored.operator.watermark > given.now + job.ahead:
+    watermark = stored.operator.header.watermark
+    if watermark > given.now + job.ahead:
         raise SnapshotError(
             "a checkpoint cannot continue if its watermark is ahead of the clock: a tuple with a wrong time "
-            f"has moved it to {format_instant(Micros(stored.operator.watermark))}, which has closed every "
+            f"has moved it to {format_instant(Micros(watermark))}, which has closed every "
             "window; give the stream a new checkpoint, and start its source after the tuples already read"
         )
     return None if newest is None else newest - job.delay

@@ -29,7 +29,7 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
 
     `text` is its query as TOML, where it has such a form.
     """
-    state = operator.header if operator.plan is None else operator.state
+    state = operator.header
     header: dict[str, Any] = {
         "fingerprint": _fingerprint(current_spec(operator)),
         "query": text,
