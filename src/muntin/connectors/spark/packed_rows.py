@@ -114,8 +114,8 @@ def take_in(
 ) -> pa.Table:
     """Add the contents of payloads to the operator as one batch; returns early results, if there are any.
 
-    `schema` is that of the input. `newest` is the newest time of the whole stream, other key groups
-    included. `changes` are the files whose windows the operator serves.
+    `schema` is that of the input. `newest` is the newest time of the micro-batch, other key groups included;
+    None without tuples. `changes` are the files whose windows the operator serves.
 
     The payloads are sorted: so a repeated micro-batch adds floats in the same order.
     """
@@ -133,13 +133,14 @@ def take_in(
         else:
             for batch in contents.combine_chunks().to_batches():
                 operator.process(batch, looks=False)
-    if newest is None or newest <= operator.state.newest:
-        return operator.early_look() if arrived else operator.nothing()
-    if newest < plan.final(
-        operator.header.watermark
-    ):  # early results have no tuples that wait for the watermark
-        early = operator.early_look() if arrived else operator.nothing()
-        operator.note_newest(newest)
+    if newest is None and not arrived:
+        return operator.nothing()
+    # Also without payloads: a tuple that waited for the watermark may have joined a window since.
+    if newest is None or newest < plan.final(operator.header.watermark):
+        # Early results have no tuples that wait for the watermark.
+        early = operator.early_look()
+        if newest is not None:
+            operator.note_newest(newest)
         return early
     operator.note_newest(newest)
     return operator.early_look()
