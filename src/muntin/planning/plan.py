@@ -122,7 +122,7 @@ def explain(
     schema = None if types is None else pa.schema(types)
     bound = None if schema is None else tuple(_bound(a, schema) for _, a in query.aggregates)
     plan = make_plan(query, in_order, store, bound)
-    lines = ["window_name"]
+    lines = ["query"]
     lines += [f"  {name}: {value}" for name, value in settings(query)]
     lines.append(f"  tuples from the future: {_future(query, in_order, types)}")
     lines.append("workload")
