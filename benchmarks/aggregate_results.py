@@ -86,7 +86,7 @@ def session_ranges(stream: Stream) -> Ranges:
 def check(results: pa.Table, names: list[str], ranges: dict[str, Ranges], stream: Stream) -> None:
     """An AssertionError if the windows that came out are not those expected, or if a result is wrong."""
     for query, wanted in ranges.items():
-        mine = results.filter(pc.equal(results["query"], query))
+        mine = results.filter(pc.equal(results["window_name"], query))
         starts = pc.struct_field(mine["window"], "start").cast(pa.int64()).to_numpy()
         if not np.array_equal(starts, wanted.start):
             raise AssertionError(f"{query}: {len(starts)} windows from {starts} on, not {wanted.start}")

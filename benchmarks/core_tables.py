@@ -18,7 +18,7 @@ COLUMNS = ("M/s", "goal", "Scotty", "reduceat", "copy", "slices", "windows", "co
 def core_grid(found: Sequence[Measurement], told: bool = True) -> Grid:
     """Muntin by itself; `told`: with what the workloads are."""
     rows = [(m.workload, *((m.told,) if told else ()), *_cells(m)) for m in found]
-    words = ("workload", "queries") if told else ("workload",)
+    words = ("workload", "query") if told else ("workload",)
     return Grid((*words, *COLUMNS), rows, len(words))
 
 
@@ -64,7 +64,7 @@ def core_legend(found: Sequence[Measurement]) -> str:
         "np.add.reduceat over the sorted tuples with the slices known. copy: as a part of the rate "
         "of a copy of the columns. slices: at most, between two batches. combines: per tuple. "
         "MB: growth of resident memory at the peak, results of a batch included. "
-        "The windows and the sum of their results were checked for every query of every run that was timed."
+        "The windows and the sum of their results were checked for every window of every run that was timed."
     )
 
 

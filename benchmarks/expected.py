@@ -1,4 +1,4 @@
-"""What the benchmark `core` must find: the windows of every query and their sum, recomputed with NumPy.
+"""What the benchmark `core` must find: the instances of every window and their sum, recomputed with NumPy.
 
 Nothing here uses the engine. The tuples are sorted by key, time and arrival, so a window is a range of
 them; its edges are found by binary search.
@@ -24,7 +24,7 @@ from muntin.windows.session import Session
 __all__ = ["Expected", "Ranges", "Sums", "expected", "recomputed"]
 
 Sums = dict[str, tuple[float, ...]]
-"""For each query: how many windows, and for each aggregate the sum over all of its results."""
+"""For each window: how many instances, and for each aggregate the sum over all of its results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The sorted values, the windows of each query over them, and what they sum up to."""
+    """The sorted values, the instances of each window over them, and what they sum up to."""
 
     value: Column
     ranges: dict[str, Ranges]
@@ -84,10 +84,10 @@ def recomputed(results: Iterable[pa.Table], aggregates: tuple[str, ...]) -> Sums
     sums: Sums = {}
     for table in results:
         if table.num_rows:
-            asked = [("query", "count"), *((name, "sum") for name in aggregates)]
-            grouped = table.group_by("query").aggregate(asked)
+            asked = [("window_name", "count"), *((name, "sum") for name in aggregates)]
+            grouped = table.group_by("window_name").aggregate(asked)
             columns = [grouped[f"{name}_{how}"].to_pylist() for name, how in asked]
-            for query, *numbers in zip(grouped["query"].to_pylist(), *columns, strict=True):
+            for query, *numbers in zip(grouped["window_name"].to_pylist(), *columns, strict=True):
                 before = sums.get(query, (0.0,) * len(numbers))
                 sums[query] = tuple(b + n for b, n in zip(before, numbers, strict=True))
     return sums

@@ -77,7 +77,7 @@ class Pairs(_Slices):
 
 
 class Cutty(Technique):
-    """Slices shared by all queries, cut only where windows start, under a tree.
+    """Slices shared by all windows, cut only where windows start, under a tree.
 
     Windows must end where others of their query start, so that a batch can be cut at once.
     """

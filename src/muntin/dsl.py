@@ -178,7 +178,7 @@ class Query(QuerySpec):
 
 
 def windows(*unnamed: object, **named: Window) -> Query:
-    """Start a query from named windows; the names appear in the results' column `query`.
+    """Start a query from named windows; the names appear in the results' column `window_name`.
 
     >>> from muntin.windows import tumbling
     >>> windows(minute=tumbling("1 minute"))

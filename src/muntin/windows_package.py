@@ -37,7 +37,7 @@ class WindowsPackage(ModuleType):
     """The class of the package `muntin.windows`, which makes it callable: `mt.windows(...)`."""
 
     def __call__(self, *unnamed: object, **named: Window) -> Query:
-        """Start a query from named windows; the names appear in the results' column `query`."""
+        """Start a query from named windows; the names appear in the results' column `window_name`."""
         from muntin.dsl import windows
 
         return windows(*unnamed, **named)

@@ -36,7 +36,7 @@ def ways(aggregate: Any, values: list[float]) -> Iterator[Any]:
         op.flush()
     yield op.finish()["x"].to_pylist()
     parts = mt.windows(all=w.tumbling(10_000), one=w.tumbling(1)).aggregate(x=aggregate).on("t").run(rows)
-    yield [row["x"] for row in parts.to_pylist() if row["query"] == "all"]
+    yield [row["x"] for row in parts.to_pylist() if row["window_name"] == "all"]
 
 
 EQUAL = [[1e308] * n for n in (2, 3, 7, 10, 49, 100, 1000)] + [[-1.7e308] * 6, [LARGEST] * 33]

@@ -25,7 +25,7 @@ def run(aggregate: Any, lateness: int = 0, **columns: Any) -> Any:
         table = table.take(pa.array(np.random.default_rng(lateness).permutation(len(table))))
     query = mt.windows(all=w.tumbling(10**6), seven=w.tumbling(7)).aggregate(x=aggregate).on("at")
     found = query.run(table).to_pylist()
-    return next(row["x"] for row in found if row["query"] == "all")
+    return next(row["x"] for row in found if row["window_name"] == "all")
 
 
 @SHAPES

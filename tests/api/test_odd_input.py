@@ -81,10 +81,10 @@ def test_uuids_are_collected(values: Any) -> None:
     assert op.advance(4).num_rows
     op = mt.Operator.restore(op.snapshot())
     rows = op.advance(10).to_pylist()
-    assert [row["ids"] for row in rows if row["query"] == "ten"] == [[IDS[0], IDS[1], IDS[3]]]
+    assert [row["ids"] for row in rows if row["window_name"] == "ten"] == [[IDS[0], IDS[1], IDS[3]]]
     op.process({"t": [4], "v": values[:1]})
     rows = op.advance(30).to_pylist()
-    again = [row["ids"] for row in rows if row["query"] == "ten" and row["kind"] == "update"]
+    again = [row["ids"] for row in rows if row["window_name"] == "ten" and row["kind"] == "update"]
     assert again == [[IDS[0], IDS[1], IDS[3], IDS[0]]]
 
 

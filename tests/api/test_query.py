@@ -278,7 +278,7 @@ def test_window_classes_of_the_user() -> None:
 # Names of result columns. ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["query", "window", "kind", "revision"])
+@pytest.mark.parametrize("name", ["window_name", "window", "kind", "revision"])
 def test_names_of_result_columns_are_taken(name: str) -> None:
     shape = mt.windows(x=w.tumbling(10))
     for wrong in (lambda: shape.aggregate(**{name: a.count()}), lambda: shape.by(name)):
@@ -286,7 +286,7 @@ def test_names_of_result_columns_are_taken(name: str) -> None:
             wrong()
 
 
-@pytest.mark.parametrize("name", ["start", "end", "ordinal", "start_rank", "reason", "time", "x"])
+@pytest.mark.parametrize("name", ["query", "start", "end", "ordinal", "start_rank", "reason", "time", "x"])
 def test_all_other_names_are_free(name: str) -> None:
     """Edges lie inside the column `window`, so no name of a column can collide with them."""
     windows = mt.windows(x=w.tumbling(10), c=w.count(1), p=w.punctuation("v > 0"))
@@ -307,14 +307,14 @@ def test_a_measure_named_rank_beside_ranks_is_refused() -> None:
     op = alone.operator()
     op.process({"t": [1], "rank": [25]})
     with pytest.raises(QueryError, match="rename the column"):
-        op.add_query(c=counted)
+        op.add(c=counted)
 
 
 @pytest.mark.parametrize("measure", ["km", "start", "start_km", "rank_rank", "ordinal", "a b"])
 def test_measures_of_any_other_name_have_edges_of_their_own(measure: str) -> None:
     windows = mt.windows(m=w.tumbling(10, measure=measure), c=w.count(1), p=w.punctuation("v > 0"))
     rows = windows.aggregate(n=a.count()).on("t").run({"t": [1], "v": [1], measure: [25]}).to_pylist()
-    edges = {row["query"]: row["window"] for row in rows}
+    edges = {row["window_name"]: row["window"] for row in rows}
     assert (edges["m"][f"start_{measure}"], edges["m"][f"end_{measure}"]) == (20, 30)
     assert (edges["c"]["start_rank"], edges["c"][f"start_{measure}"]) == (0, None)
     assert (edges["p"]["ordinal"], edges["m"]["ordinal"]) == (0, None)

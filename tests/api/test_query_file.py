@@ -24,7 +24,7 @@ SPANS = st.one_of(
 )
 COUNTS = st.integers(1, 10_000)
 NAMES = st.text(min_size=1, max_size=8).filter(
-    lambda name: name not in ("query", "window", "kind", "revision")
+    lambda name: name not in ("window_name", "window", "kind", "revision")
 )
 COLUMNS = st.sampled_from(["amount", "unit price", "ümsatz", 'a"b'])
 INPUTS = st.one_of(COLUMNS, st.sampled_from([mt.col("price") * 2, mt.col("a b") + 0.5]))

@@ -41,7 +41,9 @@ def test_sums_are_those_of_the_engine(
     found |= {(q, s): t for q, s, t in zip(parts.query, parts.start, parts.total, strict=True)}
     named = {f"w{i}": sliding(length, slide) for i, (length, slide) in enumerate(asked)}
     results = windows(**named).aggregate(total=a.sum("v")).on("t").run({"t": time, "v": value})
-    wanted = {(int(row["query"][1:]), row["window"]["start"]): row["total"] for row in results.to_pylist()}
+    wanted = {
+        (int(row["window_name"][1:]), row["window"]["start"]): row["total"] for row in results.to_pylist()
+    }
     assert {key: total for key, total in found.items() if total} == wanted
     assert one.combines > 0
 
@@ -67,7 +69,7 @@ def test_late_tuples_and_sessions_give_the_sums_of_the_engine(
     named = {f"w{i}": sliding(*window) for i, window in enumerate(periodic)}
     named |= {f"w{i}": session(gap) for i, gap in enumerate(gaps, len(periodic))}
     results = windows(**named).aggregate(total=a.sum("v")).on("t").run({"t": time, "v": value}).to_pylist()
-    wanted = [(int(row["query"][1:]), row["window"]["start"], row["total"]) for row in results]
+    wanted = [(int(row["window_name"][1:]), row["window"]["start"], row["total"]) for row in results]
     assert sorted(row for row in found if row[2]) == sorted(wanted)
     assert len([row for row in wanted if row[0] == 2]) > 10
 

@@ -1,4 +1,4 @@
-"""Changes to the queries of a stream: files and windows with any name, directories that can be read."""
+"""Changes of the windows of a stream: files and windows with any name, directories that can be read."""
 
 from __future__ import annotations
 

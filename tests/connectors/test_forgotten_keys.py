@@ -33,7 +33,7 @@ def query(**on: Any) -> mt.Query:
 
 def shown(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(
-        f"{row['query']} {row['k']} {row['window']} {row['all']} {row['kind']} {row['revision']}"
+        f"{row['window_name']} {row['k']} {row['window']} {row['all']} {row['kind']} {row['revision']}"
         for row in rows
     )
 

@@ -95,14 +95,14 @@ class PackedEngine:
     def finish(self) -> list[Row]:
         return self._step(INF)
 
-    def add_query(self, name: str, window: Any, since: int | None) -> int:
+    def add(self, name: str, window: Any, since: int | None) -> int:
         self._step()
         self._controlled().add(**{name: window})
         self._step(changes=self._newest_change())
         (starts,) = {self._live(group)[name].since for group in self.stores}
         return starts
 
-    def remove_query(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         self._step()
         self._controlled().remove(name)
         self._step(changes=self._newest_change())
@@ -142,8 +142,8 @@ class PackedEngine:
     def _rows(self, table: pa.Table) -> list[Row]:
         routed = pc.equal(table.column("kind"), "late")
         if self.query.late == "route":
-            late = table.filter(routed).select(["query", "late"]).to_pylist()
-            self.late += [(row["query"], row["late"]) for row in late]
+            late = table.filter(routed).select(["window_name", "late"]).to_pylist()
+            self.late += [(row["window_name"], row["late"]) for row in late]
             table = table.filter(pc.invert(routed)).drop_columns(["late"])
         return rows_of_table(table, self.query.keys)
 

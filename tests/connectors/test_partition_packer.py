@@ -50,7 +50,7 @@ def test_a_change_file_that_is_gone_is_missed(tmp_path: Path) -> None:
     change = f"{file.name}\n{file.read_text()}"
     assert taken((1, 1), (6, 2), changes=(change,)) == []
     rows = taken((11, 1), (13, 2), (16, 4), watermark=20)
-    assert {(r["query"], r["window"]["start"]): r["total"] for r in rows} == {
+    assert {(r["window_name"], r["window"]["start"]): r["total"] for r in rows} == {
         ("ten", 0): 3, ("five", 0): 1, ("five", 5): 2, ("ten", 10): 7, ("five", 10): 3, ("five", 15): 4,
     }  # fmt: skip
     file.unlink()

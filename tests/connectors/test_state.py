@@ -224,7 +224,7 @@ def test_a_window_that_is_new_starts_behind_the_newest_tuple_of_the_checkpoint()
     group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)
     group.use(query(ten=w.tumbling(10), five=w.tumbling(5)))
     rows = group.step([("a", 13, 4), ("a", 16, 8)], watermark=100)
-    assert [(r["query"], r["window"]["start"], r["total"]) for r in rows] == [
+    assert [(r["window_name"], r["window"]["start"], r["total"]) for r in rows] == [
         ("ten", 0, 1),
         ("ten", 10, 14),
         ("five", 15, 8),
@@ -247,7 +247,7 @@ def test_a_new_window_may_read_a_column_that_none_read_before(before: Any, new: 
     # Each step reads the state again, with tuples of before and behind the change.
     rows = group.step([("a", 13, 4, 5), ("a", 14, 8, 5)], watermark=10)
     rows += group.step([("a", 15, 16, 0), ("a", 16, 32, 1)], watermark=100)
-    totals = {name: [r["total"] for r in rows if r["query"] == name] for name in ("ten", "c", "new")}
+    totals = {name: [r["total"] for r in rows if r["window_name"] == name] for name in ("ten", "c", "new")}
     assert totals["ten"] == [1, 62]
     assert totals["c"] == ([3, 12, 48] if before else [])
     assert totals["new"][0] == 12
@@ -259,7 +259,7 @@ def test_a_running_change_may_read_a_column_that_is_new_in_the_input() -> None:
     group.use(group.query, WIDER)
     change = '1.toml\n[windows.high]\ntype = "threshold"\npredicate = "p > 3"'
     rows = group.step([("a", 2, 2, 5), ("a", 3, 4, 0)], changes=(change,), watermark=100)
-    assert [(r["query"], r["total"]) for r in rows] == [("high", 2), ("ten", 7)]
+    assert [(r["window_name"], r["total"]) for r in rows] == [("high", 2), ("ten", 7)]
 
 
 def test_a_column_that_nothing_reads_may_change_its_type() -> None:
@@ -269,7 +269,7 @@ def test_a_column_that_nothing_reads_may_change_its_type() -> None:
     group.step([("a", 2, 2, 9)], watermark=0)
     group.use(query(ten=w.tumbling(10), x=w.threshold("p == 'x'")), SCHEMA.append(pa.field("p", pa.string())))
     rows = group.step([("a", 3, 4, "x"), ("a", 4, 8, "y")], watermark=100)
-    assert {r["query"]: r["total"] for r in rows} == {"ten": 15, "x": 4}
+    assert {r["window_name"]: r["total"] for r in rows} == {"ten": 15, "x": 4}
 
 
 def test_a_window_that_is_gone_or_another_one_is_replaced() -> None:
@@ -277,16 +277,16 @@ def test_a_window_that_is_gone_or_another_one_is_replaced() -> None:
     group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)
     group.use(query(ten=w.tumbling(20)))
     rows = group.step([("a", 23, 4)], watermark=100)
-    assert [(r["query"], r["window"]["start"], r["total"]) for r in rows] == [("ten", 20, 4)]
+    assert [(r["window_name"], r["window"]["start"], r["total"]) for r in rows] == [("ten", 20, 4)]
 
 
 def test_a_window_of_a_running_change_outlives_a_restart() -> None:
     group = KeyGroup(query(ten=w.tumbling(10)), SCHEMA)
     group.step(changes=('1.toml\n[windows.five]\ntype = "tumbling"\nlength = 5',))
     group.use(query(ten=w.tumbling(10)))
-    assert {r["query"] for r in group.step([("a", 1, 1)], watermark=10)} == {"five", "ten"}
+    assert {r["window_name"] for r in group.step([("a", 1, 1)], watermark=10)} == {"five", "ten"}
     group.use(query(ten=w.tumbling(10), two=w.tumbling(2)))
-    assert {r["query"] for r in group.step([("a", 30, 1)], watermark=40)} == {"five", "ten", "two"}
+    assert {r["window_name"] for r in group.step([("a", 30, 1)], watermark=40)} == {"five", "ten", "two"}
 
 
 def other(**changed: Any) -> mt.Query:

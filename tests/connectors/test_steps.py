@@ -1,4 +1,4 @@
-"""Steps of a key group: ties, silence, routed tuples, changes to the queries."""
+"""Steps of a key group: ties, silence, routed tuples, changes of the windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def query(window: Any, **policies: Any) -> mt.Query:
 
 def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [
-        (row["query"], row["window"]["start"], row["window"]["end"], row["all"], row["kind"]) for row in rows
+        (row["window_name"], row["window"]["start"], row["window"]["end"], row["all"], row["kind"])
+        for row in rows
     ]
 
 
@@ -61,7 +62,7 @@ def test_late_tuples_come_as_rows_of_their_own() -> None:
     group = KeyGroup(query(w.tumbling(10), late="route"), SCHEMA)
     group.step([(1, 1), (25, 2)], watermark=20)
     (row,) = group.step([(3, 7)], watermark=21)
-    assert (row["kind"], row["query"], row["late"]) == ("late", "q", {"t": 3, "v": 7})
+    assert (row["kind"], row["window_name"], row["late"]) == ("late", "q", {"t": 3, "v": 7})
     assert row["window"] is None
     assert row["all"] is None
     assert group.step(watermark=22) == []

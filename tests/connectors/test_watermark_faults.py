@@ -52,7 +52,7 @@ def test_behind_a_guard_the_newest_tuples_count_where_spark_s_watermark_is_in_th
     guard(group)
     assert group.step([("a", at(8), 2), ("a", at(14), 4)], watermark=FUTURE, now=NOW) == []
     rows = group.step([("a", at(15), 8)], watermark=FUTURE, now=NOW + SECOND)
-    assert sorted((row["query"], row["total"]) for row in rows) == [("ten", 3), ("three", 3)]
+    assert sorted((row["window_name"], row["total"]) for row in rows) == [("ten", 3), ("three", 3)]
 
 
 def test_a_checkpoint_whose_windows_were_all_closed_is_refused_behind_a_guard() -> None:

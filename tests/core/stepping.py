@@ -22,7 +22,7 @@ def brief(table: pa.Table) -> list[tuple[Any, ...]]:
     rows = []
     for row in table.to_pylist():
         told = () if (row["kind"], row["revision"]) == ("final", 0) else (row["kind"], row["revision"])
-        rows.append((row["query"], row["window"]["start"], row["window"]["end"], row["n"], *told))
+        rows.append((row["window_name"], row["window"]["start"], row["window"]["end"], row["n"], *told))
     return rows
 
 

@@ -180,13 +180,13 @@ def test_columns_that_no_query_reads_may_hold_anything() -> None:
 
 def test_the_outputs_keep_columns_of_the_same_name() -> None:
     op = mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t", bad="route", late="route").operator()
-    op.process({"t": [50, None], "reason": ["fine", "none"], "query": ["a", "b"]})
+    op.process({"t": [50, None], "reason": ["fine", "none"], "window_name": ["a", "b"]})
     op.advance(40)
-    op.process({"t": [3], "reason": ["late"], "query": ["c"]})
+    op.process({"t": [3], "reason": ["late"], "window_name": ["c"]})
     op.advance(41)
     (bad,), (late,) = op.take_bad().to_pylist(), op.take_late().to_pylist()
-    assert (bad["reason_1"], bad["query"], bad["reason"][-8:]) == ("none", "b", "got null")
-    assert late == {"t": 3, "reason": "late", "query_1": "c", "query": "x"}
+    assert (bad["reason_1"], bad["window_name"], bad["reason"][-8:]) == ("none", "b", "got null")
+    assert late == {"t": 3, "reason": "late", "window_name_1": "c", "window_name": "x"}
 
 
 def test_nothing_is_lost_before_the_first_time() -> None:

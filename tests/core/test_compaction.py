@@ -66,8 +66,8 @@ def check_compacted(scenario: Scenario) -> None:
         if action.name == "snapshot":
             plain, compacting = plain.restored(plain.snapshot()), compacting.restored(compacting.snapshot())
         elif action.name == "add":
-            since = plain.add_query(action.value, action.window, None)
-            assert compacting.add_query(action.value, action.window, None) == since
+            since = plain.add(action.value, action.window, None)
+            assert compacting.add(action.value, action.window, None) == since
         else:
             difference = compare(play(compacting, action), play(plain, action))
             assert not difference, f"step {number}, {action}\n{difference}"
@@ -202,6 +202,6 @@ def test_tuples_that_wait_to_be_judged_keep_their_key() -> None:
     op.process({"t": [5], "k": [-1]})
     compact_now(op)
     assert op.advance(4 * FEW + 1).num_rows == 0
-    assert op.take_late().to_pylist() == [{"t": 5, "k": -1, "query": "short"}]
+    assert op.take_late().to_pylist() == [{"t": 5, "k": -1, "window_name": "short"}]
     rows = op.finish().to_pylist()
     assert {"k": -1, "n": 1} in [{"k": row["k"], "n": row["n"]} for row in rows]

@@ -56,7 +56,7 @@ def test_partial_count_windows_only_if_asked_and_only_at_the_end() -> None:
     feed(op, 1, 2, 3, 4, 5)
     assert sorted(brief(op.advance(10))) == [("loud", 1, 4, 3), ("silent", 1, 4, 3)]
     (row,) = op.finish().to_pylist()
-    assert (row["query"], row["n"]) == ("loud", 2)
+    assert (row["window_name"], row["n"]) == ("loud", 2)
     assert row["window"] == {"start": 4, "end": 6, "start_rank": 3, "end_rank": 6}
 
 

@@ -117,7 +117,7 @@ WINDOWS = {
 
 def total(op: Operator) -> list[tuple[str, int, int, int]]:
     rows = op.finish().to_pylist()
-    return [(r["query"], r["window"]["start"], r["window"]["end"], r["x"]) for r in rows]
+    return [(r["window_name"], r["window"]["start"], r["window"]["end"], r["x"]) for r in rows]
 
 
 # The user's aggregate. ---------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_one_query_that_overflows_can_be_removed() -> None:
     op.process(batch((1, BIG), (7, BIG)))
     with unchanged(op, DataError):
         op.advance(10)
-    op.remove_query("x")
+    op.remove("x")
     assert op.advance(10)["x"].to_pylist() == [BIG, BIG]
 
 
@@ -261,13 +261,13 @@ def test_adding_and_removing_queries_is_whole_or_nothing() -> None:
     op = query.on("t", allowed_lateness=5).operator()
     op.process(batch(*ROWS))
     with bad_mood(), unchanged(op, UserCodeError):
-        op.remove_query("c")  # which turns the kept tuples into slices
+        op.remove("c")  # which turns the kept tuples into slices
     with unchanged(op, QueryError):
-        op.add_query(y=w.tumbling(5), x=w.tumbling(7))
+        op.add(y=w.tumbling(5), x=w.tumbling(7))
     with unchanged(op, DataError):
-        op.add_query(y=w.tumbling(5), m=w.tumbling(7, measure="no such column"))
+        op.add(y=w.tumbling(5), m=w.tumbling(7, measure="no such column"))
     assert [q.name for q in op._engine.served.all] == ["x", "c"]
-    assert sum(r["x"] for r in op.finish().to_pylist() if r["query"] == "x") == 21
+    assert sum(r["x"] for r in op.finish().to_pylist() if r["window_name"] == "x") == 21
 
 
 # Steps that are two steps inside. ----------------------------------------------------------------

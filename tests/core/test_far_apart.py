@@ -83,10 +83,10 @@ def test_calendar_windows_hold_every_time(bad: Any) -> None:
 def test_a_calendar_window_that_comes_later_finds_tuples_of_any_year() -> None:
     op = mt.windows(day=w.tumbling("1 day")).aggregate(n=a.count()).on("t").operator()
     op.process({"t": [dt.datetime(9999, 12, 31, 12), dt.datetime(1, 1, 1), dt.datetime(2020, 5, 5)]})
-    op.add_query(month=w.calendar("month"))
+    op.add(month=w.calendar("month"))
     op.process({"t": [dt.datetime(9999, 12, 30)]})
     found = op.finish()
-    assert found.filter(pc.equal(found["query"], "month"))["n"].to_pylist() == [1, 1, 2]
+    assert found.filter(pc.equal(found["window_name"], "month"))["n"].to_pylist() == [1, 1, 2]
 
 
 def test_the_watermark_follows_a_tuple_at_the_end_of_the_calendar() -> None:
@@ -131,9 +131,9 @@ def test_windows_too_far_apart_for_a_number_come_in_order(windows: dict[str, Any
     query = mt.windows(**windows).aggregate(total=a.sum("v")).on("t")
     tuples = {2**62: 1, -(2**62): 10, 0: 100, 5: 1000}
     rows = query.run({"t": [*tuples], "v": [*tuples.values()]}, threads=threads).to_pylist()
-    places = [(row["window"]["end"], row["window"]["start"], row["query"]) for row in rows]
+    places = [(row["window"]["end"], row["window"]["start"], row["window_name"]) for row in rows]
     assert places == sorted(places)
     for row in rows:
         start, end = row["window"]["start"], row["window"]["end"]
         assert row["total"] == sum(v for t, v in tuples.items() if start <= t < end)
-    assert {row["query"] for row in rows} == set(windows)
+    assert {row["window_name"] for row in rows} == set(windows)

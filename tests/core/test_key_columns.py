@@ -72,7 +72,7 @@ def test_keys_of_every_type(name: str) -> None:
     for each in (op, again):
         each.process(pa.table({"t": pa.array([5] * len(column)), "k": column}).slice(1))
         table = each.finish()
-        mine = table.filter(pc.equal(table["query"], "x"))
+        mine = table.filter(pc.equal(table["window_name"], "x"))
         assert mine["k"].to_pylist() == distinct
         assert sum(mine["n"].to_pylist()) == 2 * len(column) - 1
         plain = column.type.value_type if name in ENCODED else column.type

@@ -38,9 +38,11 @@ def test_late_tuples_are_counted_per_query_and_routed_if_asked(late: str) -> Non
     assert op.stats().pending == 0
     routed = op.take_late()
     expected = [(3, "short"), (38, "short"), (3, "s"), (3, "c"), (38, "c")]
-    assert [(row["t"], row["query"]) for row in routed.to_pylist()] == (expected if late == "route" else [])
+    assert [(row["t"], row["window_name"]) for row in routed.to_pylist()] == (
+        expected if late == "route" else []
+    )
     assert op.take_late().num_rows == 0
-    assert routed.column_names == ["t", "query"]
+    assert routed.column_names == ["t", "window_name"]
     assert next(row for row in brief(op.finish()) if row[0] == "long")[3] == 5
 
 
@@ -50,7 +52,9 @@ def test_late_tuples_come_out_whole() -> None:
     op.advance(40)
     op.process({"t": [3], "k": ["b"], "other": ["also kept"], "v": [None]})
     op.advance(41)
-    assert op.take_late().to_pylist() == [{"t": 3, "k": "b", "other": "also kept", "v": None, "query": "x"}]
+    assert op.take_late().to_pylist() == [
+        {"t": 3, "k": "b", "other": "also kept", "v": None, "window_name": "x"}
+    ]
 
 
 def test_columns_that_no_query_reads_may_differ_among_late_and_bad_tuples() -> None:
@@ -70,7 +74,7 @@ def test_columns_that_no_query_reads_may_differ_among_late_and_bad_tuples() -> N
     late = op.take_late()
     assert late["x"].to_pylist() == [None, "text", "7", "[1.5]", None, None]
     assert late["v"].to_pylist() == [1, 1, 1, 1, 3, 1]
-    assert late.column_names[-1] == "query"
+    assert late.column_names[-1] == "window_name"
     assert op.take_bad()["x"].to_pylist() == [None, "text", "7", "[1.5]", None, None]
 
 

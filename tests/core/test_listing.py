@@ -92,7 +92,7 @@ def test_periodic_windows_are_those_that_hold_a_slice_that_drives(
         tuple(map(int, window))
         for listing in found
         for window in zip(
-            listing.end, listing.start, listing.query, listing.key, listing.lo, listing.hi, strict=True
+            listing.end, listing.start, listing.number, listing.key, listing.lo, listing.hi, strict=True
         )
     ]
     wanted = obvious_windows(rows, queries, after, upto)

@@ -146,10 +146,10 @@ def test_windows_are_added_and_removed(policy: str, used: set[str]) -> None:
     query = mt.windows(**WINDOWS["edges"]).aggregate(**AGGREGATES["sums"]).by("k").on("t", **POLICIES[policy])
     one, several = both(query)
     changes: list[Callable[[Operator], Any]] = [
-        lambda op: op.add_query(visit=w.session(5)).since,
-        lambda op: op.add_query(five=w.count(5), seven=w.tumbling(7)).since,
-        lambda op: [op.remove_query(name) for name in ("ten", "visit")],
-        lambda op: op.remove_query("five"),
+        lambda op: op.add(visit=w.session(5)).since,
+        lambda op: op.add(five=w.count(5), seven=w.tumbling(7)).since,
+        lambda op: [op.remove(name) for name in ("ten", "visit")],
+        lambda op: op.remove("five"),
     ]
     for number, (part, change) in enumerate(zip(parts_of(nearly_in_order(1_200, 9)), changes, strict=True)):
         assert_same(one, several, lambda op, part=part: op.process(part))
@@ -203,7 +203,7 @@ def test_code_of_a_window_that_is_added_runs_on_the_thread_of_the_caller(used: s
         op.process(first)
     assert_same(one, several, lambda op: op.advance(100))
     assert used
-    assert_same(one, several, lambda op: op.add_query(own=w.discretize(each)).since)
+    assert_same(one, several, lambda op: op.add(own=w.discretize(each)).since)
     assert_same(one, several, lambda op: op.process(second))
     assert_same_end(one, several)
     assert callers == {threading.current_thread().name}

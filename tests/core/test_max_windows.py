@@ -80,7 +80,7 @@ def test_on_a_measure_a_stream_goes_on_without_the_window(name: str) -> None:
     op.process({"t": [9_000] * 20, "k": KEYS})
     with pytest.raises(DataError, match="would emit"):
         op.advance(10_000)
-    op.remove_query("x")
+    op.remove("x")
     assert op.advance(10_000).num_rows == 40
 
 
@@ -193,7 +193,7 @@ def test_a_window_added_on_the_fly_is_refused_as_well() -> None:
     op = query(w.tumbling(10)).operator()
     op.process({"t": [1]})
     with pytest.raises(QueryError, match="of which 31,536,000 hold each tuple"):
-        op.add_query(year=w.sliding(YEAR, every=1))
+        op.add(year=w.sliding(YEAR, every=1))
     assert op.finish().num_rows == 1
 
 

@@ -253,7 +253,7 @@ def test_a_window_that_never_ends_folds_into_one_partial(endless: Window, latene
         # kept one more where the final ones end.
         assert stats.slices <= 1 + (lateness + LAG) // 50 + 3
         assert stats.kept_tuples <= lateness + LAG + 1
-    row = next(row for row in reversed(op.finish().to_pylist()) if row["query"] == "endless")
+    row = next(row for row in reversed(op.finish().to_pylist()) if row["window_name"] == "endless")
     assert (row["n"], row["total"]) == (100_000, total)
 
 
@@ -269,7 +269,7 @@ def test_a_batch_costs_the_same_however_old_the_stream_is(window: Window) -> Non
         try:
             op.process({"t": np.arange(age, age + 1_000)})
             op.process({"t": np.arange(age, age + 1_000)})
-            op.add_query(z=w.tumbling(3))
+            op.add(z=w.tumbling(3))
             op.stats()
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:

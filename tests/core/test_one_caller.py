@@ -21,8 +21,8 @@ CALLS: dict[str, Callable[[Operator], object]] = {
     "advance": lambda op: op.advance(5),
     "finish": lambda op: op.finish(),
     "poll": lambda op: op.poll(),
-    "add_query": lambda op: op.add_query(more=w.tumbling(5)),
-    "remove_query": lambda op: op.remove_query("two"),
+    "add": lambda op: op.add(more=w.tumbling(5)),
+    "remove": lambda op: op.remove("two"),
     "take_late": lambda op: op.take_late(),
     "take_bad": lambda op: op.take_bad(),
     "watermark": lambda op: op.watermark,
@@ -65,7 +65,7 @@ def test_a_second_thread_gets_an_error_while_a_step_is_under_way(call: str) -> N
         over.set()
         first.join()
     rows = op.finish().to_pylist()
-    assert [(row["query"], row["x"]) for row in rows] == [("two", 1), ("two", 7), ("ten", 8)]
+    assert [(row["window_name"], row["x"]) for row in rows] == [("two", 1), ("two", 7), ("ten", 8)]
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -88,7 +88,7 @@ def test_user_code_cannot_call_its_own_operator(call: str) -> None:
 
 def test_an_error_sets_the_operator_free() -> None:
     op = operator_with(int)
-    for wrong in (lambda: op.process({"t": [None]}), lambda: op.remove_query("none"), lambda: op.advance([])):
+    for wrong in (lambda: op.process({"t": [None]}), lambda: op.remove("none"), lambda: op.advance([])):
         with pytest.raises(mt.MuntinError):
             wrong()
     op.process({"t": 1, "v": 2})

@@ -242,7 +242,7 @@ def test_a_value_that_cannot_be_computed_is_null(
             skips_errors.process(table(rows))
         with caplog.at_level(logging.WARNING, "muntin"):
             found = [*skips_errors.advance(10).to_pylist(), *skips_errors.finish().to_pylist()]
-        ten = [row for row in found if row["query"] == "ten"]
+        ten = [row for row in found if row["window_name"] == "ten"]
         assert [(row["k"], row["window"]["start"]) for row in ten] == EXPECTED
         assert [row["x"] is None for row in ten] == [True, False, False, False]
         assert [row["n"] for row in ten] == [2, 1, 1, 1]
@@ -258,7 +258,7 @@ def test_the_window_is_emitted_again_when_a_late_tuple_makes_it_computable() -> 
     assert op.advance(15)["x"].to_pylist() == [None, None]
     op.process(table([(3, -BIG)]))
     rows = op.advance(16).to_pylist()
-    assert [(row["query"], row["x"], row["kind"]) for row in rows] == [
+    assert [(row["window_name"], row["x"], row["kind"]) for row in rows] == [
         ("s", BIG + 5, "update"),
         ("ten", BIG + 5, "update"),
     ]
@@ -283,7 +283,7 @@ def test_a_combine_that_fails_costs_only_the_windows_that_need_it() -> None:
         op = Operator.restore(op.snapshot(), shape.on("t", on_error="skip", allowed_lateness=5))
         found += op.advance(row[0]).to_pylist()
     found += op.finish().to_pylist()
-    values = {(row["query"], row["window"]["start"]): (row["x"], row["n"]) for row in found}
+    values = {(row["window_name"], row["window"]["start"]): (row["x"], row["n"]) for row in found}
     assert values == {
         ("ten", 0): (61, 2),
         ("ten", 10): (62, 2),
@@ -302,7 +302,7 @@ def test_a_stream_that_is_stuck_can_lose_the_window_that_it_is_stuck_in() -> Non
         op.process(table([(1, BIG), (7, BIG), (8, 1)]))
         with pytest.raises(DataError, match="overflows"):
             op.advance(10)
-        op.remove_query("x")
+        op.remove("x")
         assert op.advance(10)["x"].to_pylist() == [BIG, BIG, 1]
 
 
@@ -375,13 +375,13 @@ def test_a_window_of_the_user_that_fails_on_a_record(window: Window) -> None:
             call()
     # One way on is to do without the window,
     data = op.snapshot()
-    op.remove_query("mine")
+    op.remove("mine")
     assert op.finish()["x"].to_pylist() == [6, 10]
     # another to let it overlook what it cannot read.
     lenient = Operator.restore(data, shape.on("t", on_error="skip"))
     found = [*lenient.advance(10).to_pylist(), *lenient.finish().to_pylist()]
-    assert [row["x"] for row in found if row["query"] == "ten"] == [6, 10]
-    mine = [(row["n"], row["x"]) for row in found if row["query"] == "mine"]
+    assert [row["x"] for row in found if row["window_name"] == "ten"] == [6, 10]
+    mine = [(row["n"], row["x"]) for row in found if row["window_name"] == "mine"]
     assert len(mine) >= 5
     assert lenient.stats().errors >= 2
 
@@ -417,7 +417,7 @@ def test_a_context_free_window_that_fails_can_be_removed() -> None:
         op.process(table([(105, 1), (115, 1)]))
     with pytest.raises(UserCodeError, match="next_edge failed"):
         op.advance(110)
-    op.remove_query("mine")
+    op.remove("mine")
     op.process(table([(105, 1)]))
     assert op.finish()["n"].to_pylist() == [1, 1]
 

@@ -174,7 +174,7 @@ def test_the_state_can_be_looked_at_while_records_wait() -> None:
     op.process({"t": 50, "v": 1})
     again = Operator.restore(op.snapshot())
     op.process({"t": 51, "v": 1})
-    op.add_query(y=w.tumbling(7))
+    op.add(y=w.tumbling(7))
     op.process({"t": 52, "v": 1})
     op.process({"t": [53, 54], "v": [1, 1]})
     assert op.stats().tuples == 55
@@ -234,7 +234,7 @@ def test_records_alike_after_a_change_of_queries_give_the_new_columns() -> None:
     op = query(w.tumbling(10)).operator()
     for t in (1, 2):
         op.process({"t": t, "v": 1})
-    op.add_query(c=w.count(2))
+    op.add(c=w.count(2))
     nothing = [op.process({"t": t, "v": 1}) for t in (3, 4, 5)]
     assert all(table.schema == op.flush().schema for table in nothing[1:])
     assert "start_rank" in [field.name for field in nothing[-1].schema.field("window").type]

@@ -229,7 +229,11 @@ def test_late_and_bad_outputs_survive() -> None:
     judged = Operator.restore(waiting.snapshot())
     assert judged.stats().late == op.stats().late == {"x": 1, "y": 0}
     assert judged.stats().bad == 2
-    assert judged.take_late().to_pylist() == op.take_late().to_pylist() == [{"t": 6, "id": 3, "query": "x"}]
+    assert (
+        judged.take_late().to_pylist()
+        == op.take_late().to_pylist()
+        == [{"t": 6, "id": 3, "window_name": "x"}]
+    )
     assert judged.take_bad().to_pylist() == op.take_bad().to_pylist()
     assert [row["id"] for row in waiting.take_bad().to_pylist()] == [1, 4]
 
@@ -238,8 +242,8 @@ def test_queries_added_on_the_fly_are_in_it() -> None:
     tuples = rows()
     op = query({"x": w.tumbling(10)}, allowed_lateness=15).operator()
     drive(op, tuples[:120], 60)
-    since = op.add_query(s=w.session(3), c=w.count(5), five=w.tumbling(5), l=w.last(3, every=10)).since
-    op.remove_query("x")
+    since = op.add(s=w.session(3), c=w.count(5), five=w.tumbling(5), l=w.last(3, every=10)).since
+    op.remove("x")
     drive(op, tuples[120:180], 60)
     again = Operator.restore(op.snapshot())
     assert {q.name: q.since for q in again._engine.served.all} == since

@@ -348,7 +348,7 @@ def test_whatever_holds_tuples(data: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    "window_name",
     [
         mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("f")).on("t"),
         mt.windows(ten=w.tumbling(10)).aggregate(x=a.aggregate("i", lift=abs, combine=max)).by("k").on("t"),

@@ -126,7 +126,7 @@ def test_only_windows_that_can_repeat_have_a_number() -> None:
     windows = mt.windows(pair=w.count(2), ten=w.tumbling(10), mark=w.punctuation("m"))
     shape = windows.aggregate(n=a.count()).on("t")
     found = shape.run({"t": [5, 5], "m": [True, True]}).to_pylist()
-    numbers = [(row["query"], row["window"]["ordinal"]) for row in found]
+    numbers = [(row["window_name"], row["window"]["ordinal"]) for row in found]
     assert sorted(numbers, key=str) == [("mark", 0), ("mark", 0), ("pair", None), ("ten", None)]
     plain = mt.windows(pair=w.count(2), ten=w.tumbling(10), visit=w.session(3, max_length=8), l=w.last(2, 3))
     assert "ordinal" not in plain.aggregate(n=a.count()).on("t").run({"t": [5, 5]}).to_pylist()[0]["window"]

@@ -31,9 +31,9 @@ def test_timestamps_of_every_unit_and_zone(unit: str, zone: str | None) -> None:
     table = shape.run(pa.table({"ts": times}))
     edges = table.schema.field("window").type
     assert edges.field("start").type == edges.field("end").type == kind
-    found = {(row["query"], row["n"]) for row in table.to_pylist()}
+    found = {(row["window_name"], row["n"]) for row in table.to_pylist()}
     assert found == {("minute", 3), ("minute", 1), ("s", 1), ("s", 2)}
-    minutes = table.filter(pc.equal(table["query"], "minute"))["window"].combine_chunks()
+    minutes = table.filter(pc.equal(table["window_name"], "minute"))["window"].combine_chunks()
     noon = pa.scalar(1_714_564_800, pa.int64()).cast(pa.timestamp("s", zone))
     assert pc.struct_field(minutes, "start").cast(pa.timestamp("s", zone))[0] == noon
 
@@ -143,7 +143,7 @@ def test_calendar_windows_need_timestamps() -> None:
     op = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t").operator()
     op.process({"t": [1]})
     with pytest.raises(QueryError):
-        op.add_query(day=w.calendar("day"))
+        op.add(day=w.calendar("day"))
     assert op.finish()["n"].to_pylist() == [1]
 
 

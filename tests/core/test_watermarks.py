@@ -127,7 +127,7 @@ AFTER: dict[str, Any] = {
     "a record": lambda op: op.process({"t": 5}),
     "an empty batch": lambda op: op.process({"t": []}),
     "advance": lambda op: op.advance(100),
-    "add_query": lambda op: op.add_query(more=w.tumbling(20)),
+    "add": lambda op: op.add(more=w.tumbling(20)),
 }
 
 
@@ -239,7 +239,7 @@ def test_an_idle_stream_closes_its_windows() -> None:
         clock.now = 1_000 + later
         assert op.poll().num_rows == 0
     clock.now = 1_030
-    assert sorted(op.poll()["query"].to_pylist()) == ["c", "s", "x"]
+    assert sorted(op.poll()["window_name"].to_pylist()) == ["c", "s", "x"]
     assert op.watermark == 60_000_000
     clock.now = 2_000
     assert op.poll().num_rows == 0  # nothing new to close
@@ -374,9 +374,9 @@ def test_a_window_added_in_the_quiet_comes_out_in_time() -> None:
     op.process({"t": [1]})
     op.advance(2)
     op.advance(5)
-    op.add_query(ten=w.tumbling(10))
+    op.add(ten=w.tumbling(10))
     op.process({"t": [11]})
-    assert op.advance(20)["query"].to_pylist() == ["ten", "ten"]
+    assert op.advance(20)["window_name"].to_pylist() == ["ten", "ten"]
 
 
 @pytest.mark.parametrize("in_order", [False, True])

@@ -21,7 +21,7 @@ ROW = Row(("x",), "w", 0, 5, {"n": 2, "mean": 0.5})
     [
         ROW._replace(keys=("y",)),
         ROW._replace(keys=(None,)),
-        ROW._replace(query="v"),
+        ROW._replace(window_name="v"),
         ROW._replace(start=1),
         ROW._replace(end=6),
         ROW._replace(aggregates={"n": 3, "mean": 0.5}),
@@ -118,6 +118,6 @@ def test_bad_tuples_change_nothing() -> None:
 def test_queries_have_names() -> None:
     oracle = Oracle(mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t"))
     with pytest.raises(QueryError, match="differ"):
-        oracle.add_query("ten", w.tumbling(5), since=0)
+        oracle.add("ten", w.tumbling(5), since=0)
     with pytest.raises(QueryError, match='Did you mean "ten"'):
-        oracle.remove_query("tenn")
+        oracle.remove("tenn")

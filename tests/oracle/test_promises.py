@@ -34,7 +34,7 @@ def in_one_go(scenario: Scenario) -> list[Row]:
 def place_of(row: Row) -> tuple[Any, ...]:
     """What a window is known by: its edges on its own measure."""
     edges = (row.start, row.end) if row.low is None else (row.low, row.high)
-    return (row.query, row.keys, *edges)
+    return (row.window_name, row.keys, *edges)
 
 
 def view(rows: list[Row]) -> list[Row]:

@@ -79,7 +79,7 @@ def test_threads_do_not_show(scenario: Scenario, few: int) -> None:
 def played(engine: EmbeddedEngine, action: Any) -> str:
     try:
         if action.name == "add":
-            return repr(engine.add_query(action.value, action.window, None))
+            return repr(engine.add(action.value, action.window, None))
         return repr(play(engine, action))
     except MuntinError as error:
         return f"{type(error).__name__}: {error}"

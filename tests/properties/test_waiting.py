@@ -126,12 +126,12 @@ def compare(served: list[str], others: str, asked: set[str], keyed: bool, late: 
             waiting, plain = (Operator.restore(op.snapshot()) for op in (waiting, plain))
         elif other == "add" and "more" not in served:
             served.append("more")
-            added = [op.add_query(more=w.tumbling(25)) for op in (waiting, plain)]
+            added = [op.add(more=w.tumbling(25)) for op in (waiting, plain)]
             assert same_value(added[0].since, added[1].since)
         elif other == "remove" and "more" in served:
             served.remove("more")
             for op in (waiting, plain):
-                op.remove_query("more")
+                op.remove("more")
     assert same_value(told(waiting.finish), told(plain.finish))
     assert same_value(state(waiting), state(plain))
 
@@ -152,7 +152,9 @@ def test_most_steps_of_a_fast_stream_wait(monkeypatch: pytest.MonkeyPatch) -> No
         total = 0
         for i in range(500):
             take(op, 10 * i)
-            total += sum(row["n"] for row in op.advance(10 * i + 10).to_pylist() if row["query"] == "one")
+            total += sum(
+                row["n"] for row in op.advance(10 * i + 10).to_pylist() if row["window_name"] == "one"
+            )
         assert total == 5000
         assert sum(sliced) == 5000
         assert len(sliced) <= 5000 // 500 + 2
@@ -217,5 +219,5 @@ def test_large_texts_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch)
         most = max(most, sum(batch.nbytes for batch in op._buffer.batches))
     assert 10_000 < most <= 25_000
     assert op.finish().to_pylist()[0] | {"window": None} == {
-        "query": "all", "window": None, "n": 30, "last": "29" * 5_000, "kind": "final", "revision": 0,
+        "window_name": "all", "window": None, "n": 30, "last": "29" * 5_000, "kind": "final", "revision": 0,
     }  # fmt: skip

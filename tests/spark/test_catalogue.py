@@ -337,7 +337,9 @@ def compare(found: pa.Table, expected: pa.Table) -> None:
     assert found.column_names == expected.column_names
     assert len(expected) > 100
     names = [
-        name for name in ("k", "query", "window", "revision", "kind", "batch") if name in found.schema.names
+        name
+        for name in ("k", "window_name", "window", "revision", "kind", "batch")
+        if name in found.schema.names
     ]
     sides = []
     for table in (found, expected):
@@ -407,7 +409,7 @@ def test_all_aggregates_of_a_stream(
 def test_all_windows_of_a_bounded_frame(spark: SparkSession, which: str) -> None:
     tables = steps(2, 3)
     found = frame_of(spark, tables).transform(everywhere(which), plan="packed", tie="place").toArrow()
-    assert set(found["query"].to_pylist()) == WINDOWS[which].keys()
+    assert set(found["window_name"].to_pylist()) == WINDOWS[which].keys()
     compare(found, everywhere(which).run(pa.concat_tables(tables)))
 
 
@@ -419,7 +421,7 @@ def test_all_windows_of_a_stream(spark: SparkSession, tmp_path: Path, which: str
     files = Files(spark, tmp_path / "in", COLUMNS, f"{DELAY} seconds")
     found = streamed(files, query, tables, tmp_path / "checkpoint", mode)
     compare(found, embedded(query, tables, DELAY))
-    assert set(found["query"].to_pylist()) == WINDOWS[which].keys()
+    assert set(found["window_name"].to_pylist()) == WINDOWS[which].keys()
     assert set(found["kind"].to_pylist()) == {"final", "update", "retract"}
 
 

@@ -47,9 +47,9 @@ def events(spark: SparkSession) -> DataFrame:
         (lambda d: d, query(s=a.sum("v")).by("c"), 'the column "c" has the collation UTF8_LCASE'),
         (lambda d: d, query(s=a.sum("v", filter=mt.col("c") == "a")), "compared byte by byte"),
         (
-            lambda d: d.withColumnRenamed("k", "query"),
+            lambda d: d.withColumnRenamed("k", "window_name"),
             query(s=a.sum("v")).by().on("ts", late="route"),
-            "query",
+            "window_name",
         ),
         (lambda d: d.withColumnRenamed("n", "reason"), query(s=a.sum("v")).on("ts", bad="route"), "reason"),
     ],

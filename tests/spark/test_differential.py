@@ -87,7 +87,7 @@ def test_bounded(spark: SparkSession) -> None:
         "visit": f.session_window("ts", "2 seconds"),
         "stay": f.session_window("ts", "4 seconds"),
     }.items():
-        same(ours.filter(pa.compute.equal(ours["query"], name)), theirs(frame, window).toArrow())
+        same(ours.filter(pa.compute.equal(ours["window_name"], name)), theirs(frame, window).toArrow())
 
 
 def run(results: DataFrame, folder: Path, name: str) -> pa.Table:
@@ -122,7 +122,7 @@ def test_a_stream_handed_over_and_packed(spark: SparkSession, tmp_path: Path) ->
     ours, others = run(handed, tmp_path, "handed"), run(packed, tmp_path, "packed")
     assert ours.schema == others.schema
     same(ours, others)
-    assert set(zip(*(ours[c].to_pylist() for c in ("query", "kind", "revision")), strict=True)) == {
+    assert set(zip(*(ours[c].to_pylist() for c in ("window_name", "kind", "revision")), strict=True)) == {
         ("ten", "final", 0)
     }
     # In the output mode update window() would show windows that are not complete.
@@ -142,7 +142,7 @@ def test_a_stream_beside_window_and_session_window(spark: SparkSession, tmp_path
         "visit": f.session_window("ts", "2 seconds"),
     }.items():
         theirs_ = run(theirs(frame, window), tmp_path, name)
-        same(ours.filter(pa.compute.equal(ours["query"], name)), theirs_)
+        same(ours.filter(pa.compute.equal(ours["window_name"], name)), theirs_)
 
 
 def test_a_stream_handed_over_fails_on_a_tuple_without_a_time(spark: SparkSession, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
     found = [(row, row["window"]) for row in rows]
     return sorted(
-        (row["k"], row["query"], second(edges["start"]), second(edges["end"]), row["n"])
+        (row["k"], row["window_name"], second(edges["start"]), second(edges["end"]), row["n"])
         for row, edges in found
     )
 

@@ -91,7 +91,7 @@ def events(seed: int, rows: int = 400) -> pa.Table:
 def by_window(table: pa.Table, keys: tuple[str, ...]) -> list[dict[str, Any]]:
     def name(row: dict[str, Any]) -> tuple[str, ...]:
         edges = [e.timestamp() if isinstance(e, dt.datetime) else e for e in row["window"].values()]
-        return *(repr(row[key]) for key in keys), row["query"], repr(edges)
+        return *(repr(row[key]) for key in keys), row["window_name"], repr(edges)
 
     return sorted(table.to_pylist(), key=name)
 

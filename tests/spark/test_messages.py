@@ -40,7 +40,7 @@ def test_workers_without_muntin_are_noticed_when_the_query_is_built(
             frame.transform(QUERY)
     # What runs in the JVM needs no Python.
     ten = mt.windows(ten=w.tumbling("10 seconds")).aggregate(total=a.sum("v")).on("ts")
-    assert bounded.transform(ten).columns[0] == "query"
+    assert bounded.transform(ten).columns[0] == "window_name"
 
 
 def test_another_python_that_has_muntin_is_fine(

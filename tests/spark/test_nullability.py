@@ -61,13 +61,13 @@ def test_as_of_sparks_own_functions(
     for field in theirs.schema:
         assert (field.name, ours.schema[field.name].dataType) == (field.name, field.dataType)
         assert (field.name, ours.schema[field.name].nullable) == (field.name, field.nullable)
-    assert not any(ours.schema[name].nullable for name in ("query", "kind", "revision"))
+    assert not any(ours.schema[name].nullable for name in ("window_name", "kind", "revision"))
     assert len(ours.collect()) == theirs.count()
 
 
 def test_rows_of_routed_tuples_have_no_window(spark: SparkSession) -> None:
     results = mt.spark.transform(query(IN_PYTHON, bad="route"), tuples(spark))
-    optional = {"query", "window", "revision", "tuples", "all", "bad"}
+    optional = {"window_name", "window", "revision", "tuples", "all", "bad"}
     assert all(results.schema[name].nullable for name in optional)
     assert not results.schema["kind"].nullable
     assert results.count() == 20

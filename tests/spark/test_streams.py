@@ -1,4 +1,4 @@
-"""Streams on local Spark: side outputs, counters, changing queries, silence, restarts, what comes next."""
+"""Streams on local Spark: side outputs, counters, changing windows, silence, restarts, what comes next."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
     edges = [(seconds(row["window"]["start"]), seconds(row["window"]["end"])) for row in rows]
     return sorted(
-        (row["query"], *edge, row["k"], row["total"], row["kind"])
+        (row["window_name"], *edge, row["k"], row["total"], row["kind"])
         for row, edge in zip(rows, edges, strict=True)
     )
 
@@ -78,7 +78,7 @@ def test_late_and_bad_tuples_are_routed_and_everything_is_counted(files: Files, 
         [row for row in rows if row["kind"] == "final"],
     )
     assert brief(final) == []
-    assert [(row["query"], row["k"], row["late"]["v"]) for row in late] == [("ten", "a", 8)]
+    assert [(row["window_name"], row["k"], row["late"]["v"]) for row in late] == [("ten", "a", 8)]
     assert [(row["bad"]["v"], row["bad"]["ts"]) for row in bad] == [(16, None)]
     assert '"ts" needs a value' in bad[0]["bad"]["reason"]
     stats = wanted.stats(running.query)
@@ -94,7 +94,7 @@ def test_late_and_bad_tuples_are_routed_and_everything_is_counted(files: Files, 
 def test_the_parts_of_the_output_have_dataframes_of_their_own(spark: SparkSession) -> None:
     events = spark.createDataFrame(table((1, "a", 1), (None, "b", 2)))
     results = events.transform(query(ten=w.tumbling("10 seconds")).on("ts", bad="route"))
-    assert mt.spark.windows(results).columns == ["k", "query", "window", "total", "kind", "revision"]
+    assert mt.spark.windows(results).columns == ["k", "window_name", "window", "total", "kind", "revision"]
     assert [row["total"] for row in mt.spark.windows(results).collect()] == [1]
     assert [(row["k"], row["v"]) for row in mt.spark.bad(results).collect()] == [("b", 2)]
     with pytest.raises(QueryError, match='late="route"'):
@@ -148,10 +148,10 @@ def test_a_repeated_micro_batch_takes_up_the_same_changes(files: Files, tmp_path
     live.remove("ten")
     again = Running(files.frame().transform(live), checkpoint)
     again.catch_up()
-    assert {row["query"] for row in again.rows[repeated]} == {"ten", "five"}
+    assert {row["window_name"] for row in again.rows[repeated]} == {"ten", "five"}
     assert brief(again.rows[repeated]) == brief(running.rows[repeated])
     files.put(table((17, "b", 16), (31, "b", 32)))
-    assert {row["query"] for row in again.catch_up()} == {"five"}
+    assert {row["window_name"] for row in again.catch_up()} == {"five"}
     again.stop()
 
 
@@ -256,7 +256,7 @@ def test_tuples_of_one_time_and_one_tie_keep_an_order(spark: SparkSession, tie: 
             "since", pa.array([at(6)] + [at(7)] * 5, pa.timestamp("us", tz="UTC"))
         )
         events = spark.createDataFrame(rows).repartition(parts)
-        found = {row["query"]: row["order"] for row in events.transform(wanted, tie=tie).collect()}
+        found = {row["window_name"]: row["order"] for row in events.transform(wanted, tie=tie).collect()}
         assert found["all"][0] == 100
         assert found["three"] == found["all"][3:]  # the last one that is full
         orders.add(tuple(found["all"]))
@@ -374,7 +374,7 @@ def test_columns_may_be_spark_columns(spark: SparkSession) -> None:
         .by(f.upper("k").alias("key"), f.col("k"))
         .on(f.col("ts"))
     )
-    columns = ("key", "k", "query", "twice", "plain", "best", "some")
+    columns = ("key", "k", "window_name", "twice", "plain", "best", "some")
     found = sorted(tuple(row[c] for c in columns) for row in events.transform(wanted).collect())
     assert found == [
         ("A", "a", "low", 2, 1, 1, 0),
@@ -403,10 +403,10 @@ def test_instants_do_not_depend_on_the_zone_of_the_session(
         running.stop()
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    starts = {row["query"]: row["window"]["start"] for row in found.to_pylist()}
+    starts = {row["window_name"]: row["window"]["start"] for row in found.to_pylist()}
     assert starts == {"ten": at(0), "two": at(1)}
     # Rows that Python collects have the clock of this process, without a zone.
-    local = {row["query"]: row["window"]["start"].astimezone(dt.UTC) for row in running.all()}
+    local = {row["window_name"]: row["window"]["start"].astimezone(dt.UTC) for row in running.all()}
     assert local == starts
 
 

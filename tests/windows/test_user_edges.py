@@ -72,7 +72,7 @@ def test_windows_between_edges_that_are_none_are_refused(start: int, end: int, s
     op.process(ROWS)
     with pytest.raises(UserCodeError, match=told):
         op.advance(100)
-    op.remove_query("x")
+    op.remove("x")
     assert op.finish()["x"].to_pylist() == [7, 24]
 
 

@@ -24,7 +24,7 @@ from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.parallel.compiled_queries import is_compiled
 from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.stats import Stats
-from muntin.slicing.window_changes import Added
+from muntin.slicing.window_changes import Added, to_add, to_remove
 from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window
 
@@ -52,7 +52,7 @@ class Operator:
     >>> op = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).on("t").operator()
     >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}, {"t": 8, "v": 2}])
     >>> op.advance(10).to_pylist()
-    [{'query': 'ten', 'window': {'start': 0, 'end': 10}, 'total': 3, 'kind': 'final', 'revision': 0}]
+    [{'window_name': 'ten', 'window': {'start': 0, 'end': 10}, 'total': 3, 'kind': 'final', 'revision': 0}]
     """
 
     def __init__(
@@ -319,29 +319,31 @@ class Operator:
             return self._due()
         return self._due(self._engine.close_idle())
 
-    # Queries that come and go. ----------------------------------------------------------------------
+    # Windows that come and go. ----------------------------------------------------------------------
 
     @exclusive
-    def add_query(self, /, **named: Window) -> Added:
+    def add(self, /, **named: Window) -> Added:
         """Serve more windows from now on, over the same aggregates.
 
         Returns since when each is complete, and says what cannot be served retroactively.
         """
-        self._require_open("add_query")
+        self._require_open("add")
+        windows = to_add(named)
         self._slice_waiting()
-        return self._engine.change_windows(named)
+        return self._engine.change_windows(windows)
 
     @exclusive
-    def remove_query(self, name: str) -> None:
-        """Stop serving a window."""
+    def remove(self, *names: str) -> None:
+        """Stop serving windows; the last one cannot be removed."""
+        removed = to_remove(names)
         self._slice_waiting()
-        self._engine.change_windows(remove=(name,))
+        self._engine.change_windows(remove=removed)
 
     # Side outputs and state. ------------------------------------------------------------------------
 
     @exclusive
     def take_late(self) -> pa.Table:
-        """The tuples that came too late, with the `query` they missed; only with late="route"."""
+        """Tuples that came too late, each with the `window_name` that it missed; only with late="route"."""
         self._slice_waiting()
         return self._engine.take_late()
 

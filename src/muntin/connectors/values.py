@@ -94,7 +94,7 @@ def sure_values(wanted: pa.DataType) -> tuple[frozenset[type], int, int]:
 
 
 def as_texts(values: Sequence[Any]) -> pa.Array:
-    """The values as texts: for a column that no query reads, whose values have no common type."""
+    """The values as texts: for a column that the query does not read, whose values have no common type."""
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 

@@ -156,7 +156,7 @@ def newest(results: pa.Table) -> dict[str, dict[str, Any]]:
     ends = results.append_column("end", pc.struct_field(results["window"], "end"))
     changed = pc.is_in(ends["kind"], pa.array(CHANGED))
     ordered = ends.append_column("changed", changed).sort_by([("changed", "ascending"), ("end", "ascending")])
-    last = {name: row for row, name in enumerate(ordered["query"].to_pylist())}
+    last = {name: row for row, name in enumerate(ordered["window_name"].to_pylist())}
     return dict(zip(last, ordered.take(list(last.values())).to_pylist(), strict=True))
 
 

@@ -190,7 +190,7 @@ STORE = (
     Rule(
         lambda w: _persists(w) and w.in_order and len(w.windows) == 1,
         "two_stacks",
-        "one query in order, windows of very many slices: a queue persists between watermarks",
+        "one window in order, instances of very many slices: a queue persists between watermarks",
         "two-stacks lite",
     ),
     Rule(

@@ -10,13 +10,14 @@ from muntin.query.policies import (
     every,
     on_close,
 )
-from muntin.query.spec import FREE_POLICIES, RESERVED, QuerySpec
+from muntin.query.spec import FREE_POLICIES, RESERVED, WINDOW_NAME, QuerySpec
 
 __all__ = [
     "FREE_POLICIES",
     "MAX_AHEAD",
     "MAX_WINDOWS",
     "RESERVED",
+    "WINDOW_NAME",
     "EachBatch",
     "Every",
     "OnClose",

@@ -20,7 +20,9 @@ from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
 from muntin.timeline import Micros, SpanLike, format_span, span
 from muntin.windows.base import Window
 
-RESERVED = ("query", "window", "kind", "revision")
+WINDOW_NAME = "window_name"
+"""The result column with the name of the window."""
+RESERVED = (WINDOW_NAME, "window", "kind", "revision")
 """Columns that every result has in addition to the keys and the aggregates."""
 
 _ON_CLOSE = OnClose()

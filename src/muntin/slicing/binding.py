@@ -12,7 +12,7 @@ from muntin.aggregates.base import Partial
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import DataError, QueryError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
-from muntin.query import Every, QuerySpec
+from muntin.query import WINDOW_NAME, Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.untyped_columns import bind_as_known, stand_ins, with_nulls, with_types
@@ -122,9 +122,9 @@ class Binding:
         return frozenset({self.spec.time, *self.spec.keys, *(c for e in self.inputs for c in e.columns)})
 
     def result_schema(self, windows: tuple[Window, ...]) -> pa.Schema:
-        """Keys, query, window, aggregates, kind, revision."""
+        """Keys, window_name, window, aggregates, kind, revision."""
         fields = [pa.field(k, plain_type(t)) for k, t in zip(self.spec.keys, self.keys, strict=True)]
-        fields.append(pa.field("query", pa.string()))
+        fields.append(pa.field(WINDOW_NAME, pa.string()))
         fields.append(pa.field("window", pa.struct(self.edge_fields(windows))))
         for (name, _), bound in zip(self.spec.aggregates, self.partials.bound, strict=True):
             fields.append(pa.field(name, bound.type))
@@ -215,7 +215,7 @@ def _sees_records(window: Window) -> bool:
 
 
 def columns_read(spec: QuerySpec, windows: Iterable[Window]) -> frozenset[str] | None:
-    """The columns that some query reads; None where the user's code may look at any of them."""
+    """The columns that some window or aggregate reads; None where the user's code may look at any of them."""
     names = {spec.time, *spec.keys}
     names.update(name for _, a in spec.aggregates for e in a.reads for name in e.columns)
     for window in windows:
@@ -235,6 +235,6 @@ def kind_of_time(spec: QuerySpec, windows: Iterable[Window], lag: int | None) ->
 
 def unbound_schema(spec: QuerySpec) -> pa.Schema:
     """The columns of a result before the types of the input are known: null where they depend on it."""
-    known = {"query": pa.string(), "kind": pa.string(), "revision": pa.int64()}
-    names = [*spec.keys, "query", "window", *(name for name, _ in spec.aggregates), "kind", "revision"]
+    known = {WINDOW_NAME: pa.string(), "kind": pa.string(), "revision": pa.int64()}
+    names = [*spec.keys, WINDOW_NAME, "window", *(name for name, _ in spec.aggregates), "kind", "revision"]
     return pa.schema([pa.field(name, known.get(name, pa.null())) for name in names])

@@ -1,4 +1,4 @@
-"""The fixed edges of all context-free queries, fused into the fewest progressions."""
+"""The fixed edges of all context-free windows, fused into the fewest progressions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REACH = 2**50
 
 @dataclass(frozen=True)
 class EdgeSet:
-    """Where the slices of the context-free queries begin.
+    """Where the slices of the context-free windows begin.
 
     Both the starts and the ends of windows are edges: out of order, the last slice of a window may
     still change after the next one began [scotty §5.3]. An edge that has become useless folds

@@ -17,7 +17,7 @@ ROOM = 1 << 25
 
 
 WIDTH = 5
-"""Numbers per window while it is listed: place in the grid, key, number of the query, lo and hi."""
+"""Numbers per window while it is listed: place in the grid, key, number of the window, lo and hi."""
 
 MOST_ENDS = 1 << 24
 """The most distinct ends for which windows are counted by end."""
@@ -45,12 +45,12 @@ def periodic_windows(
     begins: Places,
     low_place: int,
 ) -> int:
-    """List the windows of periodic queries that hold a driving row and end in (after, upto].
+    """List the periodic windows that hold a driving row and end in (after, upto].
 
     `grid` has the columns of `PeriodicSeries`. Fills rows of `out` as far as they fit and returns the
     number of windows. `begins` counts the windows of each end, at the place of the end after `low_place`,
     unless it has no room for places. Windows are listed by walking the
-    rows of each key once per query; rows in between are skipped by galloping. `drivers` false means that
+    rows of each key once per window; rows in between are skipped by galloping. `drivers` false means that
     every row drives.
     """
     count = 0
@@ -123,7 +123,7 @@ def list_periodic(
     """As `periodic_windows`, in the order of results; returns the number of windows.
 
     Where there may be more of them than `rows` has room for, returns how many it needs as a negative
-    number. `edges` gets starts and ends, `others` queries by number, keys, lo and hi, one column behind
+    number. `edges` gets starts and ends, `others` window numbers, keys, lo and hi, one column behind
     the other. The caller makes these arrays, since NumPy asks for large pages of memory.
     """
     most, low, high = reach_of_windows(offsets, first, grid, after, upto)
@@ -179,7 +179,7 @@ def reach_of_windows(offsets: Ints, first: Ints, grid: Ints, after: int, upto: i
 def by_end(
     rows: Ints, count: int, grid: Ints, begins: Places, low: int, starts: Ints, ends: Ints, columns: Ints
 ) -> None:
-    """Windows as columns by end, start, query and key.
+    """Windows as columns by end, start, number and key.
 
     They are listed so that windows with one end are in that order already. Ends are multiples of a unit
     apart, so one pass moves windows to their places. A row is read from one cache line; columns would
@@ -196,7 +196,7 @@ def by_end(
 
 @compiled
 def put_window(row: Ints, grid: Ints, place: int, starts: Ints, ends: Ints, columns: Ints) -> None:
-    """Write a window to its place, with the number of its query."""
+    """Write a window to its place, with the number of the window."""
     q = row[0]
     start = row[2] * grid[2, q] + grid[3, q]
     starts[place], ends[place] = start, start + grid[1, q]

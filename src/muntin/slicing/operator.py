@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.errors import SnapshotError
-from muntin.query import EachBatch, QuerySpec
+from muntin.query import WINDOW_NAME, EachBatch, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit, Times
 from muntin.slicing.batch import numbers
 from muntin.slicing.binding import Binding, require, unbound_schema
@@ -227,7 +227,7 @@ class SlicingOperator:
         late, header.late_output = header.late_output, ()
         raw = one_table(part.tuples for part in late) if late else self._no_input()
         missed = pa.array([part.window for part in late for _ in range(len(part.tuples))], pa.string())
-        return with_column(raw, "query", missed)
+        return with_column(raw, WINDOW_NAME, missed)
 
     def take_bad(self) -> pa.Table:
         """Bad tuples since the last call, each with the reason."""

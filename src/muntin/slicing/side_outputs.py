@@ -21,7 +21,7 @@ class LateOutput:
 def one_table(outputs: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
     """All tuples, with every column that some of them have; null where a tuple lacks it.
 
-    Columns that no query reads may change their type from batch to batch. Where the types have
+    Columns that the query does not read may change their type from batch to batch. Where the types have
     nothing in common, the values become texts.
 
     >>> a, b = pa.record_batch({"t": [1]}), pa.record_batch({"t": [2], "note": ["x"]})
@@ -42,8 +42,10 @@ def one_table(outputs: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
 def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
     """The tuples with one more column at the end; where one has its name already, that gets a number.
 
-    >>> with_column(pa.table({"query": ["a", "b"]}), "query", pa.array(["ten", "ten"])).to_pylist()[0]
-    {'query_1': 'a', 'query': 'ten'}
+    >>> with_column(
+    ...     pa.table({"window_name": ["a", "b"]}), "window_name", pa.array(["ten", "ten"])
+    ... ).to_pylist()[0]
+    {'window_name_1': 'a', 'window_name': 'ten'}
     """
     names, number = table.column_names, 1
     while name in names:

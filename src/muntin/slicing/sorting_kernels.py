@@ -123,22 +123,22 @@ def sort_by(column: Ints, order: Ints) -> Ints:
 
 
 @compiled
-def sort_windows(end: Ints, start: Ints, query: Ints, key: Ints) -> Ints:
-    """The order of windows by end, start, query and key.
+def sort_windows(end: Ints, start: Ints, number: Ints, key: Ints) -> Ints:
+    """The order of windows by end, start, number and key.
 
     Periodic windows are listed so that windows with equal ends are in that order already. So first
     they are sorted by end alone, and by the rest only if that was not enough.
     """
     order = np.arange(end.shape[0])
     by_end = sort_by(end, order)
-    if _in_order(by_end, end, start, query, key):
+    if _in_order(by_end, end, start, number, key):
         return by_end
-    return sort_by(end, sort_by(start, sort_by(query, sort_by(key, order))))
+    return sort_by(end, sort_by(start, sort_by(number, sort_by(key, order))))
 
 
 @compiled
-def group_begins(end: Ints, start: Ints, query: Ints, begins: Ints) -> int:
-    """Where sorted windows have another end, start or query than the one before, and how many there are.
+def group_begins(end: Ints, start: Ints, number: Ints, begins: Ints) -> int:
+    """Where sorted windows have another end, start or number than the one before, and how many there are.
 
     How many groups there are, or -1 if there is no room for all, and for their end.
     """
@@ -153,7 +153,7 @@ def group_begins(end: Ints, start: Ints, query: Ints, begins: Ints) -> int:
         # In steps that double, as in `gallop`: the next group begins between `low` and `high`.
         low, high, step = at + 1, n, 1
         while at + step < n:
-            if _same_group(at, at + step, end, start, query):
+            if _same_group(at, at + step, end, start, number):
                 low = at + step + 1
                 step *= 2
             else:
@@ -161,7 +161,7 @@ def group_begins(end: Ints, start: Ints, query: Ints, begins: Ints) -> int:
                 break
         while low < high:
             middle = (low + high) >> 1
-            if _same_group(at, middle, end, start, query):
+            if _same_group(at, middle, end, start, number):
                 low = middle + 1
             else:
                 high = middle
@@ -171,8 +171,8 @@ def group_begins(end: Ints, start: Ints, query: Ints, begins: Ints) -> int:
 
 
 @compiled
-def _same_group(p: int, q: int, end: Ints, start: Ints, query: Ints) -> bool:
-    return bool(end[p] == end[q] and start[p] == start[q] and query[p] == query[q])
+def _same_group(p: int, q: int, end: Ints, start: Ints, number: Ints) -> bool:
+    return bool(end[p] == end[q] and start[p] == start[q] and number[p] == number[q])
 
 
 @compiled
@@ -193,7 +193,7 @@ def repeat_each(values: Ints, sizes: Ints, out: Ints) -> None:
 
 
 @compiled
-def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints, order: Ints) -> None:
+def merge_windows(bounds: Ints, end: Ints, start: Ints, number: Ints, key: Ints, order: Ints) -> None:
     """As `sort_windows`, for runs from one bound to the next of which each is sorted already."""
     heads = bounds[:-1].copy()
     for o in range(order.shape[0]):
@@ -202,27 +202,27 @@ def merge_windows(bounds: Ints, end: Ints, start: Ints, query: Ints, key: Ints, 
             h = heads[r]
             if h == bounds[r + 1]:
                 continue
-            if best < 0 or _before(h, heads[best], end, start, query, key):
+            if best < 0 or _before(h, heads[best], end, start, number, key):
                 best = r
         order[o] = heads[best]
         heads[best] += 1
 
 
 @compiled
-def _before(p: int, q: int, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
+def _before(p: int, q: int, end: Ints, start: Ints, number: Ints, key: Ints) -> bool:
     if end[p] != end[q]:
         return bool(end[p] < end[q])
     if start[p] != start[q]:
         return bool(start[p] < start[q])
-    if query[p] != query[q]:
-        return bool(query[p] < query[q])
+    if number[p] != number[q]:
+        return bool(number[p] < number[q])
     return bool(key[p] < key[q])
 
 
 @compiled
-def _in_order(order: Ints, end: Ints, start: Ints, query: Ints, key: Ints) -> bool:
+def _in_order(order: Ints, end: Ints, start: Ints, number: Ints, key: Ints) -> bool:
     for i in range(1, order.shape[0]):
-        if _before(order[i], order[i - 1], end, start, query, key):
+        if _before(order[i], order[i - 1], end, start, number, key):
             return False
     return True
 

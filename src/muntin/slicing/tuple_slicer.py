@@ -261,7 +261,7 @@ def _final_until(plan: BoundPlan, state: State, tuples: TupleState) -> int:
 def commit(plan: BoundPlan, state: State) -> None:
     """Make final what no tuple can change any more, and forget the tuples of it.
 
-    Does nothing where windows were closed for another reason than to be emitted: a new query looks at
+    Does nothing where windows were closed for another reason than to be emitted: a new window looks at
     the slices, too.
     """
     tuples = grow(plan, state)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
 from muntin.slicing.combining.choosing import combiner
@@ -27,20 +28,43 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["Added", "adapted", "change_windows", "check_change"]
+__all__ = ["Added", "adapted", "change_windows", "check_change", "to_add", "to_remove"]
 
 Column = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
 class Added:
-    """What `add_query` promises: for each window, the time from which its results are complete."""
+    """What `add` promises: for each window, the time from which its results are complete."""
 
     since: dict[str, int]
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return "\n".join(self.notes)
+
+
+def to_add(named: Mapping[str, object]) -> dict[str, Window]:
+    """The windows that `add` was given by name; a QueryError for aggregates, or if there are none.
+
+    A QueryError for a value of another type comes later, from the query itself.
+    """
+    if not named:
+        raise QueryError('windows need names: write .add(half=w.tumbling("30 seconds"))')
+    for name, one in named.items():
+        if isinstance(one, Aggregate):
+            raise QueryError(
+                f'only windows can be added to a running query: got the aggregate "{name}"; '
+                "name all aggregates in .aggregate() before the query starts"
+            )
+    return cast("dict[str, Window]", dict(named))
+
+
+def to_remove(names: Sequence[str]) -> tuple[str, ...]:
+    """The names that `remove` was given; a QueryError if there are none."""
+    if not names:
+        raise QueryError('name the windows to remove: write .remove("minute")')
+    return tuple(names)
 
 
 def check_change(
@@ -51,14 +75,19 @@ def check_change(
     for name in remove:
         if name not in names:
             raise QueryError(
-                f'there is no query "{name}"; there are {", ".join(names)}.{nearest(name, names)}'
+                f'there is no window "{name}"; there are {", ".join(names)}.{nearest(name, names)}'
             )
     stay = tuple(window for window in served.all if window.name not in remove)
     for name in add:
         if name in {window.name for window in stay}:
-            raise QueryError(f'there is a query "{name}" already; choose another name, or remove it first')
+            raise QueryError(f'there is a window "{name}" already; choose another name, or remove it first')
     if not stay and not add:
-        raise QueryError(f'"{names[-1]}" is the only query left; end the stream instead')
+        last = (
+            f'"{names[0]}" is the only window'
+            if len(names) == 1
+            else f"{', '.join(names)} are the only windows"
+        )
+        raise QueryError(f"{last} left; end the stream instead")
     windows = (*((window.name, window.window) for window in stay), *add.items())
     replace(spec, windows=windows)  # which refuses what makes no sense together
     return stay

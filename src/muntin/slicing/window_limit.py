@@ -60,14 +60,14 @@ class WindowLimit:
             max(MOST, PER_INPUT * (inputs if self.shares == 1 else (inputs - 1) * self.shares)) // self.shares
         )
 
-    def check(self, query: ServedWindow, number: int, inputs: int, newest: int) -> None:
+    def check(self, served: ServedWindow, number: int, inputs: int, newest: int) -> None:
         """Raise a DataError if `number` windows exceed the limit of a step over `inputs`."""
         if number <= self.most(inputs):
             return
         at = newest if self.integers or abs(newest) == INF else format_instant(Micros(newest))
         raise DataError(
-            f'a step must not emit more than {self.most(inputs):,} windows: "{query.name}" '
-            f"({query.window.describe()}) would emit {number:,}; the newest tuple is at {at}; "
+            f'a step must not emit more than {self.most(inputs):,} windows: "{served.name}" '
+            f"({served.window.describe()}) would emit {number:,}; the newest tuple is at {at}; "
             "correct a tuple or watermark that has a wrong time, advance the watermark in smaller steps, "
             "or allow more with .on(..., max_windows=...)"
         )

@@ -31,15 +31,15 @@ class Engine(Protocol):
         """End the stream and return all remaining results."""
 
     def take_late(self) -> list[tuple[str, Record]]:
-        """The (query, row) pairs that were late since the last call."""
+        """The (name of the window, row) pairs that were late since the last call."""
 
-    def add_query(self, name: str, window: Any, since: int | None) -> int:
+    def add(self, name: str, window: Any, since: int | None) -> int:
         """Start another window; returns the earliest start that its windows may have.
 
         An engine decides that itself; the oracle takes the engine's decision as `since`.
         """
 
-    def remove_query(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Stop a window."""
 
     def snapshot(self) -> bytes:
@@ -97,15 +97,15 @@ class EmbeddedEngine:
         return self._rows(self._operator.finish())
 
     def take_late(self) -> list[tuple[str, Record]]:
-        return [(row.pop("query"), row) for row in self._operator.take_late().to_pylist()]
+        return [(row.pop("window_name"), row) for row in self._operator.take_late().to_pylist()]
 
-    def add_query(self, name: str, window: Any, since: int | None) -> int:
-        added = self._operator.add_query(**{name: window})
+    def add(self, name: str, window: Any, since: int | None) -> int:
+        added = self._operator.add(**{name: window})
         self._query = replace(self._query, windows=(*self._query.windows, (name, window)))
         return int(added.since[name])
 
-    def remove_query(self, name: str) -> None:
-        self._operator.remove_query(name)
+    def remove(self, name: str) -> None:
+        self._operator.remove(name)
         remaining = tuple(item for item in self._query.windows if item[0] != name)
         self._query = replace(self._query, windows=remaining)
 
@@ -138,12 +138,14 @@ def rows_of_table(table: pa.Table, keys: Sequence[str]) -> list[Row]:
     """The rows of a result table, window edges as int (timestamps in microseconds)."""
     windows = _windows(table)
     names = [
-        name for name in table.column_names if name not in (*keys, "query", "window", "kind", "revision")
+        name
+        for name in table.column_names
+        if name not in (*keys, "window_name", "window", "kind", "revision")
     ]
     return [
         Row(
             keys=tuple(record[key] for key in keys),
-            query=record["query"],
+            window_name=record["window_name"],
             start=window["start"],
             end=window["end"],
             aggregates={name: record[name] for name in names},

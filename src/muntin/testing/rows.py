@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """
 
     keys: tuple[Any, ...]
-    query: str
+    window_name: str
     start: int
     end: int
     aggregates: Mapping[str, Any]
@@ -40,7 +40,9 @@ class Row(NamedTuple):
         span = "" if self.low is None else f" of [{self.low}, {self.high})"
         span += f" #{self.ordinal}" if self.ordinal else ""
         values = " ".join(f"{name}={value!r}" for name, value in self.aggregates.items())
-        return f"{keys}{self.query} [{self.start}, {self.end}){span} {values} {self.kind} {self.revision}"
+        return (
+            f"{keys}{self.window_name} [{self.start}, {self.end}){span} {values} {self.kind} {self.revision}"
+        )
 
 
 def compare(actual: Iterable[Row], expected: Iterable[Row], tolerance: float = 1e-9) -> str:
@@ -119,7 +121,7 @@ def _window(row: Row) -> tuple[Any, ...]:
     # Keys by type as well: 1, 1.0 and True are equal in Python; NaN is not even equal to itself.
     keys = tuple((type(key).__name__, "nan" if key != key else key) for key in row.keys)
     edges = (row.start, row.end, row.low, row.high, row.ordinal)
-    return (keys, row.query, *edges, row.kind, row.revision)
+    return (keys, row.window_name, *edges, row.kind, row.revision)
 
 
 def _number(value: object) -> bool:

@@ -18,7 +18,7 @@ __all__ = ["Action", "Scenario", "check", "play"]
 
 @dataclass(frozen=True)
 class Action:
-    """One step: process rows, advance to a watermark, add or remove a query, snapshot, finish."""
+    """One step: process rows, advance to a watermark, add or remove a window, snapshot, finish."""
 
     name: str
     value: Any = None
@@ -50,7 +50,7 @@ def play(engine: Engine, action: Action) -> list[Row]:
     verbs: dict[str, Any] = {
         "process": engine.process,
         "advance": engine.advance,
-        "remove": engine.remove_query,  # which returns no rows
+        "remove": engine.remove,  # which returns no rows
     }
     return verbs[action.name](action.value) or []
 
@@ -72,7 +72,7 @@ def check(
         if action.name == "snapshot":
             engine = engine.restored(engine.snapshot())
         elif action.name == "add":
-            oracle.add_query(action.value, action.window, engine.add_query(action.value, action.window, None))
+            oracle.add(action.value, action.window, engine.add(action.value, action.window, None))
         else:
             actual, expected = play(engine, action), play(oracle, action)
             difference = compare(actual, expected)
@@ -94,8 +94,8 @@ def _retracts_behind(rows: list[Row]) -> list[Row]:
     misplaced = []
     for row in rows:
         if row.kind != "retract":
-            replaced.add((row.query, row.keys))
-        elif (row.query, row.keys) in replaced:
+            replaced.add((row.window_name, row.keys))
+        elif (row.window_name, row.keys) in replaced:
             misplaced.append(row)
     return misplaced
 
@@ -115,12 +115,12 @@ def _out_of_order(actual: list[Row], expected: list[Row]) -> list[Row]:
 
 def _edges(row: Row) -> tuple[Any, ...]:
     keys = tuple("nan" if key != key else key for key in row.keys)
-    return (keys, row.query, row.start, row.end, row.low, row.high, row.kind)
+    return (keys, row.window_name, row.start, row.end, row.low, row.high, row.kind)
 
 
 def _numbers(late: list[tuple[str, Record]]) -> Counter[tuple[str, Any]]:
-    """Late tuples by query and `id`, a column that numbers the rows of every scenario."""
-    return Counter((query, row["id"]) for query, row in late)
+    """Late tuples by window and `id`, a column that numbers the rows of every scenario."""
+    return Counter((name, row["id"]) for name, row in late)
 
 
 def _shown(row: Mapping[str, Any]) -> str:

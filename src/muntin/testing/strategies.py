@@ -114,7 +114,7 @@ def scenarios(
     """A query of these families and a stream for it, disordered, with ties, nulls and several keys.
 
     `stamps`: a timestamp column instead of integers, which calendar windows need.
-    `live`: queries are added and removed. `snapshots`: the engine is restored here
+    `live`: windows are added and removed. `snapshots`: the engine is restored here
     and there. `wide`: longer windows, silences and lateness, and more keys. `forget`:
     silent keys are forgotten. `items`: how long a stream becomes. `aggregates`: from
     which to choose, by their names in `muntin.testing.strategy_aggregates.AGGREGATES`.

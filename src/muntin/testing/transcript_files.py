@@ -26,7 +26,7 @@ _OPTIONAL = ("about", "must_fail", "shuffle", "split")
 _KEYS = (*_MERGED, "columns", "windows", "name", "steps", "expect_error", *_OPTIONAL)
 _ACTIONS = ("input", "watermark", "finish", "add", "remove")
 _OUTCOMES = ("expect", "expect_late", "expect_error", "since")
-_RESERVED = ("query", "window", "ordinal", "kind", "revision")
+_RESERVED = ("window_name", "window", "ordinal", "kind", "revision")
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class _Reader:
             action,
             value,
             expect=tuple(self._expected(row) for row in step.get("expect", [])),
-            late=tuple((row["query"], self._row(row)) for row in step.get("expect_late", [])),
+            late=tuple((row["window_name"], self._row(row)) for row in step.get("expect_late", [])),
             error=step.get("expect_error"),
             since=step.get("since"),
         )
@@ -197,7 +197,7 @@ class _Reader:
                 raise QueryError(f'unknown column "{name}" in an expected row.{nearest(name, known)}')
         return Row(
             keys=tuple(row[key] for key in keys),
-            query=row["query"] if "query" in row else _only(self.body["windows"]),
+            window_name=row["window_name"] if "window_name" in row else _only(self.body["windows"]),
             start=_edge(start),
             end=_edge(end),
             aggregates={name: _exact(value) for name, value in aggregates.items()},
@@ -228,7 +228,7 @@ def _with_code(items: Iterable[tuple[str, Any]], given: Mapping[str, Any]) -> tu
 
 def _only(windows: Mapping[str, Any]) -> str:
     if len(windows) != 1:
-        raise QueryError("an expected row must name its query where there are several")
+        raise QueryError("an expected row must have its window_name where there are several")
     return str(next(iter(windows)))
 
 

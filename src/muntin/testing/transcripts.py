@@ -20,8 +20,8 @@ its *complete* outcome: rows under `expect`, late tuples under `expect_late`, an
 error under `expect_error` (a pattern). `window` is [start, end], and for windows
 on ranks or another measure [start, end, low, high]; `kind` is final and
 `revision` 0 unless given. Times are integers, or ISO texts for timestamp columns.
-`since` of an `add` is the latest start that an engine may choose for the windows
-of the new query.
+`since` of an `add` is the latest start that an engine may choose for the new
+window.
 
 `must_fail: true` marks a transcript whose expectation is wrong: replaying it must
 find that out. `shuffle: false` marks one that depends on the order of arrival,
@@ -159,7 +159,7 @@ def _perform(engine: Engine, step: Step) -> list[Row]:
     if step.action != "add":
         return play(engine, Action(_VERBS.get(step.action, step.action), step.value))
     for name, window in step.value.items():
-        since = engine.add_query(name, window, step.since)
+        since = engine.add(name, window, step.since)
         if since > (INF if step.since is None else step.since):
             raise MismatchError(f'"{name}" starts at {since}, later than {step.since}')
     return []
@@ -170,6 +170,6 @@ def _compare_late(actual: list[tuple[str, Record]], expected: list[tuple[str, Re
     unexpected, missing = unmatched(
         actual, expected, lambda one, other: one[0] == other[0] and same_value(one[1], other[1])
     )
-    lines = [f"not late    {query} {dict(row)}" for query, row in missing]
-    lines += [f"late        {query} {dict(row)}" for query, row in unexpected]
+    lines = [f"not late    {name} {dict(row)}" for name, row in missing]
+    lines += [f"late        {name} {dict(row)}" for name, row in unexpected]
     return "\n".join(lines)

@@ -76,7 +76,7 @@ def transform(
         return stream_packed(query, frame, tie, control)
     if control is not None:
         raise QueryError(
-            "only the queries of a stream can change, and this DataFrame is bounded; "
+            "only the windows of a stream can change, and this DataFrame is bounded; "
             "transform it with the query itself"
         )
     from muntin.connectors.spark.jvm.bounded import bounded_in_jvm

@@ -1,6 +1,6 @@
 """The nullability of the columns of a result, as that of Spark's own functions.
 
-A key is nullable where the input's column is. Windows and names of queries are never null, nor are aggregates
+A key is nullable where the input's column is. Windows and their names are never null, nor are aggregates
 with a result over no value: counts, lists, sketches. Rows of routed tuples have none of these.
 """
 
@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, NullType, StructField, StructType
 
 from muntin.aggregates.base import Aggregate
-from muntin.query import QuerySpec
+from muntin.query import WINDOW_NAME, QuerySpec
 
 __all__ = ["exact_schema"]
 
@@ -25,7 +25,7 @@ def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> Stru
     routed = query.late == "route" or query.bad == "route"
     keys = {key: given.field(key).nullable for key in query.keys}
     aggregates = dict(query.aggregates)
-    always = {"kind"} if routed else {"query", "window", "kind", "revision"}
+    always = {"kind"} if routed else {WINDOW_NAME, "window", "kind", "revision"}
     fields = []
     for field in from_arrow_schema(results):
         kind, aggregate = field.dataType, aggregates.get(field.name)

@@ -48,7 +48,7 @@ PACKED = pa.schema(
         CLOCK: pa.int64(),
     }
 )
-"""A key group with a payload, the newest time of a partition, a change of the queries, or the time of day."""
+"""A key group with a payload, the newest time of a partition, a change of the windows, or the time of day."""
 
 NEVER = NEG_INF
 """No newest time, or no time of day. Not null: pandas would make floats of such a column."""

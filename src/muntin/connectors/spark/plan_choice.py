@@ -154,7 +154,7 @@ def _has_watermark(case: Case) -> bool:
 
 
 STREAMING = (
-    Rule(lambda c: c.changing, "queries may come and go"),
+    Rule(lambda c: c.changing, "windows may come and go"),
     Rule(
         lambda c: len(c.query.windows) > 1 or not is_tumbling(c.query.windows[0][1]),
         "Spark's own operator serves a single tumbling window only",

@@ -27,6 +27,7 @@ from muntin.query import QuerySpec
 from muntin.query.files import load_windows, read_toml, toml_value, windows_to_toml
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.snapshot import current_spec
+from muntin.slicing.window_changes import to_add, to_remove
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
@@ -71,20 +72,16 @@ class Controlled:
         filesystem, folder = _location(self.path)
         filesystem.create_dir(folder, recursive=True)
 
-    def add(self, **named: Window) -> None:
+    def add(self, /, **named: Window) -> None:
         """Serve more windows, over the same aggregates, from the next micro-batch on.
 
         They start at their first edge after the newest tuple of the stream, for all keys at the same time.
         """
-        if not named:
-            raise QueryError('windows need names: write .add(half=w.tumbling("30 seconds"))')
-        self._publish(Change(named))
+        self._publish(Change(to_add(named)))
 
     def remove(self, *names: str) -> None:
         """Stop serving windows; the last one cannot be removed."""
-        if not names:
-            raise QueryError('name the windows to remove: write .remove("minute")')
-        self._publish(Change(remove=names))
+        self._publish(Change(remove=to_remove(names)))
 
     def served(self) -> dict[str, Window]:
         """The windows after all changes so far."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import QueryError
-from muntin.query import QuerySpec
+from muntin.query import WINDOW_NAME, QuerySpec
 from muntin.slicing.binding import ARRIVAL
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LATE, BAD, REASON = "late", "bad", "reason"
 def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> pa.Schema:
     """The columns of windows and of routed tuples; `tuples` is the schema of the input."""
     own = [field for field in tuples if field.name not in (GROUP, ARRIVAL)]
-    for name, route in (("query", query.late), (REASON, query.bad)):
+    for name, route in ((WINDOW_NAME, query.late), (REASON, query.bad)):
         if route == "route" and name in tuples.names:
             raise QueryError(
                 f'routed tuples get a column "{name}" beside their own: the input has one of that name; '
@@ -86,12 +86,12 @@ def windows(results: DataFrame) -> DataFrame:
 
 
 def late(results: DataFrame) -> DataFrame:
-    """Late tuples, each with the query that it missed, for `.on(..., late="route")`.
+    """Late tuples, each with the window that it missed, for `.on(..., late="route")`.
 
     >>> import muntin as mt
     >>> mt.spark.late(results).writeStream.format("parquet")  # doctest: +SKIP
     """
-    return _routed(results, LATE, ["query", f"{LATE}.*"])
+    return _routed(results, LATE, [WINDOW_NAME, f"{LATE}.*"])
 
 
 def bad(results: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.watermark_faults import usable_watermark, warn_once, with_cure
 from muntin.connectors.spark.workers import OncePerWorker
 from muntin.errors import DataError
-from muntin.query import QuerySpec
+from muntin.query import WINDOW_NAME, QuerySpec
 from muntin.slicing.operator import SlicingOperator
 from muntin.timeline import INF
 
@@ -69,7 +69,7 @@ def step(stored: Stored, job: Job, given: Given) -> list[pa.Table]:
     rows = [window_rows(table, job.outcome) for table in results if table.num_rows]
     keys = job.query.keys
     if job.query.late == "route" and operator.state.late_output:
-        rows.append(tuple_rows(operator.take_late(), LATE, (*keys, "query"), job.outcome))
+        rows.append(tuple_rows(operator.take_late(), LATE, (*keys, WINDOW_NAME), job.outcome))
     if job.query.bad == "route" and operator.state.bad_output:
         rows.append(tuple_rows(operator.take_bad(), BAD, keys, job.outcome))
     return rows

@@ -31,7 +31,7 @@ class View:
 
     table: SliceTable
     rows: Column | None
-    query: Column
+    number: Column
     key: Column
     lo: Column
     hi: Column
@@ -50,8 +50,8 @@ class View:
 
     def between(self, begin: int, end: int) -> View:
         """The windows from one position to another."""
-        query, key, lo, hi = (column[begin:end] for column in (self.query, self.key, self.lo, self.hi))
-        return View(self.table, self.rows, query, key, lo, hi, self.needed, self.folds)
+        number, key, lo, hi = (column[begin:end] for column in (self.number, self.key, self.lo, self.hi))
+        return View(self.table, self.rows, number, key, lo, hi, self.needed, self.folds)
 
     def row(self, position: Column) -> Column:
         """The rows of the table at these positions."""

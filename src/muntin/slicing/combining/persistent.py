@@ -86,13 +86,13 @@ class RebuiltStore(NamedTuple):
 
 
 class PersistentStores(Combiner):
-    """Stores of `muntin.stores` over references to partials, one per key or per query and key.
+    """Stores of `muntin.stores` over references to partials, one per key or per window and key.
 
     At a watermark with fewer slices per window than its bound, the store `rebuilt` combines all windows.
     """
 
-    per_query: ClassVar[bool]
-    """Whether each query has stores of its own."""
+    per_window: ClassVar[bool]
+    """Whether each window has stores of its own."""
 
     def __init__(self, rebuilt: RebuiltStore | None = None) -> None:
         self._rebuilt = rebuilt
@@ -148,12 +148,12 @@ class PersistentStores(Combiner):
     def _groups(self, view: View) -> Iterator[tuple[SliceStore, Column]]:
         """Each store that serves windows, and these in the order of their slices."""
         windows = self._served(view, np.flatnonzero(view.hi > view.lo))
-        query = view.query if self.per_query else np.zeros_like(view.query)
-        windows = windows[np.lexsort([column[windows] for column in (view.hi, view.lo, view.key, query)])]
-        query, key = query[windows], view.key[windows]
-        bounds = np.flatnonzero(np.diff(query, prepend=-1) | np.diff(key, prepend=-1)).tolist()
+        number = view.number if self.per_window else np.zeros_like(view.number)
+        windows = windows[np.lexsort([column[windows] for column in (view.hi, view.lo, view.key, number)])]
+        number, key = number[windows], view.key[windows]
+        bounds = np.flatnonzero(np.diff(number, prepend=-1) | np.diff(key, prepend=-1)).tolist()
         for begin, end in pairwise([*bounds, len(windows)]):
-            name = int(query[begin]), int(key[begin])
+            name = int(number[begin]), int(key[begin])
             if name not in self._stores:
                 self._stores[name] = self._new_store()
             yield self._stores[name], windows[begin:end]

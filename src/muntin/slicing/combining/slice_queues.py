@@ -1,4 +1,4 @@
-"""Two-Stacks Lite and DABA Lite over slices: one queue for the windows of each query and key."""
+"""Two-Stacks Lite and DABA Lite over slices: one queue for each window and key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QueueType = type[TwoStacksLite] | type[DabaLite]
 
 
 class SliceQueue(SliceStore):
-    """A queue of the slices of one query and key; the store has entry i at time i."""
+    """A queue of the slices of one window and key; the store has entry i at time i."""
 
     def __init__(self, kind: QueueType) -> None:
         self.kind = kind

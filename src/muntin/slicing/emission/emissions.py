@@ -96,23 +96,23 @@ def _view(plan: BoundPlan, state: State, group: list[Emission]) -> View:
     if len(group) == 1:
         listing = group[0].windows
         rows = listing.rows if len(listing.rows) else None
-        query, key, lo, hi = listing.query, listing.key, listing.lo, listing.hi
+        number, key, lo, hi = listing.number, listing.key, listing.lo, listing.hi
     else:
         sizes = np.cumsum([0, *(len(e.windows.rows) for e in group)])
         rows = np.concatenate([e.windows.rows for e in group]) if sizes[-1] else None
-        query, key = (np.concatenate([getattr(e.windows, c) for e in group]) for c in ("query", "key"))
+        number, key = (np.concatenate([getattr(e.windows, c) for e in group]) for c in ("number", "key"))
         lo, hi = (
             np.concatenate([getattr(e.windows, c) + size for e, size in zip(group, sizes[:-1], strict=True)])
             for c in ("lo", "hi")
         )
-    return View(state.slices, rows, query, key, lo, hi, lambda: needed_from(plan, state), state.folds)
+    return View(state.slices, rows, number, key, lo, hi, lambda: needed_from(plan, state), state.folds)
 
 
 def _window_at(group: list[Emission], row: int) -> tuple[int, int, int]:
     """The number and the edges of a window, counted over all of these emissions."""
     for e in group:
         if row < len(e.windows):
-            return int(e.windows.query[row]), int(e.windows.start[row]), int(e.windows.end[row])
+            return int(e.windows.number[row]), int(e.windows.start[row]), int(e.windows.end[row])
         row -= len(e.windows)
     raise AssertionError(f"{row} windows too few")
 

@@ -14,5 +14,5 @@ def first_results(listing: Listing) -> list[Emission]:
     if not len(listing.key):
         return []
     if not listing.ordered:  # sorted once here, so that no column of results has to be sorted
-        listing = listing.take(sort_windows(listing.end, listing.start, listing.query, listing.key))
+        listing = listing.take(sort_windows(listing.end, listing.start, listing.number, listing.key))
     return [Emission(listing)]

@@ -38,7 +38,7 @@ class Listing:
     ordered: sorted as results are. life: as in `ClosedWindows`; None where all are 0.
     """
 
-    query: Column
+    number: Column
     key: Column
     start: Column
     end: Column
@@ -57,7 +57,7 @@ class Listing:
 
     def take(self, index: Any) -> Listing:
         """The windows at these positions."""
-        cut = {c: getattr(self, c)[index] for c in ("query", "key", "start", "end", "lo", "hi")}
+        cut = {c: getattr(self, c)[index] for c in ("number", "key", "start", "end", "lo", "hi")}
         cut["due"] = cut["end"] if self.due is self.end else self.due[index]
         for name in ("low", "high", "ordinal", "life"):
             column = getattr(self, name)
@@ -71,9 +71,9 @@ class Listing:
 
     def by_window(self) -> list[tuple[int, Listing]]:
         """The instances of each window apart from the others."""
-        ordered = self.take(np.argsort(self.query, kind="stable"))
-        numbers = np.unique(ordered.query)
-        bounds = np.searchsorted(ordered.query, [*numbers, INF])
+        ordered = self.take(np.argsort(self.number, kind="stable"))
+        numbers = np.unique(ordered.number)
+        bounds = np.searchsorted(ordered.number, [*numbers, INF])
         return [
             (int(number), ordered.take(slice(low, high)))
             for number, low, high in zip(numbers, bounds[:-1], bounds[1:], strict=True)
@@ -109,7 +109,7 @@ def list_context_free(
         start, end = window.windows(times, max(after, each.after), upto)
         known = start >= each.since
         over = _over_slices(each, start[known], end[known], table, keys, newest, limit, drives)
-        listings.append(replace(over, query=np.full(len(over), served.number(each), dtype=np.int64)))
+        listings.append(replace(over, number=np.full(len(over), served.number(each), dtype=np.int64)))
     return [listing for listing in listings if len(listing.key)]
 
 

@@ -17,7 +17,7 @@ from muntin.slicing.sorting_kernels import group_begins, move_ranges, repeat_eac
 Column = npt.NDArray[np.int64]
 
 LONG = 64
-"""The least length of runs of windows with the same query and edges, on average, for moving runs."""
+"""The least length of runs of windows with the same number and edges, on average, for moving runs."""
 
 
 class Order(ABC):
@@ -36,7 +36,7 @@ class Order(ABC):
         """As `of`, for arrays of Arrow."""
 
     def of_edges(self, sources: list[Column]) -> Column:
-        """As `of`, for numbers that are equal for all windows with the same query and edges."""
+        """As `of`, for numbers that are equal for all windows with the same number and edges."""
         return self.of(sources)
 
     def edge_runs(self, sources: list[Column]) -> tuple[Column, Column] | None:
@@ -79,28 +79,28 @@ class ByIndex(Order):
 
 
 class Runs(NamedTuple):
-    """Runs of windows with the same query and edges in a source."""
+    """Runs of windows with the same number and edges in a source."""
 
     begin: Column
     size: Column
     end: Column
     start: Column
-    query: Column
+    number: Column
 
     @classmethod
-    def of(cls, end: Column, start: Column, query: Column) -> Runs | None:
+    def of(cls, end: Column, start: Column, number: Column) -> Runs | None:
         """The runs of windows in the order of results; None where runs are short."""
         begins = np.empty(len(end) // LONG + 2, dtype=np.int64)
-        count = group_begins(end, start, query, begins)
+        count = group_begins(end, start, number, begins)
         if count < 0:
             return None
         at = begins[:count]
-        return cls(at, begins[1 : count + 1] - at, end[at], start[at], query[at])
+        return cls(at, begins[1 : count + 1] - at, end[at], start[at], number[at])
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn(Order):
-    """Runs of windows with the same query and edges, taken from all sources in turn.
+    """Runs of windows with the same number and edges, taken from all sources in turn.
 
     Copying ranges takes a fraction of the time of an index.
     """
@@ -116,8 +116,8 @@ class InTurn(Order):
     def of_sorted(cls, sources: Sequence[Runs]) -> InTurn:
         """The order of sources of which each has larger keys than those before."""
         source = np.repeat(np.arange(len(sources)), [len(runs.begin) for runs in sources])
-        begin, size, end, start, query = (np.concatenate(columns) for columns in zip(*sources, strict=True))
-        order = np.lexsort((source, query, start, end))
+        begin, size, end, start, number = (np.concatenate(columns) for columns in zip(*sources, strict=True))
+        order = np.lexsort((source, number, start, end))
         size = size[order]
         return cls(source[order], begin[order], size, np.cumsum(size) - size)
 

@@ -39,19 +39,19 @@ _CACHE_SIZE = 256
 
 
 class ResultShape:
-    """Makes result tables for a set of queries over input of known types."""
+    """Makes result tables for a set of windows over input of known types."""
 
-    def __init__(self, binding: Binding, queries: tuple[ServedWindow, ...]) -> None:
+    def __init__(self, binding: Binding, served: tuple[ServedWindow, ...]) -> None:
         self.binding = binding
-        self.windows = tuple(q.window for q in queries)
+        self.windows = tuple(q.window for q in served)
         self.schema = binding.result_schema(self.windows)
         self.edge_type = self.schema.field("window").type
         self.edge_fields = list(self.edge_type)
         self.empty = pa.Table.from_batches([], self.schema)  # accepts lists of UUIDs
-        self._texts = _Texts.of([q.name for q in queries])
+        self._texts = _Texts.of([q.name for q in served])
 
     def table(self, emissions: list[Emission], keys: KeyTable, threads: Threads | None = None) -> pa.Table:
-        """One row per emitted window: retractions first, then by end, start, query and key.
+        """One row per emitted window: retractions first, then by end, start, window and key.
 
         Each of several threads makes a chunk.
         """
@@ -76,7 +76,7 @@ class ResultShape:
         return pa.Table.from_arrays(columns, schema=self.schema)
 
     def names(self, sources: list[Column], order: Order) -> pa.Array:
-        """The names of the queries with these numbers, in this order."""
+        """The names of the windows with these numbers, in this order."""
         known = order.edge_runs(sources)
         if known is not None:
             return _repeated(self._texts, *known)
@@ -174,7 +174,7 @@ def _chunk(
 ) -> pa.Table:
     """A range of rows of the table, or all."""
     columns = [
-        shape.names([e.windows.query for e in emissions], order),
+        shape.names([e.windows.number for e in emissions], order),
         _edges(shape, emissions, other_edges, order),
         *[
             order.of_arrays([e.values[i] for e in emissions], b.type)
@@ -189,19 +189,19 @@ def _chunk(
 
 
 def _order(emissions: list[Emission], final: bool) -> Order:
-    """The order of the rows of all emissions: retractions first, then by end, start, query and key."""
+    """The order of the rows of all emissions: retractions first, then by end, start, window and key."""
     if len(emissions) == 1 and final:
         return AS_IT_IS
     runs = [e.runs for e in emissions if e.runs is not None] if final else []
     if len(runs) == len(emissions):
         return InTurn.of_sorted(runs)
-    columns = [(e.windows.end, e.windows.start, e.windows.query, e.windows.key) for e in emissions]
-    end, start, query, key = (np.concatenate(sources) for sources in zip(*columns, strict=True))
+    columns = [(e.windows.end, e.windows.start, e.windows.number, e.windows.key) for e in emissions]
+    end, start, number, key = (np.concatenate(sources) for sources in zip(*columns, strict=True))
     if final and len(emissions) <= MOST_MERGED:
         order = np.empty(len(end), dtype=np.int64)
-        merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), end, start, query, key, order)
+        merge_windows(np.cumsum([0, *(len(e.windows) for e in emissions)]), end, start, number, key, order)
         return ByIndex(order)
-    order = sort_windows(end, start, query, key)
+    order = sort_windows(end, start, number, key)
     if not final:
         retracted = np.concatenate([e.kinds for e in emissions])[order] == RETRACT_ROW
         if retracted.any():
@@ -226,8 +226,8 @@ def _other_edges(emissions: list[Emission], windows: tuple[Window, ...], field: 
     side, _, measure = field.name.partition("_")
     columns = []
     for listing in [e.windows for e in emissions]:
-        # Emissions of windows with edges on a measure, or with ordinals, have a single query.
-        window = windows[listing.query[0]]
+        # Emissions of windows with edges on a measure, or with ordinals, have a single window.
+        window = windows[listing.number[0]]
         values: Any = None
         if field.name == ORDINAL:
             values = listing.ordinal if window.repeats else None

@@ -78,8 +78,8 @@ def _due_context_free(plan: BoundPlan, state: State, before: int) -> list[Emissi
         if plan.emits_once:
             emissions += first_results(listing)
             continue
-        emissions += first_results(listing.take(~(remembered | with_empty)[listing.query]))
-        for number, instances in listing.take((remembered & ~with_empty)[listing.query]).by_window():
+        emissions += first_results(listing.take(~(remembered | with_empty)[listing.number]))
+        for number, instances in listing.take((remembered & ~with_empty)[listing.number]).by_window():
             emissions += reconcile(plan, state, plan.served.all[number], instances)
     emissions += _with_empty(plan, state, before)
     if plan.lateness and state.has_late_change and before > NEG_INF:

@@ -213,5 +213,5 @@ def _is_near_limit(plan: BoundPlan, size: int) -> bool:
 def _among_all(emission: Emission, before: int) -> Emission:
     """The windows of a share with the key numbers of the whole state, of which `before` precede it."""
     windows = emission.windows
-    runs = Runs.of(windows.end, windows.start, windows.query) if emission.is_first else None
+    runs = Runs.of(windows.end, windows.start, windows.number) if emission.is_first else None
     return replace(emission, windows=windows.behind(before) if before else windows, runs=runs)

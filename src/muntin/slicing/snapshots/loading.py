@@ -44,7 +44,7 @@ def load_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: Ta
     for path, table in tables.items():
         kind, _, name = path.partition("/")
         if kind in ("emitted", "extents"):
-            refuse_unless(name in windows, f'no query is called "{name}"')
+            refuse_unless(name in windows, f'no window is called "{name}"')
             columns = read_columns(kind, table, bounds, plan.binding.edge_dtype(windows[name].window))
             if kind == "emitted":
                 state.emitted[name] = _load_emitted(table, columns, windows[name], plan.partials)
@@ -166,7 +166,7 @@ def _load_tuples(plan: BoundPlan, tables: Tables, bounds: Bounds) -> TupleState:
 
 
 def _known(name: str, windows: dict[str, ServedWindow]) -> ServedWindow:
-    refuse_unless(name in windows, f'no tuple-driven query is called "{name}"')
+    refuse_unless(name in windows, f'no tuple-driven window is called "{name}"')
     return windows[name]
 
 

@@ -85,7 +85,7 @@ def _check_contexts(plan: BoundPlan, tuples: TupleState, served: ServedWindow) -
     skipped = np.zeros(keys, dtype=np.int64)
     if served.since > NEG_INF:
         skipped = tuples.positions.skipped.get(served.name, np.full(keys, -1, dtype=np.int64))
-    refuse_unless((skipped <= base + arrived).all(), "a query must not skip more tuples than arrived")
+    refuse_unless((skipped <= base + arrived).all(), "a window must not skip more tuples than arrived")
     time = np.full(keys, INF, dtype=np.int64)
     if tuples.batch is not None:
         present = np.flatnonzero(arrived)

@@ -77,12 +77,12 @@ class Oracle:
         """End the stream: every window closes."""
         return self._step(INF, early=False)
 
-    def add_query(self, name: str, window: Any, since: int | None) -> int:
+    def add(self, name: str, window: Any, since: int | None) -> int:
         """Start another named window, whose first window may start at `since`."""
         if since is None:
-            raise ValueError("the oracle needs `since`, the start of the new query")
+            raise ValueError("the oracle needs `since`, the start of the new window")
         if name in self._windows:
-            raise QueryError(f'query names must differ: "{name}" runs already')
+            raise QueryError(f'window names must differ: "{name}" runs already')
         added = self._watermark if since > NEG_INF else NEG_INF
         new = NamedWindow(name, window, since, self._query, added)
         for watermark, tuples in self._judged:
@@ -90,10 +90,10 @@ class Oracle:
         self._windows[name] = new
         return since
 
-    def remove_query(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Stop a named window; its pending results are never emitted."""
         if name not in self._windows:
-            raise QueryError(f'no query "{name}" runs.{nearest(name, self._windows)}')
+            raise QueryError(f'no window "{name}" runs.{nearest(name, self._windows)}')
         removed = self._windows.pop(name)
         self.late += [(name, item.row) for item in removed.judge(self._pending, self._watermark)]
 
