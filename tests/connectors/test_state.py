@@ -272,6 +272,31 @@ def test_a_column_that_nothing_reads_may_change_its_type() -> None:
     assert {r["window_name"]: r["total"] for r in rows} == {"ten": 15, "x": 4}
 
 
+def waiting_late(extra: pa.Field | None = None) -> KeyGroup:
+    """A key group whose state has a late tuple that the next watermark judges; it is routed then."""
+    one = mt.windows(q=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t", late="route")
+    group = KeyGroup(one, SCHEMA if extra is None else SCHEMA.append(extra))
+    more = () if extra is None else (0.5,)
+    group.step([("a", 35, 1, *more)], watermark=30)
+    group.step([("a", 5, 2, *more)])
+    return group
+
+
+def test_a_late_tuple_waits_while_a_column_is_added() -> None:
+    group = waiting_late()
+    group.use(group.query, SCHEMA.append(pa.field("x", pa.float64())))
+    (row,) = group.step(watermark=31)
+    assert row["kind"] == "late"
+    assert row["late"] == {"k": "a", "t": 5, "v": 2, "x": None}
+
+
+def test_a_late_tuple_that_does_not_fit_a_changed_column_is_an_error_with_a_cure() -> None:
+    group = waiting_late(pa.field("x", pa.float64()))
+    group.use(group.query, SCHEMA.append(pa.field("x", pa.int64())))
+    with pytest.raises(SnapshotError, match=r"late tuples in the checkpoint do not fit .* cast the columns"):
+        group.step(watermark=31)
+
+
 def test_a_window_that_is_gone_or_another_one_is_replaced() -> None:
     group = KeyGroup(query(ten=w.tumbling(10), gone=w.session(3)), SCHEMA)
     group.step([("a", 1, 1), ("a", 12, 2)], watermark=5)

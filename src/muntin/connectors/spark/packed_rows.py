@@ -151,7 +151,10 @@ def _read(header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan) 
     holds, binding = header["holds"], plan.binding
     if holds == "slices":
         known = header["changes"]
-        refuse_unless(known is None or type(known) is list, f"changes must be a list: got {known!r:.80}")
+        if known is not None:
+            check_value("changes", known, list)
+            for name in known:
+                check_value("a change", name, str)
         names = tables["keys"].column_names
         refuse_unless(names == list(plan.spec.keys), f"slices must have the keys of the query: got {names}")
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
@@ -164,7 +167,8 @@ def _read(header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan) 
         return table
     for name in sorted(binding.columns()):
         now, was = table.schema.field(name).type, binding.schema.field(name).type
-        refuse_unless(can_continue_as(was, now), f'"{name}" must be {was}: got {now}')
+        fits = now == was or (now != pa.null() and can_continue_as(was, now))
+        refuse_unless(fits, f'"{name}" must be {was}: got {now}')
     if ARRIVAL in table.column_names:
         check_schema(holds, table, pa.schema([(ARRIVAL, pa.int64())]))
         refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have an order of arrival")

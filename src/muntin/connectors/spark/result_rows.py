@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from muntin.connectors.spark.packed_rows import GROUP
-from muntin.errors import QueryError
+from muntin.errors import QueryError, SnapshotError
 from muntin.query import WINDOW_NAME, QuerySpec
 from muntin.slicing.binding import ARRIVAL
 
@@ -59,11 +59,21 @@ def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def tuple_rows(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Schema) -> pa.Table:
-    """Routed tuples as a struct; the columns `shown` of the result have their values as well."""
+    """Routed tuples as a struct; the columns `shown` of the result have their values as well.
+
+    A tuple that has waited in the checkpoint since before a column was added has null there.
+    """
     values = {name: table.column(name).combine_chunks() for name in table.column_names}
     own = schema.field(kind).type
     columns = {name: values[name] for name in shown}
-    columns[kind] = pa.StructArray.from_arrays([values[f.name].cast(f.type) for f in own], fields=list(own))
+    try:
+        fields = _in_types(values, own, len(table))
+    except pa.ArrowException as error:
+        raise SnapshotError(
+            f"{kind} tuples in the checkpoint do not fit the columns of the input as they are now ({error}); "
+            "cast the columns to the types that they had, or start from a new checkpoint"
+        ) from error
+    columns[kind] = pa.StructArray.from_arrays(fields, fields=list(own))
     columns["kind"] = pa.repeat(pa.scalar(kind), len(table))
     return pa.Table.from_arrays(_in_types(columns, schema, len(table)), schema=schema)
 
