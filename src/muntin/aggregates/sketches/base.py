@@ -224,6 +224,12 @@ class SketchAggregate(Aggregate):
     def _results(self, state: Objects, kind: SketchKind, type_: pa.DataType) -> pa.Array:
         sketches = [None if sketch is None else kind.settled(sketch) for sketch in state]
         if self.result == "estimate":
-            return self.column_of([self.estimate(sketch) for sketch in sketches], type_)
+            try:
+                return self.column_of([self.estimate(sketch) for sketch in sketches], type_)
+            except (ValueError, OverflowError, RuntimeError) as error:
+                # A sketch that values were added to can always be estimated; bytes may hold anything.
+                raise SnapshotError(
+                    f"a sketch of the snapshot cannot be estimated ({error}); take an older one"
+                ) from error
         nothing = kind.dump(kind.merge([]))
         return pa.array([nothing if one is None else kind.dump(one) for one in sketches], pa.binary())

@@ -157,6 +157,7 @@ def _read(header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan) 
                 check_value("a change", name, str)
         names = tables["keys"].column_names
         refuse_unless(names == list(plan.spec.keys), f"slices must have the keys of the query: got {names}")
+        _check_types(tables["keys"], names, binding.schema)
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
         return load_slices(tables["slices"], plan.partials, bounds)
     table = tables[holds]
@@ -165,14 +166,19 @@ def _read(header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan) 
         lacking = {*binding.schema.names, "reason"} - {*table.column_names, ARRIVAL}
         refuse_unless(not len(table) or not lacking, f"bad tuples must have the columns {sorted(lacking)}")
         return table
-    for name in sorted(binding.columns()):
-        now, was = table.schema.field(name).type, binding.schema.field(name).type
-        fits = now == was or (now != pa.null() and can_continue_as(was, now))
-        refuse_unless(fits, f'"{name}" must be {was}: got {now}')
+    _check_types(table, sorted(binding.columns()), binding.schema)
     if ARRIVAL in table.column_names:
         check_schema(holds, table, pa.schema([(ARRIVAL, pa.int64())]))
         refuse_unless(not table.column(ARRIVAL).null_count, "each tuple must have an order of arrival")
     return table
+
+
+def _check_types(table: pa.Table, names: Iterable[str], schema: pa.Schema) -> None:
+    """Columns must have the types of this schema; timestamps may have another time zone."""
+    for name in names:
+        now, was = table.schema.field(name).type, schema.field(name).type
+        fits = now == was or (now != pa.null() and can_continue_as(was, now))
+        refuse_unless(fits, f'"{name}" must be {was}: got {now}')
 
 
 def _check_cuts(known: list[str] | None, wanted: Iterable[str]) -> None:
