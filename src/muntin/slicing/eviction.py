@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from muntin.slicing.edges import NO_TIMES
 from muntin.slicing.listing_kernels import starts_before
-from muntin.slicing.slice_table import SliceTable, combine_runs
+from muntin.slicing.slice_table import combine_runs
 from muntin.slicing.slice_table_kernels import needed_runs
 from muntin.slicing.tuple_slicer import commit, needed_cuts, needed_rows
 from muntin.timeline import INF, NEG_INF
@@ -44,8 +44,7 @@ def evict(plan: BoundPlan, state: State, force: bool = False) -> None:
     if not len(table) and (state.tuples is None or plan.forget is None):
         return
     if final == INF and plan.served.only_edges:
-        state.retained_from = max(state.retained_from, state.newest + 1)
-        state.slices = SliceTable.empty(plan.partials)
+        state.drop_slices(plan)
         return
     if state.tuples is not None:
         commit(plan, state)

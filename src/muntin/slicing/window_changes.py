@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
-from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.edges import crossed
 from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import late_for
@@ -101,7 +100,7 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     level = _renumbered(state.slices.level, old.served.gaps, new.served.gaps)
     slices = state.slices
     state.slices = SliceTable(new.partials, slices.fixed, slices.fresh, level, slices.states)
-    state.store, state.quiet_until = combiner(new.decisions), NEG_INF
+    state.store, state.quiet_until = new.new_store(), NEG_INF
     if state.tuples is not None:
         state.tuples.change_batches(lambda batch: batch.with_columns(new.binding.types))
         state.tuples.without([q.name for q in old.served.tuple_driven if q not in new.served.tuple_driven])

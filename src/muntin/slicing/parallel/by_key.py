@@ -16,7 +16,6 @@ from muntin.memory import fresh, rows_at
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch, concat, values_at
 from muntin.slicing.bound_plan import BoundPlan
-from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.key_kernels import select_keys
 from muntin.slicing.schema import Table
 from muntin.slicing.slice_table import concat as concat_slices
@@ -65,7 +64,7 @@ def divided(plan: BoundPlan, state: State, bounds: list[int]) -> list[State]:
 
 def _state_of_keys(plan: BoundPlan, state: State, begin: int, end: int) -> State:
     share = state.draft()
-    share.metrics, share.key_count, share.store = Metrics(), end - begin, combiner(plan.decisions)
+    share.metrics, share.key_count, share.store = Metrics(), end - begin, plan.new_store()
     offsets = state.slices.offsets(state.key_count)
     slices = state.slices.between(int(offsets[begin]), int(offsets[end]))
     share.slices = slices.changed(key=slices.key - begin) if begin else slices
