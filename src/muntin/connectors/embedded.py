@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from muntin.connectors import embedded_snapshot as snapshots
-from muntin.connectors.buffer import MANY, InputBuffer
+from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
@@ -153,7 +153,7 @@ class Operator:
             if type(data) is dict and data.keys() == self._last_form and type(data[self._time]) in SCALARS:
                 records = self._buffer.records
                 records.append(data.copy())
-                return self._none if len(records) < MANY else self._flush()
+                return self._none if len(records) < MOST_RECORDS else self._flush()
             if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
                 return self._none if self._buffer.keep(data) else self._process_trusted(data)
             return self._process(data)

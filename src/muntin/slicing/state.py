@@ -14,7 +14,7 @@ from muntin.metrics import Metrics
 from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.schema import Table
+from muntin.slicing.schema import Change, Table
 from muntin.slicing.tuple_state import TupleState
 from muntin.timeline import INF, NEG_INF
 
@@ -128,6 +128,15 @@ class State(Header):
             yield from self.tuples.tables(plan.binding.inputs)
         yield from ((f"emitted/{name}", table) for name, table in self.emitted.items())
         yield from ((f"extents/{name}", table) for name, table in self.extents.items())
+
+    def change_tables(self, change: Change) -> None:
+        """Replace all tables."""
+        self.slices = change(self.slices)
+        self.late_tuples = tuple(late.changed(change) for late in self.late_tuples)
+        if self.tuples is not None:
+            self.tuples.change_tables(change)
+        self.emitted = {name: change(table) for name, table in self.emitted.items()}
+        self.extents = {name: change(table) for name, table in self.extents.items()}
 
     def nbytes(self, plan: BoundPlan) -> int:
         """Bytes of all tables, keys and the store."""

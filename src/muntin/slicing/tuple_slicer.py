@@ -18,7 +18,8 @@ from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.slice_table_kernels import align_ranks
 from muntin.slicing.slicer import slice_sorted
 from muntin.slicing.tuple_cuts import Walk, cut
-from muntin.slicing.tuple_state import NO_LIFE, Progress, TupleState, window_of
+from muntin.slicing.tuple_state import TupleState
+from muntin.slicing.tuple_tables import NO_LIFE, Progress, window_of
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.base import Context
 
@@ -165,14 +166,14 @@ def _open_begins(tuples: TupleState, served: ServedWindow) -> tuple[Column, Colu
     """Keys and ranks at which the open windows of the final contexts begin."""
     skip = tuples.skip(served)
     seen = np.maximum(tuples.committed.rank - skip, 0)
-    key, rank = window_of(served).open_begins(tuples.committed.contexts[served.name], seen)
+    key, rank = window_of(served).open_begins(tuples.committed.context[served.name], seen)
     return key, rank + skip[key]
 
 
 def _build(
     plan: BoundPlan, state: State, tuples: TupleState, keys: Column, reached: Column, edges: list[Edges]
 ) -> None:
-    """Aggregate tuples into slices: from the sliced rank on, or all kept ones if windows look back."""
+    """Aggregate tuples into slices: from the sliced rank on, or all stored ones if windows look back."""
     assert tuples.batch is not None
     begin = tuples.sliced.rank[keys].copy()
     replaced: SliceTable | None = None
@@ -378,7 +379,7 @@ def keep_from(
     skip = state.tuples.skip(served)
     counted = np.maximum(seen - skip, 0)
     try:
-        first_rank = window_of(served).keep_from(progress.contexts[served.name], counted)
+        first_rank = window_of(served).keep_from(progress.context[served.name], counted)
     except UserCodeError as error:
         error.cure = f'repair it, remove the window "{served.name}", or choose on_error="skip"'
         if not plan.skips_errors:

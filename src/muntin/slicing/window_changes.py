@@ -102,7 +102,7 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     state.slices = SliceTable(new.partials, slices.fixed, slices.fresh, level, slices.states)
     state.store, state.quiet_until = new.new_store(), NEG_INF
     if state.tuples is not None:
-        state.tuples.change_batches(lambda batch: batch.with_columns(new.binding.types))
+        state.tuples.change_tables(lambda table: table.with_inputs(new.binding.types))
         state.tuples.without([q.name for q in old.served.tuple_driven if q not in new.served.tuple_driven])
         grow(new, state)
         if not new.served.tuple_driven:
