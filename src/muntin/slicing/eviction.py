@@ -11,7 +11,7 @@ from muntin.slicing.edges import NO_TIMES
 from muntin.slicing.listing_kernels import starts_before
 from muntin.slicing.slice_table import combine_runs
 from muntin.slicing.slice_table_kernels import needed_runs
-from muntin.slicing.tuple_slicer import commit, needed_cuts, needed_rows
+from muntin.slicing.tuple_needs import commit, needed_cuts, needed_rows
 from muntin.timeline import INF, NEG_INF
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.tuple_slicer import grow, needed_from
+from muntin.slicing.tuple_needs import grow, needed_from
 from muntin.slicing.tuple_tables import NO_LIFE
 
 if TYPE_CHECKING:

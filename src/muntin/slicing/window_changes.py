@@ -17,7 +17,8 @@ from muntin.slicing.lateness import late_for
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.slice_manager import settle
 from muntin.slicing.slice_table import SliceTable
-from muntin.slicing.tuple_slicer import dissolve, grow, slice_tuples
+from muntin.slicing.tuple_needs import grow
+from muntin.slicing.tuple_slicer import dissolve, slice_tuples
 from muntin.slicing.tuple_state import TupleState
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, format_instant
 from muntin.windows.base import ContextFreeWindow, Window
