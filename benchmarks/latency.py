@@ -25,7 +25,7 @@ from muntin import aggregates as a
 from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
 from muntin.planning.plan import STORES, make_plan
-from muntin.slicing.combining.choosing import combiner
+from muntin.slicing.combining.choosing import combiners
 from muntin.windows import sliding, tumbling
 
 __all__ = ["LatencyMeasurement", "StepMeasurement", "measure_latency", "measure_steps", "run_latency"]
@@ -75,7 +75,7 @@ def measure_latency(aggregate: str, store: str, slices: int, rounds: int = ROUND
     tuples = _tuples(slices + rounds + 2)
     operator.process(tuples.slice(0, slices))
     operator.advance(slices)
-    operator._engine.state.store = combiner(make_plan(query, store=store))
+    operator._engine.state.store = combiners(make_plan(query, store=store))()
     seconds = []
     for now in range(slices, slices + rounds + 2):
         operator.process(tuples.slice(now, 1))

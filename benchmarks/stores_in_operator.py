@@ -17,7 +17,7 @@ from muntin import aggregates as a
 from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
 from muntin.planning.plan import STORES, make_plan
-from muntin.slicing.combining.choosing import combiner
+from muntin.slicing.combining.choosing import combiners
 from muntin.windows import sliding
 
 SIZES = (2**4, 2**6, 2**8, 2**10, 2**12, 2**14, 2**16)
@@ -70,7 +70,7 @@ def _filled(query: Query, store: str, slices: int) -> Operator:
     operator = Operator(query, store="flatfat")
     operator.process(_stream(0, slices))
     operator.advance(slices)
-    operator._engine.state.store = combiner(make_plan(query, store=store))
+    operator._engine.state.store = combiners(make_plan(query, store=store))()
     return operator
 
 
@@ -84,14 +84,19 @@ def _stream(start: int, end: int) -> pa.RecordBatch:
 
 
 def _advance(operator: Operator, now: int, many: int) -> tuple[float, int]:
-    """One tuple per slice, then the watermark: (seconds for that, combines)."""
+    """One tuple per slice, then the watermark: seconds and combines of the watermark."""
     operator.process(_stream(now, now + many))
-    metrics = operator._engine.state.metrics
-    before, start = metrics.merge_combines, time.thread_time()
+    operator.flush()
+    before, start = _combines(operator), time.thread_time()
     found = operator.advance(now + many)
     seconds = time.thread_time() - start
     assert found.num_rows == many, "each slice completes a window"
-    return seconds, metrics.merge_combines - before
+    return seconds, _combines(operator) - before
+
+
+def _combines(operator: Operator) -> int:
+    """The combines so far; each step makes a new state, with counters of its own."""
+    return operator._engine.state.metrics.merge_combines
 
 
 def subjects(sizes: tuple[int, ...]) -> Iterator[tuple[str, int, str, int]]:

@@ -12,7 +12,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.slicing.key_compaction import FEW
+from muntin.slicing.key_compaction import LEAST_KEYS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from key_group import KeyGroup  # beside this file, not installed
@@ -76,7 +76,7 @@ def test_the_state_of_a_group_stays_bounded_while_keys_come_and_go() -> None:
         largest[forget] = max(sizes[:30]), max(sizes[30:]), len(group.load().operator.state.keys)
     early, late, keys = largest[50]
     assert late < 1.2 * early
-    assert keys <= 2 * FEW
+    assert keys <= 2 * LEAST_KEYS
     early, late, keys = largest[None]
     assert late > 1.7 * early
     assert keys == 60 * 60

@@ -13,7 +13,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
-from muntin.slicing.key_compaction import FEW, compact, living
+from muntin.slicing.key_compaction import LEAST_KEYS, compact, living
 from muntin.testing.engines import EmbeddedEngine, Engine, Record
 from muntin.testing.rows import Row, compare
 from muntin.testing.scenarios import Scenario, play
@@ -98,11 +98,11 @@ def test_the_lives_of_keys_do_not_depend_on_it(scenario: Scenario) -> None:
     check_compacted(scenario)
 
 
-def churn(window: Window, keys: int = 4 * FEW, **on: object) -> Operator:
+def churn(window: Window, keys: int = 4 * LEAST_KEYS, **on: object) -> Operator:
     """A stream in which each key has a few tuples of values 0 to 3 and is never seen again."""
     query = mt.windows(x=window).aggregate(n=a.count()).by("k").on("t", **on)
     op = query.operator()
-    each = FEW // 2
+    each = LEAST_KEYS // 2
     for first in range(0, keys, each):
         t = np.repeat(np.arange(first, first + each) * 10, 4) + np.tile(np.arange(4), each)
         op.process(
@@ -130,8 +130,8 @@ def churn(window: Window, keys: int = 4 * FEW, **on: object) -> Operator:
 def test_keys_without_an_open_window_are_forgotten(window: Window) -> None:
     op = churn(window)
     # Never more than twice as many as were alive when it last looked; the last batch may be.
-    assert len(op._engine.state.keys) <= 2 * FEW
-    assert op.stats().keys <= 2 * FEW
+    assert len(op._engine.state.keys) <= 2 * LEAST_KEYS
+    assert op.stats().keys <= 2 * LEAST_KEYS
     assert int(living_keys(op).sum()) <= 8
 
 
@@ -153,20 +153,20 @@ def test_keys_without_an_open_window_are_forgotten(window: Window) -> None:
     ids=lambda window: window.describe(),
 )
 def test_keys_that_a_window_needs_for_ever_stay(window: Window) -> None:
-    op = churn(window, keys=2 * FEW)
-    assert op.stats().keys == 2 * FEW
+    op = churn(window, keys=2 * LEAST_KEYS)
+    assert op.stats().keys == 2 * LEAST_KEYS
     assert living_keys(op).all()
 
 
 def test_keys_of_windows_with_code_of_the_user_stay() -> None:
-    op = churn(w.discretize(lambda record: (1, 1)), keys=FEW // 2)
+    op = churn(w.discretize(lambda record: (1, 1)), keys=LEAST_KEYS // 2)
     assert living_keys(op).all()
 
 
 def test_a_key_that_comes_back_is_the_same_key() -> None:
     query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).by("k", "j").on("t")
     op = query.operator()
-    each = 2 * FEW
+    each = 2 * LEAST_KEYS
     for round_ in range(3):
         base = round_ * 100
         op.process({"t": [base] * each, "k": [f"k{i}" for i in range(each)], "j": list(range(each))})
@@ -181,8 +181,8 @@ def test_rank_goes_on_when_a_key_of_a_count_window_comes_back() -> None:
     op = query.operator()
     op.process({"t": [0, 1], "k": ["a", "a"]})
     for i in range(3):
-        t = np.full(FEW, 10 + i)
-        op.process({"t": t, "k": [f"{i}-{j}" for j in range(FEW)]})
+        t = np.full(LEAST_KEYS, 10 + i)
+        op.process({"t": t, "k": [f"{i}-{j}" for j in range(LEAST_KEYS)]})
         op.advance(11 + i)
     op.process({"t": [100], "k": ["a"]})
     (row,) = op.advance(101).to_pylist()
@@ -197,11 +197,11 @@ def test_tuples_that_wait_to_be_judged_keep_their_key() -> None:
         .on("t", late="route")
     )
     op = query.operator()
-    op.process({"t": np.arange(4 * FEW), "k": np.arange(4 * FEW)})
-    op.advance(4 * FEW)
+    op.process({"t": np.arange(4 * LEAST_KEYS), "k": np.arange(4 * LEAST_KEYS)})
+    op.advance(4 * LEAST_KEYS)
     op.process({"t": [5], "k": [-1]})
     compact_now(op)
-    assert op.advance(4 * FEW + 1).num_rows == 0
+    assert op.advance(4 * LEAST_KEYS + 1).num_rows == 0
     assert op.take_late().to_pylist() == [{"t": 5, "k": -1, "window_name": "short"}]
     rows = op.finish().to_pylist()
     assert {"k": -1, "n": 1} in [{"k": row["k"], "n": row["n"]} for row in rows]

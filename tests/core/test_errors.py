@@ -17,7 +17,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError, UserCodeError
-from muntin.slicing import tuple_slicer
+from muntin.slicing import tuple_needs, tuple_slicer
 from muntin.slicing.key_lives import Lives
 from muntin.slicing.partials import PartialSet
 from muntin.testing.engines import EmbeddedEngine
@@ -358,7 +358,7 @@ def failing_at(call: int) -> Iterator[None]:
     """The so-manieth call into lifting, combining, lowering or cutting fails."""
     calls = 0
     originals: list[tuple[Any, str]] = [(PartialSet, name) for name in ("lift", "reduce", "lower")]
-    originals += [(tuple_slicer, "cut"), (Lives, "cut")]
+    originals += [(tuple_slicer, "cut"), (tuple_needs, "cut"), (Lives, "cut")]
 
     def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
         def count(*arguments: Any, **named: Any) -> Any:

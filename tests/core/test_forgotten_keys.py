@@ -12,7 +12,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
-from muntin.slicing.key_compaction import FEW
+from muntin.slicing.key_compaction import LEAST_KEYS
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.scenarios import Scenario, play
 from muntin.testing.strategies import scenarios
@@ -62,7 +62,7 @@ def test_memory_stays_bounded_while_keys_come_and_go(window: Window, lateness: i
     op = churned(window, steps, forget_keys_after=100, allowed_lateness=lateness)
     half = churned(window, steps // 2, forget_keys_after=100, allowed_lateness=lateness).stats()
     stats = op.stats()
-    assert stats.keys <= max(2 * FEW, 3 * alive)
+    assert stats.keys <= max(2 * LEAST_KEYS, 3 * alive)
     assert stats.slices <= 5 * alive
     assert stats.kept_tuples <= 5 * alive
     assert stats.state_bytes <= 2 * half.state_bytes
@@ -101,7 +101,7 @@ def test_a_key_that_comes_back_after_it_was_dropped_begins_anew() -> None:
     for step in range(1, 40):
         op.process({"t": np.full(200, 100 * step), "k": np.arange(200) + 200 * step})
         op.advance(100 * step)
-    assert op.stats().keys <= 2 * FEW  # 0 is not among them
+    assert op.stats().keys <= 2 * LEAST_KEYS  # 0 is not among them
     op.process({"t": [4_000, 4_001], "k": [0, 0]})
     (row,) = op.advance(4_010).to_pylist()
     assert row["window"] == {"start": 4_000, "end": 4_002, "start_rank": 0, "end_rank": 2}

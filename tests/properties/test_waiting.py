@@ -15,7 +15,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors import buffer as buffer_module
-from muntin.connectors.buffer import FEW
+from muntin.connectors.buffer import MOST_CHECKED
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError
 from muntin.slicing import step as step_module
@@ -86,14 +86,14 @@ def taken(op: Operator, table: pa.Table, form: str) -> list[Any]:
     asked=st.sets(st.sampled_from(list(AGGREGATES)), min_size=1),
     keyed=st.booleans(),
     late=st.sampled_from(["drop", "route"]),
-    few=st.sampled_from([0, 1, FEW]),
+    few=st.sampled_from([0, 1, MOST_CHECKED]),
     stream=steps,
 )
 def test_nobody_can_tell(
     served: list[str], others: str, asked: set[str], keyed: bool, late: Any, few: int, stream: Any
 ) -> None:
     """`few` records are looked at one by one, more of them become a batch."""
-    with patch.object(buffer_module, "FEW", few):
+    with patch.object(buffer_module, "MOST_CHECKED", few):
         compare(served, others, asked, keyed, late, stream)
 
 
@@ -210,7 +210,7 @@ def test_batches_that_cannot_be_joined_do_not_wait() -> None:
 
 def test_large_texts_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """One column could not hold those of many batches."""
-    monkeypatch.setattr(buffer_module, "BULKY", 25_000)
+    monkeypatch.setattr(buffer_module, "MOST_BYTES", 25_000)
     op = mt.windows(all=w.tumbling(10_000)).aggregate(n=a.count(), last=a.last("note")).on("t").operator()
     most = 0
     for i in range(30):

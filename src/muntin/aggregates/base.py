@@ -92,7 +92,8 @@ class Aggregate(Traits, ABC):
                 convert = as_predicate if name in self.predicate_fields else as_expr
                 object.__setattr__(self, name, convert(value, name))
         for one in fields(self):
-            validate(one.name, getattr(self, one.name), one.metadata.get("must", ()))
+            if (rules := one.metadata.get("must")) is not None:
+                validate(one.name, getattr(self, one.name), rules)
         if (several := self.column_list) is not None:
             exprs = tuple(as_expr(column, several) for column in getattr(self, several))
             object.__setattr__(self, several, exprs)

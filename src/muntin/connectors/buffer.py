@@ -21,19 +21,19 @@ from muntin.slicing.parallel.compiled_queries import is_compiled
 from muntin.timeline import INF, LIMIT, NEG_INF, TimeColumn, TimeExtent
 from muntin.timeline.extent_kernels import extent as extent_of
 
-__all__ = ["MANY", "InputBuffer"]
+__all__ = ["MOST_RECORDS", "InputBuffer"]
 
-MANY = 16_384
+MOST_RECORDS = 16_384
 """The most records that are buffered; results do not depend on it."""
 
-FEW = 64
-"""Up to this many records are checked one by one: making a batch of them takes longer."""
-SMALL = 16_384
+MOST_CHECKED = 64
+"""The most records that are checked one by one: making a batch of them takes longer."""
+LARGEST_BUFFERED = 16_384
 """The most tuples of a batch that is buffered; a larger one is sliced at once."""
-FULL = 65_536
+MOST_TUPLES = 65_536
 """The most tuples in buffered batches."""
 
-BULKY = 2**30
+MOST_BYTES = 2**30
 """The most bytes of texts in buffered batches: twice as many do not fit into one Arrow column."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -109,14 +109,16 @@ class InputBuffer:
     def keep(self, batch: pa.RecordBatch) -> bool:
         """Let a batch of a trusted schema wait behind the others; False if it must be sliced after them."""
         (_, _, sure, place), rows = self._judged, batch.num_rows
-        if not sure or self.records or rows > SMALL or self._rows + rows > FULL:
+        if not sure or self.records or rows > LARGEST_BUFFERED or self._rows + rows > MOST_TUPLES:
             return False
         return self.engine.header.watermark < INF and self._append(batch, place)
 
     @property
     def packable(self) -> bool:
         """Whether to make a batch of the records before a watermark looks at them."""
-        return len(self.records) - self._seen > FEW and self.patient and self.engine.binding is not None
+        return (
+            len(self.records) - self._seen > MOST_CHECKED and self.patient and self.engine.binding is not None
+        )
 
     def pack(self, batch: pa.RecordBatch) -> bool:
         """Let this batch wait instead of the records that it was made of; False if they must be looked at.
@@ -142,7 +144,7 @@ class InputBuffer:
             return valid is None
         low, high, ordered = extent_of(times) if extent is None else extent
         bulk = 0 if self._fixed_width else self._bytes + batch.nbytes
-        if low < engine.header.watermark or bulk > BULKY or engine.arrivals.is_too_far_ahead(high):
+        if low < engine.header.watermark or bulk > MOST_BYTES or engine.arrivals.is_too_far_ahead(high):
             return False
         if self.batches:
             least, most, in_order = self._extent
@@ -230,7 +232,7 @@ class InputBuffer:
     @property
     def full(self) -> bool:
         """Whether the buffered batches are worth slicing."""
-        return self._rows > FULL
+        return self._rows > MOST_TUPLES
 
     def forget_batches(self) -> None:
         """They were sliced."""
@@ -241,7 +243,7 @@ class InputBuffer:
         """Whether they must be sliced now."""
         return (
             self._watermark >= self._due
-            or len(self.records) >= MANY
+            or len(self.records) >= MOST_RECORDS
             or isinstance(self.engine.spec.early, EachBatch)
         )
 

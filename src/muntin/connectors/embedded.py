@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from muntin.connectors import embedded_snapshot as snapshots
-from muntin.connectors.buffer import MANY, InputBuffer
+from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
@@ -38,10 +38,42 @@ def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1)
     >>> run(query, {"t": [1, 2, 3], "k": ["a", "b", "a"]}, threads=2)["n"].to_pylist()
     [2, 1]
     """
+    known = declared(schema)
     if _number_of(threads) == 1 or not is_compiled(query):
-        return Operator(query, schema=schema)._run(data)
+        return _run(SlicingOperator(query.validated()), data, known)
     with Threads.borrowed(threads) as several:
-        return Operator(query, schema=schema, threads=several)._run(data)
+        return _run(SlicingOperator(query.validated(), threads=several), data, known)
+
+
+def _run(engine: SlicingOperator, data: object, known: dict[str, pa.DataType]) -> pa.Table:
+    """Take all tuples of the stream in, and its end, in one step."""
+    spec = engine.spec
+    _bind_declared(engine, known)
+    record = as_record(data, spec.time, forgiving=spec.bad != "fail")
+    tuples = data if record is None else [record]
+    batch, misfits = to_batch(tuples, _expected(engine, Connection(None, known)))
+    if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
+        return engine.finish()  # no tuples, and no types to learn
+    results = engine.process(batch, misfits=misfits, watermark=INF)
+    return engine.finish() if engine.plan is None else results
+
+
+def _bind_declared(engine: SlicingOperator, known: dict[str, pa.DataType]) -> None:
+    """Fix the types of the input if the user's schema names all columns that the query reads."""
+    columns = columns_read(engine.spec, (window for _, window in engine.spec.windows)) if known else None
+    if columns is not None and columns <= known.keys():
+        engine.bind(pa.schema(known))
+
+
+def _expected(engine: SlicingOperator, connection: Connection) -> Expected:
+    """The columns of the next batch, as far as they are known."""
+    time, windows = engine.spec.time, tuple(q.window for q in engine.served.all)
+    kind = kind_of_time(engine.spec, windows, connection.lag)
+    if engine.binding is None:
+        return Expected(time, kind, columns_read(engine.spec, windows), connection.declared)
+    columns, unknown = engine.binding.columns(), engine.binding.unknown
+    types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
+    return Expected(time, kind, columns, types)
 
 
 class Operator:
@@ -64,9 +96,8 @@ class Operator:
         clock: Callable[[], float] | None = None,
         store: str | None = None,
         schema: object = None,
-        threads: int | Threads = 1,
+        threads: int = 1,
     ) -> None:
-        several = threads if isinstance(threads, Threads) else _threads(query, threads)
         if store is not None:
             make_plan(query, in_order, store)  # an unknown store is an error before any tuple arrives
         if in_order and watermark_lag is not None:
@@ -81,13 +112,13 @@ class Operator:
                 "clock must be a function that gives the seconds since 1970, like time.time: "
                 f"got {value_text(clock)}"
             )
-        engine = SlicingOperator(query.validated(), Settings(in_order, store, lag is not None), several)
+        settings = Settings(in_order, store, lag is not None)
+        engine = SlicingOperator(query.validated(), settings, _threads(query, threads))
         self._connect(engine, Connection(lag, declared(schema)), clock)
         known = self._connection.declared
-        columns = columns_read(query, (window for _, window in query.windows))
-        if columns is not None and columns <= known.keys():
+        if query.time in known:
             self._check_lag(known[query.time])
-            self._engine.bind(pa.schema(known))
+        _bind_declared(engine, known)
 
     def _connect(
         self, engine: SlicingOperator, connection: Connection, clock: Callable[[], float] | None
@@ -122,7 +153,7 @@ class Operator:
             if type(data) is dict and data.keys() == self._last_form and type(data[self._time]) in SCALARS:
                 records = self._buffer.records
                 records.append(data.copy())
-                return self._none if len(records) < MANY else self._flush()
+                return self._none if len(records) < MOST_RECORDS else self._flush()
             if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
                 return self._none if self._buffer.keep(data) else self._process_trusted(data)
             return self._process(data)
@@ -155,18 +186,6 @@ class Operator:
             buffer.trust(data.schema)
             self._none = self._nothing()
         return results
-
-    @exclusive
-    def _run(self, data: object) -> pa.Table:
-        """Take all tuples of the stream in, and its end, in one step."""
-        engine = self._engine
-        if as_record(data, engine.spec.time, forgiving=engine.spec.bad != "fail") is not None:
-            return _joined([self._process(data), self._finish()])
-        batch, misfits = to_batch(data, self._expected())
-        if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
-            return engine.finish()  # no tuples, and no types to learn
-        results = engine.process(batch, misfits=misfits, watermark=INF)
-        return engine.finish() if engine.plan is None else results
 
     @exclusive
     def flush(self) -> pa.Table:
@@ -231,19 +250,9 @@ class Operator:
         engine = self._engine
         binding, live, expected = self._expectation
         if binding is not engine.binding or live is not engine.served:
-            expected = self._expect()
+            expected = _expected(engine, self._connection)
             self._expectation = (engine.binding, engine.served, expected)
         return expected
-
-    def _expect(self) -> Expected:
-        engine = self._engine
-        time, windows = engine.spec.time, tuple(q.window for q in engine.served.all)
-        kind = kind_of_time(engine.spec, windows, self._connection.lag)
-        if engine.binding is None:
-            return Expected(time, kind, columns_read(engine.spec, windows), self._connection.declared)
-        columns, unknown = engine.binding.columns(), engine.binding.unknown
-        types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
-        return Expected(time, kind, columns, types)
 
     def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):

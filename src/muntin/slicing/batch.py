@@ -14,7 +14,9 @@ import pyarrow as pa
 from muntin.aggregates import joining
 from muntin.aggregates.groups import in_turn
 from muntin.expressions import Expr
+from muntin.memory import fresh, rows_at
 from muntin.slicing.cutting_kernels import all_equal
+from muntin.slicing.key_kernels import select_keys
 from muntin.slicing.sorting_kernels import merge_sorted, split_sorted, ties_in_turn
 from muntin.timeline import INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
@@ -168,6 +170,18 @@ class Batch:
 def values_at(column: pa.Array, index: Column | slice) -> pa.Array:
     """The values at these positions."""
     return column[index] if isinstance(index, slice) else joining.taken(column, index)
+
+
+def share_of(batch: Batch, begin: int, end: int) -> Batch:
+    """The tuples of the keys from `begin` to `end`, numbered from 0; sliced as in the whole batch."""
+    index = fresh(len(batch) + 1)
+    index = index[: select_keys(batch.key, begin, end, index)]
+    ids = rows_at(batch.key, index)
+    ids -= begin
+    values = {e: values_at(v, index) for e, v in batch.values.items()}
+    # An arrival number of the batch is that of the share too: only the order of arrivals matters.
+    arrival = batch.arrival if isinstance(batch.arrival, int) else batch.arrival[index]
+    return Batch(ids, rows_at(batch.time, index), arrival, values, batch, among=end - begin)
 
 
 def ranges(begin: Column, size: Column) -> Column | slice:

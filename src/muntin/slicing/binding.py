@@ -49,6 +49,8 @@ class Binding:
     """The partials of aggregates and windows whose `lift` may refuse a tuple."""
     places: tuple[tuple[Expr, int], ...] | None = field(init=False)
     """The place of each input in the schema; None where some input is more than a column."""
+    cannot_fail: bool = field(init=False)
+    """Whether no tuple can be refused: all inputs are columns, and no `lift` refuses a value."""
 
     def __post_init__(self) -> None:
         places = None
@@ -56,6 +58,7 @@ class Binding:
             indices = [(expr, self.schema.get_field_index(expr.column)) for expr in self.inputs]
             places = tuple(indices) if all(place >= 0 for _, place in indices) else None
         object.__setattr__(self, "places", places)
+        object.__setattr__(self, "cannot_fail", places is not None and not self.fallible)
 
     @classmethod
     def of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,10 +14,13 @@ from muntin.expressions import Expr
 from muntin.planning.plan import Plan, make_plan
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, window_inputs
+from muntin.slicing.combining.base import Combiner
+from muntin.slicing.combining.choosing import combiners
 from muntin.slicing.emission.results import ResultShape
 from muntin.slicing.numeric_step import NumericStep
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.served import ServedWindow, ServedWindows
+from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.window_limit import WindowLimit
 from muntin.timeline import INF, LIMIT, NEG_INF
 
@@ -97,12 +101,22 @@ class BoundPlan:
         """
         return self.decisions.workload.exact or self.decisions.store == "lazy"
 
+    @cached_property
+    def new_store(self) -> Callable[[], Combiner]:
+        """Makes the store that combines slices into windows."""
+        return combiners(self.decisions)
+
     # Constants of a step. ----------------------------------------------------------------------------
 
     @cached_property
     def partials(self) -> PartialSet:
         """The partials of all aggregates."""
         return self.binding.partials
+
+    @cached_property
+    def no_slices(self) -> SliceTable:
+        """A table without slices."""
+        return SliceTable.empty(self.partials)
 
     @cached_property
     def in_order(self) -> bool:

@@ -75,6 +75,11 @@ class ExpiredWindows(Table):
     count: Column = field(default_factory=no_rows)
     life: Column = field(default_factory=no_rows)
 
+    def held_keys(self, final: int) -> Column:
+        # Others count only behind tuples of an open window, which keeps its key alive by itself.
+        held: Column = self.key[self.due == final]
+        return held
+
     @classmethod
     def of(cls, closed: ClosedWindows) -> ExpiredWindows:
         """These windows; a window type that repeats edges gives the starts of its windows."""

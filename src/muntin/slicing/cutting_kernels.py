@@ -198,7 +198,7 @@ def progression_edges(
     """All members of the arithmetic progressions in [low, high] and one beyond on each side; how many.
 
     Each once and in order, where they are few, or `marks` has room for all times that are a multiple of
-    `unit` behind the first: so far apart they lie. Otherwise one progression after the other, and then
+    `unit` behind the first, which is their distance. Otherwise one progression after the other, and then
     the number is negative. [scotty Alg. 2]
     """
     count = 0

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from muntin.slicing.edges import NO_TIMES
 from muntin.slicing.listing_kernels import starts_before
-from muntin.slicing.slice_table import SliceTable, combine_runs
+from muntin.slicing.slice_table import combine_runs
 from muntin.slicing.slice_table_kernels import needed_runs
-from muntin.slicing.tuple_slicer import commit, needed_cuts, needed_rows
+from muntin.slicing.tuple_needs import commit, needed_cuts, needed_rows
 from muntin.timeline import INF, NEG_INF
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ __all__ = ["evict", "needed_from"]
 
 Column = npt.NDArray[np.int64]
 
-FEW = 64
+LEAST_SLICES = 64
 """Below this many slices nothing is evicted or folded unless forced."""
-SMALL = 4096
+ALWAYS_COPIED = 4096
 """In a table of fewer slices, dropping even one is worth the copy; otherwise a quarter must be gone."""
 
 
@@ -44,8 +44,7 @@ def evict(plan: BoundPlan, state: State, force: bool = False) -> None:
     if not len(table) and (state.tuples is None or plan.forget is None):
         return
     if final == INF and plan.served.only_edges:
-        state.retained_from = max(state.retained_from, state.newest + 1)
-        state.slices = SliceTable.empty(plan.partials)
+        state.drop_slices(plan)
         return
     if state.tuples is not None:
         commit(plan, state)
@@ -57,12 +56,12 @@ def evict(plan: BoundPlan, state: State, force: bool = False) -> None:
     if state.tuples is not None:
         needed |= needed_rows(plan, state)
     dropped = len(needed) - int(needed.sum())
-    if dropped and (force or dropped * 4 > len(needed) or len(needed) < SMALL):
+    if dropped and (force or dropped * 4 > len(needed) or len(needed) < ALWAYS_COPIED):
         state.retained_from = max(state.retained_from, int(table.last[~needed].max()) + 1)
         state.slices = table.take(needed)
     if len(state.slices) and (force or len(state.slices) > 2 * state.fold_above):
         _fold(plan, state)
-    state.evict_above = max(FEW, 2 * len(state.slices))
+    state.evict_above = max(LEAST_SLICES, 2 * len(state.slices))
 
 
 def _fold(plan: BoundPlan, state: State) -> None:
@@ -80,7 +79,7 @@ def _fold(plan: BoundPlan, state: State) -> None:
         state.retained_from = max(state.retained_from, final)
         rows = np.arange(len(table), dtype=np.int64)
         state.slices = combine_runs(table, rows, lo[:count], hi[:count])
-    state.fold_above = max(FEW, len(state.slices))
+    state.fold_above = max(LEAST_SLICES, len(state.slices))
 
 
 def _needed_starts(plan: BoundPlan, state: State, final: int) -> Column:

@@ -37,10 +37,8 @@ class KeyColumn:
     @classmethod
     def of(cls, kind: pa.DataType) -> KeyColumn:
         """No values of this type yet."""
-        storage = _storage(kind)
-        if storage is None:
-            return cls(kind, pa.array([], pa.large_string()), pa.array([], kind))
-        return cls(kind, pa.array([], storage), index=KeyIndex() if is_indexable(storage) else None)
+        empty, indexed = _empty(kind)
+        return replace(empty, index=KeyIndex()) if indexed else empty
 
     def __len__(self) -> int:
         return len(self.known)
@@ -117,6 +115,14 @@ def _joined(known: pa.Array, added: pa.Array) -> pa.Array:
 
 
 @cache
+def _empty(kind: pa.DataType) -> tuple[KeyColumn, bool]:
+    """No values of this type, and whether an index finds them."""
+    storage = _storage(kind)
+    if storage is None:
+        return KeyColumn(kind, pa.array([], pa.large_string()), pa.array([], kind)), False
+    return KeyColumn(kind, pa.array([], storage)), is_indexable(storage)
+
+
 def _storage(kind: pa.DataType) -> pa.DataType | None:
     """The type that values are hashed as; None where Arrow has no kernels for it."""
     if t.is_float16(kind):

@@ -24,20 +24,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.tuple_slicer import grow, needed_from
-from muntin.slicing.tuple_state import NO_LIFE
+from muntin.slicing.tuple_needs import grow, needed_from
+from muntin.slicing.tuple_tables import NO_LIFE
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["FEW", "compact", "living"]
+__all__ = ["LEAST_KEYS", "compact", "living"]
 
-Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-FEW = 1024
-"""Up to this many keys compaction costs more than it frees."""
+LEAST_KEYS = 1024
+"""Up to this many keys nothing is searched: their numbers take a few kilobytes."""
 
 
 def compact(plan: BoundPlan, state: State, force: bool = False) -> None:
@@ -53,35 +52,24 @@ def compact(plan: BoundPlan, state: State, force: bool = False) -> None:
     count = int(alive.sum())
     if force or 2 * count < keys:
         _renumber(state, alive)
-    state.compact_above = max(FEW, 2 * count)
+    state.compact_above = max(LEAST_KEYS, 2 * count)
 
 
 def living(plan: BoundPlan, state: State) -> Mask:
     """Which keys some table still refers to."""
-    alive = np.zeros(len(state.keys), dtype=np.bool_)
-    alive[state.slices.key] = True
-    for late in state.late_tuples:
-        alive[late.rows.key] = True
-    for emitted in state.emitted.values():
-        alive[emitted.key] = True
-    for extents in state.extents.values():
-        alive[extents.known] = True
+    alive, final = np.zeros(len(state.keys), dtype=np.bool_), plan.final(state.watermark)
+    for _, table in state.tables(plan):
+        alive[table.held_keys(final)] = True
     if state.tuples is not None:
-        _mark_tuples(plan, state, alive)
+        alive |= _in_progress(plan, state)
     return alive
 
 
-def _mark_tuples(plan: BoundPlan, state: State, alive: Mask) -> None:
-    tuples, final = grow(plan, state), plan.final(state.watermark)
-    for batch in tuples.batches():
-        alive[batch.key] = True
-    for closed in tuples.closed.values():
-        alive[closed.key] = True
-    for expired in tuples.expired.values():
-        # Others count only behind tuples of an open window, which keeps its key alive by itself.
-        alive[expired.key[expired.due == final]] = True
+def _in_progress(plan: BoundPlan, state: State) -> Mask:
+    """The keys whose positions and contexts windows still need."""
+    tuples = grow(plan, state)
     seen = tuples.committed.rank
-    alive |= tuples.sliced.rank != seen
+    alive: Mask = tuples.sliced.rank != seen
     for served in plan.served.tuple_driven:
         if served.window.restarts:
             alive |= needed_from(plan, state, served) < seen
@@ -89,16 +77,14 @@ def _mark_tuples(plan: BoundPlan, state: State, alive: Mask) -> None:
             alive |= seen > 0
         else:
             alive |= (tuples.committed.lives[1] > NO_LIFE) | (tuples.sliced.lives[1] > NO_LIFE)
+    return alive
 
 
 def _renumber(state: State, alive: Mask) -> None:
     ids = np.where(alive, np.cumsum(alive) - 1, -1)
-    state.slices = state.slices.renumbered(ids)
-    state.late_tuples = tuple(late.renumbered(ids) for late in state.late_tuples)
-    state.emitted = {name: table.renumbered(ids) for name, table in state.emitted.items()}
-    state.extents = {name: table.renumbered(ids) for name, table in state.extents.items()}
+    state.change_tables(lambda table: table.renumbered(ids))
     if state.tuples is not None:
-        state.tuples.renumber(ids)
+        state.tuples.index(len(state.tuples.positions))
     state.store.reset()
     state.keys = state.keys.keep(np.flatnonzero(alive))
     state.key_count = len(state.keys)

@@ -18,7 +18,8 @@ from muntin.slicing.batch import numbers
 from muntin.slicing.closed_windows import ClosedWindows
 from muntin.slicing.served import ServedWindow
 from muntin.slicing.tuple_cuts import Walk, walk
-from muntin.slicing.tuple_state import NO_LIFE, Progress, TupleState, copy_contexts, window_of
+from muntin.slicing.tuple_state import TupleState
+from muntin.slicing.tuple_tables import NO_LIFE, Progress, copy_contexts, window_of
 from muntin.timeline import INF
 from muntin.windows.base import Context
 
@@ -129,7 +130,7 @@ class Lives:
     ) -> tuple[ClosedWindows, list[Edges]]:
         """Advance the contexts of one window; where a life is over, its open windows close."""
         window = window_of(served)
-        contexts, firsts = progress.contexts[served.name], progress.firsts[served.name]
+        contexts, firsts = progress.context[served.name], progress.first[served.name]
         part, first = copy_contexts(contexts[self.key]), firsts[self.key]
         part[self.is_new], first[self.is_new] = window.initial(int(self.is_new.sum())), INF
         begin = self.begin

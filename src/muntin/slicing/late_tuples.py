@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.schema import Role, Schema, Table
+from muntin.slicing.schema import Change, Role, Schema, Table
 from muntin.slicing.slice_table import SliceTable
 
 __all__ = ["LateTuples", "RawTuples"]
@@ -40,6 +40,6 @@ class LateTuples:
     rows: SliceTable
     raw: RawTuples | None = None
 
-    def renumbered(self, ids: Column) -> LateTuples:
-        """The same tuples with the new numbers of their keys."""
-        return LateTuples(self.rows.renumbered(ids), None if self.raw is None else self.raw.renumbered(ids))
+    def changed(self, change: Change) -> LateTuples:
+        """The same tuples in other tables."""
+        return LateTuples(change(self.rows), None if self.raw is None else change(self.raw))

@@ -23,7 +23,7 @@ from muntin.slicing.edges import REACH
 from muntin.slicing.emission.listing import FAR
 from muntin.slicing.numeric_step_kernels import LISTED, MOST_CUTS, numeric_step
 from muntin.slicing.slice_table import SliceTable
-from muntin.timeline import LIMIT, NEG_INF
+from muntin.timeline import INF, LIMIT, NEG_INF
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -111,8 +111,11 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
         except PlacedError:
             return None
         results = plan.results.first_rows(windows, values, state.keys)
-    state.slices = SliceTable.of_words(partials, slices)
     state.watermark, state.newest = watermark, max(state.newest, extent.high)
+    if watermark == INF:
+        state.drop_slices(plan)
+    else:
+        state.slices = SliceTable.of_words(partials, slices)
     state.quiet_until = quiet_until
     count = len(partials.partials)
     metrics = state.metrics

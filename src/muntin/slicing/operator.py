@@ -18,6 +18,7 @@ from muntin.slicing.eviction import evict
 from muntin.slicing.next_result import latest_result
 from muntin.slicing.parallel.steps import ParallelSteps
 from muntin.slicing.parallel.threads import Threads
+from muntin.slicing.plan_cache import plan_for
 from muntin.slicing.retyping import learned
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.side_outputs import one_table, with_column
@@ -85,10 +86,7 @@ class SlicingOperator:
         return self.plan
 
     def _bound(self, schema: pa.Schema, records: tuple[str, ...] | None = None) -> BoundPlan:
-        from muntin.compiling_kernels import announce_compiling
-
-        announce_compiling()
-        plan = BoundPlan.of(self.spec, self.settings, self.served, schema, records)
+        plan = plan_for(self.spec, self.settings, self.served, schema, records)
         follows = self.settings.follows_data or self.settings.in_order
         self.arrivals.set_max_ahead(self.spec, follows, plan.binding.time)
         return plan

@@ -14,6 +14,7 @@ from muntin.query import QuerySpec
 from muntin.slicing.arrivals import Arrivals
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.bound_plan import BoundPlan, Settings
+from muntin.slicing.plan_cache import plan_for
 from muntin.slicing.retyping import learned
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.side_outputs import one_table
@@ -27,11 +28,8 @@ Ids = npt.NDArray[np.int64]
 
 def partition_plan(query: QuerySpec, schema: pa.Schema) -> BoundPlan:
     """The plan that the slicers of all partitions share; an error where the query does not fit."""
-    from muntin.compiling_kernels import announce_compiling
-
-    announce_compiling()
     served = ServedWindows(tuple(ServedWindow(name, window) for name, window in query.windows))
-    return BoundPlan.of(query, Settings(), served, schema)
+    return plan_for(query, Settings(), served, schema)
 
 
 class PartitionSlicer:

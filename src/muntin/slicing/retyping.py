@@ -7,7 +7,7 @@ the partials of others (`first` counts nulls as values) hold nulls, which any ty
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from muntin.errors import DataError
 from muntin.slicing.binding import Binding
 from muntin.slicing.bound_plan import BoundPlan
+from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.untyped_columns import with_types
@@ -44,16 +45,17 @@ def learned(plan: BoundPlan, state: State, schema: pa.Schema) -> tuple[BoundPlan
 
 def _retyped_state(state: State, old: BoundPlan, new: BoundPlan) -> State:
     _check_stand_ins(old.binding, new.binding)
-    state.slices = _retyped_rows(state.slices, new.partials)
-    state.late_tuples = tuple(
-        replace(late, rows=_retyped_rows(late.rows, new.partials)) for late in state.late_tuples
-    )
     kinds = [pa.int64(), pa.int64(), *(bound.type for bound in new.partials.bound)]
-    for name, emitted in state.emitted.items():
-        if emitted.values is not None:
-            named = zip(emitted.values.column_names, kinds, strict=True)
-            values = emitted.values.cast(pa.schema(named))
-            state.emitted = state.emitted | {name: replace(emitted, values=values)}
+
+    def change(table: Any) -> Any:
+        if isinstance(table, SliceTable):
+            return _retyped_rows(table, new.partials)
+        if isinstance(table, EmittedWindows) and table.values is not None:
+            named = zip(table.values.column_names, kinds, strict=True)
+            return replace(table, values=table.values.cast(pa.schema(named)))
+        return table
+
+    state.change_tables(change)
     state.keys = state.keys.retyped(new.binding.keys)
     return adapted(state, old, new)
 

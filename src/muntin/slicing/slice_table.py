@@ -31,7 +31,7 @@ _FIXED, _COLUMNS = len(FIXED), len(FIXED) + 2
 
 _SHARE = 4
 """If fewer than one row in this many stays unchanged, merging all rows is faster than copying around them."""
-_FEW = 256
+_MOST_MERGED = 256
 """Up to this many numeric rows, merging all of them is faster than looking for unchanged ones."""
 
 
@@ -174,6 +174,14 @@ class SliceTable(Table):
         """The same rows with the new numbers of their keys, in the same order of keys."""
         return self.changed(key=ids[self.key])  # type: ignore[return-value]  # the class is final
 
+    def of_keys(self, begin: int, end: int) -> Self:
+        low, high = np.searchsorted(self.key, (begin, end)).tolist()
+        rows = self.between(low, high)
+        return rows.changed(key=rows.key - begin) if begin else rows  # type: ignore[return-value]  # as above
+
+    def among_all(self, begin: int, end: int) -> Self:
+        return self.changed(key=self.key + begin)  # type: ignore[return-value]  # as above
+
     def attached(self) -> dict[str, pa.Array]:
         """The partials as Arrow columns: `i/name` is a column of the i-th partial."""
         columns: dict[str, pa.Array] = {}
@@ -202,7 +210,7 @@ def merge(table: SliceTable, new: SliceTable, edges: Column, gap: int) -> tuple[
     if not added:
         return table, 0
     keep, upto = 0, added
-    if old + added > _FEW or not partials.numeric:
+    if old + added > _MOST_MERGED or not partials.numeric:
         # Old rows before all new ones stay unchanged, and so do new rows behind all old ones.
         upto = undisturbed(table.fixed, new.fixed, new.level, edges)
         if upto == 0:

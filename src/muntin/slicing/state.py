@@ -11,12 +11,10 @@ import pyarrow as pa
 
 from muntin.errors import PlacedError
 from muntin.metrics import Metrics
-from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.schema import Table
-from muntin.slicing.slice_table import SliceTable
+from muntin.slicing.schema import Change, Table
 from muntin.slicing.tuple_state import TupleState
 from muntin.timeline import INF, NEG_INF
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.late_tuples import LateTuples
     from muntin.slicing.side_outputs import LateOutput
+    from muntin.slicing.slice_table import SliceTable
 
 __all__ = ["Header", "State"]
 
@@ -78,7 +77,7 @@ class State(Header):
         self.keys = KeyTable(plan.binding.keys)
         self.key_count = 1
         """The number of keys that tables refer to; at least 1."""
-        self.slices = SliceTable.empty(plan.partials)
+        self.slices: SliceTable = plan.no_slices
         self.late_tuples: tuple[LateTuples, ...] = ()
         """Tuples before the final time, which the next watermark judges per window."""
         self.tuples: TupleState | None = TupleState() if plan.served.tuple_driven else None
@@ -87,7 +86,7 @@ class State(Header):
         self.extents: dict[str, KeyExtents] = {}
         """For windows that are emitted empty: the times between which each key has tuples."""
         # What follows is derived, and no part of a snapshot.
-        self.store = combiner(plan.decisions)
+        self.store = plan.new_store()
         self.folds = 0
         """How often slices were joined because no edge between them was needed any more."""
         self.fold_above = 64
@@ -108,6 +107,11 @@ class State(Header):
             new.tuples = self.tuples.draft()
         return new
 
+    def drop_slices(self, plan: BoundPlan) -> None:
+        """Drop all slices: no window that is emitted later needs one."""
+        self.retained_from = max(self.retained_from, self.newest + 1)
+        self.slices = plan.no_slices
+
     def is_quiet(self, watermark: int) -> bool:
         return watermark < self.quiet_until and not self.late_tuples
 
@@ -127,6 +131,15 @@ class State(Header):
             yield from self.tuples.tables(plan.binding.inputs)
         yield from ((f"emitted/{name}", table) for name, table in self.emitted.items())
         yield from ((f"extents/{name}", table) for name, table in self.extents.items())
+
+    def change_tables(self, change: Change) -> None:
+        """Replace all tables."""
+        self.slices = change(self.slices)
+        self.late_tuples = tuple(late.changed(change) for late in self.late_tuples)
+        if self.tuples is not None:
+            self.tuples.change_tables(change)
+        self.emitted = {name: change(table) for name, table in self.emitted.items()}
+        self.extents = {name: change(table) for name, table in self.extents.items()}
 
     def nbytes(self, plan: BoundPlan) -> int:
         """Bytes of all tables, keys and the store."""

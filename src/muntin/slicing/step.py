@@ -78,9 +78,9 @@ def step(
         if batch is not None and watermark is not None and plan.numeric is not None:
             table = numeric_results(plan, new, batch, max(watermark, state.watermark))
             if table is not None:
-                grown = len(new.slices.fresh) > new.evict_above or new.key_count > new.compact_above
-                if grown or watermark == INF:
+                if len(new.slices.fresh) > new.evict_above:
                     evict(plan, new)
+                if new.key_count > new.compact_above:
                     compact(plan, new)
                 return new, table
         if batch is not None and (parallel is None or watermark is None or looks):
@@ -137,7 +137,9 @@ def take_in(
     binding, spec = plan.binding, plan.spec
     if times is None:
         data, times = arrivals.good(data, binding, misfits, state)
-    if data.num_rows:
+    if binding.cannot_fail:
+        values = binding.evaluate(data)
+    elif data.num_rows:
         data, times, values = accepted(plan, state, arrivals, data, times)
     rows = data.num_rows
     if not rows:

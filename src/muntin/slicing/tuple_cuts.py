@@ -12,7 +12,8 @@ from muntin.errors import PlacedError, UserCodeError
 from muntin.expressions import Expr
 from muntin.slicing.batch import numbers, ranges, values_at
 from muntin.slicing.served import ServedWindow
-from muntin.slicing.tuple_state import Progress, TupleState, copy_contexts, window_of
+from muntin.slicing.tuple_state import TupleState
+from muntin.slicing.tuple_tables import Progress, copy_contexts, window_of
 from muntin.slicing.window_limit import WindowLimit
 from muntin.timeline import INF
 from muntin.windows.base import Context
@@ -49,7 +50,7 @@ def cut(
     begin = tuples.offsets[keys]
     if served.window.context is not Context.FORWARD_AWARE:
         begin = begin + progress.rank[keys] - tuples.positions.base[keys]
-    contexts = progress.contexts[served.name]
+    contexts = progress.context[served.name]
     part = copy_contexts(contexts[keys])
     cuts, _ = walk(tuples, served, part, keys, begin, end, how)
     if not how.closing:

@@ -12,14 +12,14 @@ import numpy.typing as npt
 from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
-from muntin.slicing.combining.choosing import combiner
 from muntin.slicing.edges import crossed
 from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import late_for
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.slice_manager import settle
 from muntin.slicing.slice_table import SliceTable
-from muntin.slicing.tuple_slicer import dissolve, grow, slice_tuples
+from muntin.slicing.tuple_needs import grow
+from muntin.slicing.tuple_slicer import dissolve, slice_tuples
 from muntin.slicing.tuple_state import TupleState
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, format_instant
 from muntin.windows.base import ContextFreeWindow, Window
@@ -130,9 +130,9 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     level = _renumbered(state.slices.level, old.served.gaps, new.served.gaps)
     slices = state.slices
     state.slices = SliceTable(new.partials, slices.fixed, slices.fresh, level, slices.states)
-    state.store, state.quiet_until = combiner(new.decisions), NEG_INF
+    state.store, state.quiet_until = new.new_store(), NEG_INF
     if state.tuples is not None:
-        state.tuples.change_batches(lambda batch: batch.with_columns(new.binding.types))
+        state.tuples.change_tables(lambda table: table.with_inputs(new.binding.types))
         state.tuples.without([q.name for q in old.served.tuple_driven if q not in new.served.tuple_driven])
         grow(new, state)
         if not new.served.tuple_driven:

@@ -41,7 +41,7 @@ from muntin.stores.vocabulary import FULL, LATE
 
 ARITIES = (2, 4, 8)
 _SMALLEST = 16
-_FEW = 8  # bulks up to this size are inserted one by one: the sweep has a fixed cost
+_LONGEST_SINGLE = 8  # bulks up to this size are inserted one by one: the sweep has a fixed cost
 
 
 class FiBA(Store):
@@ -133,7 +133,7 @@ class FiBA(Store):
     def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
         """Add many values at any times, repeats included: O(m log(d/m)) combines, O(m) in order."""
         times, values = self._bulk(ts, vs)
-        if len(times) <= _FEW:
+        if len(times) <= _LONGEST_SINGLE:
             for t, v in zip(times, values, strict=True):
                 self.insert(t, v)
             return

@@ -119,7 +119,7 @@ def whole_number(value: object, name: str, cure: str = "") -> int:
     if count < 1:
         raise fail(f"{name} must be at least 1", count, cure or _above_zero(count, "100"))
     if count > LONGEST:
-        raise fail(f"{name} must not exceed 2**60", count, "no key ever has so many tuples")
+        raise fail(f"{name} must not exceed 2**60", count, "no key ever has more tuples")
     return count
 
 

@@ -25,7 +25,7 @@ __all__ = ["Part", "from_body", "joined", "split", "widths_for"]
 
 TIMED = {kind: schema.time for kind, schema in TABLES.items() if schema.time is not None}
 """Tables that are split by time, and the column of that time."""
-PER_KEY = ("keys", *(kind for kind, schema in TABLES.items() if schema.per_key))
+PER_KEY = ("keys", *(kind for kind, schema in TABLES.items() if schema.blank))
 """Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
 """Keys of one part."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from muntin.planning.plan import Plan
 from muntin.slicing.combining.aggregate_tree import AggregateTree
 from muntin.slicing.combining.base import Combiner, RebuiltOrWalked, WalkedWindows
@@ -15,18 +17,18 @@ REBUILT_SLICES = {"two_stacks": (256, 16), "fiba": (2048, 256)}
 """Slices per window up to which a rebuilt store is faster: for compiled partials, for users' Python."""
 
 
-def combiner(plan: Plan) -> Combiner:
-    """The combiner of a plan. A forced store combines all windows, however few or many there are."""
+def combiners(plan: Plan) -> Callable[[], Combiner]:
+    """Makes combiners of a plan. A forced store combines all windows, however few or many there are."""
     if plan.store == "lazy":
-        return WalkedWindows()
+        return WalkedWindows
     if plan.store == "two_stacks":
-        return SliceQueues(TwoStacksLite, _rebuilt(plan))
+        return lambda: SliceQueues(TwoStacksLite, _rebuilt(plan))
     if plan.store == "daba":
-        return SliceQueues(DabaLite)  # only ever forced
+        return lambda: SliceQueues(DabaLite)  # only ever forced
     if plan.store == "fiba":
-        return FingerTrees(_rebuilt(plan))
-    store = PrefixSums() if plan.store == "prefix" else AggregateTree()
-    return store if plan.forced else RebuiltOrWalked(store)
+        return lambda: FingerTrees(_rebuilt(plan))
+    store = PrefixSums if plan.store == "prefix" else AggregateTree
+    return store if plan.forced else lambda: RebuiltOrWalked(store())
 
 
 def _rebuilt(plan: Plan) -> RebuiltStore | None:

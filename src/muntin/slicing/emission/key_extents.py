@@ -40,7 +40,7 @@ class KeyExtents(Table):
     SCHEMA: ClassVar[Schema] = Schema(
         {"first": Role.MOMENT, "last": Role.MOMENT, "shown": Role.MOMENT, "key": Role.KEY},
         optional=("key",),
-        per_key=True,
+        blank={"first": INF, "last": NEG_INF, "shown": NEG_INF},
     )
 
     first: Column = field(default_factory=no_rows)
@@ -58,21 +58,8 @@ class KeyExtents(Table):
         """The keys that have an extent; a key appears once for each of its lives."""
         return np.flatnonzero(self.last > NEG_INF) if self.key is None else self.key
 
-    def grown(self, keys: int) -> KeyExtents:
-        """With room for new keys."""
-        new = keys - len(self.first)
-        if self.key is not None or new <= 0:
-            return self
-        unknown = (INF, NEG_INF, NEG_INF)
-        columns = zip((self.first, self.last, self.shown), unknown, strict=True)
-        return KeyExtents(*(np.append(column, np.full(new, value)) for column, value in columns))
-
-    def renumbered(self, ids: Column) -> KeyExtents:
-        """The same extents with the new numbers of their keys; those of keys without one are dropped."""
-        if self.key is not None:
-            left = self.take(ids[self.key] >= 0)
-            return replace(left, key=ids[left.known])
-        return self.grown(len(ids)).take(ids >= 0)
+    def held_keys(self, final: int) -> Column:
+        return self.known
 
     def without_expired(self, served: ServedWindow, final: int, forget: int) -> KeyExtents:
         """Without the lives that no tuple can prolong and whose windows have expired."""

@@ -17,14 +17,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.errors import MuntinError
-from muntin.slicing.batch import Batch
+from muntin.slicing.batch import Batch, share_of
 from muntin.slicing.bound_plan import BoundPlan
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.intermediate_watermarks import are_independent, intermediate_watermarks
 from muntin.slicing.emission.result_order import Runs
 from muntin.slicing.eviction import evict
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.parallel.by_key import divided, joined, key_bounds, share_of
+from muntin.slicing.parallel.by_key import divided, joined, key_bounds
 from muntin.slicing.parallel.by_time import can_emit_by_range, results_by_time
 from muntin.slicing.parallel.key_numbering import number_keys
 from muntin.slicing.parallel.threads import Threads

@@ -22,7 +22,7 @@ from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.late_tuples import RawTuples
 from muntin.slicing.schema import Role, Schema
 from muntin.slicing.slice_table import SliceTable
-from muntin.slicing.tuple_state import Positions, Progress, TupleRows
+from muntin.slicing.tuple_tables import Positions, Progress, TupleRows
 from muntin.timeline import INF, LIMIT, NEG_INF
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
 
 Column = npt.NDArray[Any]
 
-KEY, TIME, MOMENT, EDGE, RANK, COUNT, POSITIVE, STAGE, ANY, VALUE, FLAG = Role
+KEY, TIME, MOMENT, EDGE, RANK, COUNT, POSITIVE, STAGE, ANY, VALUE, FLAG, CONTEXT = Role
 
 TABLES: dict[str, Schema] = {
     "slices": SliceTable.SCHEMA,

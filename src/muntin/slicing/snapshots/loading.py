@@ -20,10 +20,18 @@ from muntin.slicing.partials import PartialSet
 from muntin.slicing.schema import Role
 from muntin.slicing.served import ServedWindow
 from muntin.slicing.slice_table import SliceTable
-from muntin.slicing.snapshots.checks import Bounds, check_schema, read_column, read_columns, refuse_unless
+from muntin.slicing.snapshots.checks import (
+    TABLES,
+    Bounds,
+    check_schema,
+    read_column,
+    read_columns,
+    refuse_unless,
+)
 from muntin.slicing.snapshots.tuple_checks import check_tuples
 from muntin.slicing.state import State
-from muntin.slicing.tuple_state import STAGES, Positions, Progress, TupleState, window_of
+from muntin.slicing.tuple_state import TupleState
+from muntin.slicing.tuple_tables import STAGES, Positions, Progress, window_of
 from muntin.windows.base import ContextFreeWindow
 
 __all__ = ["load_slices", "load_state", "one_batch"]
@@ -138,12 +146,13 @@ def _load_extents(plan: BoundPlan, state: State, served: ServedWindow, columns: 
 def _load_tuples(plan: BoundPlan, tables: Tables, bounds: Bounds) -> TupleState:
     tuples, binding = TupleState(), plan.binding
     windows = {q.name: q for q in plan.served.tuple_driven}
-    tuples.positions = _load_positions(tables["positions"], windows, bounds)
+    tuples.positions = Positions(**_load_per_key("positions", tables["positions"], windows, bounds))
     keys = len(tuples.positions)
     refuse_unless(keys <= max(bounds.keys, 1), f"positions must cover at most {bounds.keys} keys: got {keys}")
     tuples.offsets = np.zeros(keys + 1, dtype=np.int64)
     for stage in STAGES:
-        setattr(tuples, stage, _load_progress(tables[f"progress/{stage}"], windows, bounds))
+        columns = _load_per_key("progress", tables[f"progress/{stage}"], windows, bounds)
+        setattr(tuples, stage, Progress(**columns))
     for path, table in tables.items():
         kind, _, name = path.partition("/")
         if kind == "arrived":
@@ -170,26 +179,20 @@ def _known(name: str, windows: dict[str, ServedWindow]) -> ServedWindow:
     return windows[name]
 
 
-def _load_positions(table: pa.Table, windows: dict[str, ServedWindow], bounds: Bounds) -> Positions:
-    columns = read_columns("positions", table, bounds)
-    skipped = {}
-    for name in _attached(table, "skipped/"):
-        _known(name, windows)
-        skipped[name] = read_column("positions", f"skipped/{name}", table, Role.RANK, bounds)
-    return Positions(columns["base"], columns["reached"], skipped)
-
-
-def _load_progress(table: pa.Table, windows: dict[str, ServedWindow], bounds: Bounds) -> Progress:
-    columns = read_columns("progress", table, bounds)
-    contexts = {
-        name: _load_contexts(saved, _known(name, windows))
-        for name, saved in _attached(table, "context/").items()
-    }
-    firsts = {}
-    for name in _attached(table, "first/"):
-        _known(name, windows)
-        firsts[name] = read_column("progress", f"first/{name}", table, Role.MOMENT, bounds)
-    return Progress(columns["rank"], contexts, columns.get("life"), columns.get("last"), firsts)
+def _load_per_key(
+    kind: str, table: pa.Table, windows: dict[str, ServedWindow], bounds: Bounds
+) -> dict[str, Any]:
+    """The fields of a table with a row per key, those with a column per window included."""
+    fields: dict[str, Any] = dict(read_columns(kind, table, bounds))
+    for one, role in TABLES[kind].per_window.items():
+        fields[one] = {}
+        for name, saved in _attached(table, f"{one}/").items():
+            served = _known(name, windows)
+            if role is Role.CONTEXT:
+                fields[one][name] = _load_contexts(saved, served)
+            else:
+                fields[one][name] = read_column(kind, f"{one}/{name}", table, role, bounds)
+    return fields
 
 
 def _load_batch(columns: dict[str, Any], table: pa.Table, binding: Binding) -> Batch:

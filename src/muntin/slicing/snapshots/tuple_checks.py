@@ -13,7 +13,8 @@ from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.slice_table_kernels import key_offsets
 from muntin.slicing.snapshots.checks import refuse_unless
 from muntin.slicing.state import State
-from muntin.slicing.tuple_state import TupleState, window_of
+from muntin.slicing.tuple_state import TupleState
+from muntin.slicing.tuple_tables import window_of
 from muntin.timeline import INF, NEG_INF
 from muntin.windows.context_checks import KeyPositions
 
@@ -92,7 +93,7 @@ def _check_contexts(plan: BoundPlan, tuples: TupleState, served: ServedWindow) -
         time[present] = tuples.batch.time[tuples.offsets[present]]
     floating = plan.binding.edge_dtype(window) is np.float64
     for progress in (tuples.committed, tuples.sliced):
-        contexts = progress.contexts.get(served.name)
+        contexts = progress.context.get(served.name)
         refuse_unless(contexts is not None or not keys, f'"{served.name}" must have contexts')
         if contexts is None:
             continue
