@@ -79,7 +79,9 @@ class Table:
         return {name: column for name, column in named.items() if column is not None}
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return next(
+            len(column) for name in self.SCHEMA.columns if (column := getattr(self, name)) is not None
+        )
 
     @property
     def nbytes(self) -> int:
