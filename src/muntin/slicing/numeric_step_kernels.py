@@ -1,8 +1,8 @@
-"""Compiled: one step of periodic windows and numeric partials, from the cut to the rows that are emitted.
+"""Compiled: one step of periodic windows and sessions over numeric partials, from the cut to the results.
 
 A small step costs mostly its calls: each call of a kernel takes a microsecond or more whatever it does. So
-the tuples of one key, in order, are cut, lifted and merged into the slices, and the windows that end are
-listed and combined, in a single call. Partials are columns of 64-bit words, known by a code each.
+tuples are cut, lifted and merged into the slices, and the windows that end are listed and combined, in a
+single call. Partials are columns of 64-bit words, known by a code each.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from muntin.aggregates.partials.sum_kernels import add_float_rows, float_runs
 from muntin.compiled_kernels import compiled
 from muntin.scalars import LARGEST_INTEGER, LIMB, MASK, SMALLEST_INTEGER
 from muntin.slicing.cutting_kernels import next_member
-from muntin.slicing.listing_kernels import WIDTH, list_periodic
-from muntin.slicing.slice_table_kernels import key_offsets
+from muntin.slicing.listing_kernels import WIDTH, list_periodic, sessions
+from muntin.slicing.scattered_step_kernels import edges_around, scattered_slices
+from muntin.slicing.slice_table_kernels import fuse_runs, key_offsets, merge_order, reduce_rows
+from muntin.slicing.sorting_kernels import sort_windows
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,7 +27,7 @@ FIXED = 6
 """The columns of a slice before its partials: key, first, last, n, mark, rank."""
 LISTED = 6
 """The columns of a window before its partials: start, end, number, key, lo, hi."""
-ROOM = 512
+ROOM = 1_024
 """The most windows that one call lists."""
 MOST_CUTS = 64
 """The most slices of a batch."""
@@ -35,53 +37,94 @@ MOST_CUTS = 64
 def numeric_step(
     codes: Ints,
     time: Ints,
+    ids: Ints,
     values: Ints,
     key: int,
     keys: int,
+    in_order: bool,
+    low: int,
+    high: int,
     offsets: Ints,
     periods: Ints,
+    gap: int,
+    session: int,
     old: Ints,
+    old_level: Ints,
     series: Ints,
     before: int,
     watermark: int,
     reach: int,
-) -> tuple[Ints, Ints, int, int, int]:
-    """Add tuples of one key in order to the slices `old`, and list the windows that end by the watermark.
+) -> tuple[Ints, Ints, Ints, int, int, int]:
+    """Add tuples to the slices `old`, and list the windows that end by the watermark.
 
-    `values` has one row of words per partial. Returns the columns of all slices, those of the windows, the
-    combines of merging and of windows, and the first edge after the watermark, at most `reach`. There are
-    no slices where a sum overflows or there is no room.
+    Without `ids` all tuples have one `key`; those `in_order` are cut by one comparison each. `values` has
+    one row of words per partial. `gap` is that of the window with the number `session`, -1 without one.
+    Returns the columns of all slices and their levels, the columns of the windows, the combines of merging
+    and of windows, and the first edge after the watermark, at most `reach`. There are no slices where a sum
+    overflows or there is no room.
     """
     width = old.shape[0] - FIXED
     table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
-    failed = (table, windows, 0, 0, reach)
-    begins = cut(time, offsets, periods)
-    if begins.shape[0] < 2:
-        return failed
-    new = lifted_slices(codes, width, time, values, key, begins)
-    table = merged_slices(codes, old, new, offsets, periods)
+    failed = (table, old_level[:0], windows, 0, 0, reach)
+    if in_order and gap < 0:
+        begins = cut(time, offsets, periods)
+        if begins.shape[0] < 2:
+            return failed
+        new = lifted_slices(codes, width, time, values, key, begins)
+        table = merged_slices(codes, old, new, offsets, periods)
+        level = np.zeros(table.shape[1], np.int64)
+    else:
+        edges = edges_around(offsets, periods, low, high)
+        new = scattered_slices(codes, width, time, ids, values, key, keys, low, high, edges, gap)
+        if not new.shape[1]:
+            return failed
+        table, level = fused_slices(codes, old, old_level, new, edges, gap)
     number = table.shape[1]
     if not number:
         return failed
+    windows = np.empty((LISTED + width, 0), np.int64)
     rows = np.empty((ROOM, WIDTH), np.int64)
-    edges, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
+    ends, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
     starts = key_offsets(table[0], keys)
     none = np.zeros(1, np.bool_)
-    ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, edges, others)
+    ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
     if ended < 0:
         return failed
-    windows = np.empty((LISTED + width, ended), np.int64)
-    windows[0], windows[1] = edges[:ended], edges[ended : 2 * ended]
-    windows[2:LISTED] = others[: 4 * ended].reshape(4, ended)
+    # The rows of windows, and behind them those of sessions, as positions among those that are in none that
+    # has ended.
+    order = np.arange(number)
+    alive = np.flatnonzero(level == 0) if gap >= 0 else order[:0]
+    found = np.empty((5, alive.shape[0]), np.int64)
+    open_sessions = sessions(alive, table[0], table[1], table[2], gap, SMALLEST_INTEGER, found)
+    over = 0
+    for j in range(open_sessions):
+        if found[2, j] + gap < watermark:
+            found[:, over] = found[:, j]
+            over += 1
+    windows = np.empty((LISTED + width, ended + over), np.int64)
+    windows[0, :ended], windows[1, :ended] = ends[:ended], ends[ended : 2 * ended]
+    windows[2:LISTED, :ended] = others[: 4 * ended].reshape(4, ended)
+    for j in range(over):
+        windows[0, ended + j], windows[1, ended + j] = found[1, j], found[2, j] + gap
+        windows[2, ended + j], windows[3, ended + j] = session, found[0, j]
+        windows[4, ended + j], windows[5, ended + j] = found[3, j], found[4, j]
     lo, hi = windows[4], windows[5]
-    if not reduced(codes, table[FIXED:], np.arange(number), lo, hi, windows[LISTED:]):
+    partials = windows[LISTED:]
+    if not reduced(codes, table[FIXED:], order, lo[:ended], hi[:ended], partials[:, :ended]):
         return failed
+    if over:
+        if not reduced(codes, table[FIXED:], alive, lo[ended:], hi[ended:], partials[:, ended:]):
+            return failed
+        for j in range(ended, ended + over):
+            level[alive[lo[j] : hi[j]]] = 1
     walked = 0
-    for j in range(ended):
+    for j in range(ended + over):
         walked += max(0, hi[j] - lo[j] - 1)
+    if over:
+        windows = windows[:, sort_windows(windows[1], windows[0], windows[2], windows[3])]
     if reach > watermark:
         reach = next_member(offsets, periods, watermark, reach)
-    return table, windows, old.shape[1] + new.shape[1] - number, walked, reach
+    return table, level, windows, old.shape[1] + new.shape[1] - number, walked, reach
 
 
 @compiled
@@ -184,6 +227,29 @@ def merged_slices(codes: Ints, old: Ints, new: Ints, offsets: Ints, periods: Int
             table[4, s] += both[4, r]
     fits = reduced(codes, both[FIXED:], order, lo[:count], hi[:count], table[FIXED:])
     return table if fits else table[:, :0].copy()
+
+
+@compiled
+def fused_slices(
+    codes: Ints, old: Ints, old_level: Ints, new: Ints, edges: Ints, gap: int
+) -> tuple[Ints, Ints]:
+    """As `merged_slices` by edges and the gap of sessions, with levels; no slices where a sum overflows."""
+    n, size = old.shape[1], old.shape[1] + new.shape[1]
+    both, level, fresh = (
+        np.empty((old.shape[0], size), np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+    )
+    both[:, :n], both[:, n:], level[:n] = old, new, old_level
+    order, lo, hi = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    merge_order(both[0, :n], both[1, :n], both[0, n:], both[1, n:], order)
+    count = fuse_runs(order, n, both[:FIXED], level, edges, gap, lo, hi)
+    table, out_level = np.empty((old.shape[0], count), np.int64), np.empty(count, np.int64)
+    lo, hi = lo[:count], hi[:count]
+    reduce_rows(order, lo, hi, both[:FIXED], fresh, level, table[:FIXED], fresh.copy(), out_level)
+    if not reduced(codes, both[FIXED:], order, lo, hi, table[FIXED:]):
+        return table[:, :0].copy(), out_level[:0]
+    return table, out_level
 
 
 @compiled
