@@ -21,7 +21,7 @@ from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import REACH
 from muntin.slicing.emission.listing import FAR
-from muntin.slicing.numeric_step_kernels import LISTED, MOST_CUTS, numeric_step
+from muntin.slicing.numeric_step_kernels import LISTED, numeric_step
 from muntin.slicing.scattered_step_kernels import MOST_CELLS
 from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import LIMIT, NEG_INF
@@ -36,8 +36,10 @@ Column = npt.NDArray[np.int64]
 
 MOST_TUPLES = 8_192
 """The most tuples of a step: the copy of a column that the compiled step reads costs more beyond."""
-MOST_SLICES = 512
-"""The most slices before a step."""
+MOST_SLICES = 4_096
+"""The most slices before a step: all of them are copied."""
+MOST_COMBINES = 32_768
+"""The most combines of slices that a step is expected to cause: stores need fewer of them than a walk."""
 NO_IDS: Column = np.zeros(0, dtype=np.int64)
 """Stands for one key."""
 
@@ -52,7 +54,7 @@ class NumericStep:
     inputs: tuple[tuple[Expr, Callable[[pa.Array], npt.NDArray[Any]] | None] | None, ...]
     """The column that each partial reads, as `NumericPartial.step_input` says."""
     most_slices: int
-    """The most slices before a step: all of them are copied, and their windows must not exceed the limit."""
+    """The most slices before a step: the windows over these and new ones must not exceed the limit."""
     exact: bool
     """Whether no partial depends on the order in which tuples are added: no sum of floats."""
     gap: int
@@ -77,8 +79,7 @@ class NumericStep:
         exact = FLOAT_SUM not in codes
         if served.sessions and not exact:
             return None
-        most_cuts = MOST_CELLS if exact else MOST_CUTS
-        within_limit = plan.limit.most(1) // served.most_overlapping - most_cuts
+        within_limit = plan.limit.most(1) // served.most_overlapping - MOST_CELLS
         return cls(
             codes,
             sum(p.width for p in numeric),
@@ -118,10 +119,12 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
         return None
     if not (in_order and step.gap < 0) and (extent.high - extent.low >= LIMIT or watermark >= LIMIT):
         return None
+    edges, partials = plan.served.edges, plan.partials
+    if (extent.high - extent.low) * edges.per_unit * plan.served.overlap > MOST_COMBINES:
+        return None
     words = step.words(batch)
     if words is None:
         return None
-    edges, partials = plan.served.edges, plan.partials
     key = 0 if batch.ids is None else int(batch.ids[0])
     reach = watermark + REACH if watermark < LIMIT and step.gap < 0 else NEG_INF
     slices, level, windows, merged, walked, quiet_until = numeric_step(

@@ -29,8 +29,6 @@ LISTED = 6
 """The columns of a window before its partials: start, end, number, key, lo, hi."""
 ROOM = 1_024
 """The most windows that one call lists."""
-MOST_CUTS = 64
-"""The most slices of a batch."""
 
 
 @compiled
@@ -66,19 +64,16 @@ def numeric_step(
     width = old.shape[0] - FIXED
     table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
     failed = (table, old_level[:0], windows, 0, 0, reach)
+    edges = edges_around(offsets, periods, low, high)
+    if not edges.shape[0]:
+        return failed
     if in_order and gap < 0:
-        begins = cut(time, offsets, periods)
-        if begins.shape[0] < 2:
-            return failed
-        new = lifted_slices(codes, width, time, values, key, begins)
-        table = merged_slices(codes, old, new, offsets, periods)
-        level = np.zeros(table.shape[1], np.int64)
+        new = lifted_slices(codes, width, time, values, key, cut(time, edges))
     else:
-        edges = edges_around(offsets, periods, low, high)
         new = scattered_slices(codes, width, time, ids, values, key, keys, low, high, edges, gap)
         if not new.shape[1]:
             return failed
-        table, level = fused_slices(codes, old, old_level, new, edges, gap)
+    table, level = merged_slices(codes, old, old_level, new, edges, gap)
     number = table.shape[1]
     if not number:
         return failed
@@ -128,21 +123,19 @@ def numeric_step(
 
 
 @compiled
-def cut(time: Ints, offsets: Ints, periods: Ints) -> Ints:
-    """Where slices begin among times in order, and behind them the number of times; empty without room.
+def cut(time: Ints, edges: Ints) -> Ints:
+    """Where slices begin among times in order, and behind them the number of times.
 
     One comparison with the next edge for each tuple. [scotty Alg. 1]
     """
-    begins = np.empty(MOST_CUTS + 1, np.int64)
-    count = 0
-    edge = time[0]
+    begins = np.empty(edges.shape[0] + 1, np.int64)
+    count, e = 0, 0
     for i in range(time.shape[0]):
-        if time[i] >= edge:
-            if count == MOST_CUTS:
-                return begins[:0]
+        if time[i] >= edges[e]:
             begins[count] = i
             count += 1
-            edge = next_member(offsets, periods, time[i], LARGEST_INTEGER)
+            while edges[e] <= time[i]:  # the last one is behind all times
+                e += 1
     begins[count] = time.shape[0]
     return begins[: count + 1]
 
@@ -186,54 +179,13 @@ def lifted_slices(codes: Ints, width: int, time: Ints, values: Ints, key: int, b
 
 
 @compiled
-def merged_slices(codes: Ints, old: Ints, new: Ints, offsets: Ints, periods: Ints) -> Ints:
-    """Merge two sorted tables of slices; no slices where a sum overflows.
-
-    Rows of one key combine unless an edge lies between them.
-    """
-    n, m = old.shape[1], new.shape[1]
-    both = np.empty((old.shape[0], n + m), np.int64)
-    both[:, :n], both[:, n:] = old, new
-    order, lo, hi = np.empty(n + m, np.int64), np.empty(n + m, np.int64), np.empty(n + m, np.int64)
-    i, j, count = 0, n, 0
-    previous = -1
-    for o in range(n + m):
-        first = j == n + m or (
-            i < n and (both[0, i] < both[0, j] or (both[0, i] == both[0, j] and both[1, i] <= both[1, j]))
-        )
-        r = i if first else j
-        order[o] = r
-        i, j = (i + 1, j) if first else (i, j + 1)
-        joined = False
-        # Two old rows were apart before, and stay apart.
-        if previous >= 0 and (r >= n or previous >= n) and both[0, r] == both[0, previous]:
-            begin = both[1, order[lo[count - 1]]]
-            joined = both[1, r] < next_member(offsets, periods, begin, LARGEST_INTEGER)
-        if joined:
-            hi[count - 1] = o + 1
-        else:
-            lo[count], hi[count] = o, o + 1
-            count += 1
-        previous = r
-    table = np.empty((old.shape[0], count), np.int64)
-    for s in range(count):
-        r = order[lo[s]]
-        table[0, s], table[1, s], table[2, s] = both[0, r], both[1, r], both[2, r]
-        table[3, s], table[4, s], table[5, s] = both[3, r], both[4, r], both[5, r]
-        for o in range(lo[s] + 1, hi[s]):
-            r = order[o]
-            table[2, s] = max(table[2, s], both[2, r])
-            table[3, s] += both[3, r]
-            table[4, s] += both[4, r]
-    fits = reduced(codes, both[FIXED:], order, lo[:count], hi[:count], table[FIXED:])
-    return table if fits else table[:, :0].copy()
-
-
-@compiled
-def fused_slices(
+def merged_slices(
     codes: Ints, old: Ints, old_level: Ints, new: Ints, edges: Ints, gap: int
 ) -> tuple[Ints, Ints]:
-    """As `merged_slices` by edges and the gap of sessions, with levels; no slices where a sum overflows."""
+    """Merge two sorted tables of slices, and the levels; no slices where a sum overflows.
+
+    Rows of one key combine unless an edge or the gap of sessions lies between them.
+    """
     n, size = old.shape[1], old.shape[1] + new.shape[1]
     both, level, fresh = (
         np.empty((old.shape[0], size), np.int64),
