@@ -39,6 +39,7 @@ _SHORTEST = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 # changed them before 1834, and from 2088 on each follows a rule for all years (tzdata 2025).
 _CYCLE = 400
 _CYCLE_LENGTH = 146_097 * _DAY
+_MEAN_YEAR = _CYCLE_LENGTH // _CYCLE
 _STANDING_UNTIL, _REGULAR_FROM = 1_600, 2_400  # both begin a cycle
 
 # A zone is at most a day away from UTC, and an offset at most a year long.
@@ -139,11 +140,11 @@ class Calendar(ContextFreeWindow):
         return _edges_of_years(self.unit, self.tz, int(self.offset), years)
 
     def _around(self, lo: int, hi: int) -> Ints:
-        first, last = (int(_years(np.int64(time))) for time in (lo, hi))
+        # Years of their mean length: near a new year, one too many or too few, which one more makes up for.
+        first, last = lo // _MEAN_YEAR + _EPOCH.year - _SLACK - 1, hi // _MEAN_YEAR + _EPOCH.year + _SLACK + 1
         if hi - lo <= _NEAR:
-            return _edges_of_range(self.unit, self.tz, int(self.offset), first - _SLACK, last + _SLACK)
-        years = range(first - _SLACK, last + _SLACK + 1)
-        return _edges_of_years(self.unit, self.tz, int(self.offset), years)
+            return _edges_of_range(self.unit, self.tz, int(self.offset), first, last)
+        return _edges_of_years(self.unit, self.tz, int(self.offset), range(first, last + 1))
 
 
 def _numbers(edges: Ints, times: Ints) -> Ints:
@@ -188,7 +189,7 @@ def _meant(tz: str) -> str:
     return f"did you mean {names}?" if names else 'write a place, like "Europe/Berlin", or "UTC"'
 
 
-def _years(times: Ints | np.int64) -> Ints:
+def _years(times: Ints) -> Ints:
     return times.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + _EPOCH.year
 
 
