@@ -88,6 +88,22 @@ def bench_latency(
     run_latency(tuple(slices or ()), json, Console())
 
 
+@app.command("flights")
+def bench_flights(
+    batch: Annotated[
+        list[int] | None, typer.Option(help="Flights in a batch; repeat for several.", min=1)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """The demo's query embedded, over a year of flights in small and large batches."""
+    from benchmarks.flights import run_flights
+
+    try:
+        run_flights(tuple(batch or ()), json, Console())
+    except MuntinError as error:
+        _fail(error)
+
+
 @app.command("spark")
 def bench_spark(
     rows: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 2_000_000,

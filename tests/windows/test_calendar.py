@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from muntin import windows as w
 from muntin.errors import QueryError
 from muntin.timeline import INF, LIMIT, NEG_INF, Micros, instant
-from muntin.windows.calendar import _edges_of_known_year, _edges_of_year
+from muntin.windows.calendar import _edges_of_known_year, _edges_of_range, _edges_of_year
 
 HOUR = 3_600_000_000
 ZONES = [
@@ -222,3 +222,24 @@ def test_beyond_all_times() -> None:
 def test_it_needs_a_time_column_of_timestamps() -> None:
     assert all(isinstance(span, Micros) for span in w.calendar("day", offset="1 hour").spans())
     assert w.calendar("day", tz=ZoneInfo("Europe/Berlin")) == w.calendar("day", "Europe/Berlin")
+
+
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+def test_edges_of_near_times_are_those_of_times_far_apart(unit: str) -> None:
+    window = w.calendar(unit, "Pacific/Apia", offset="20 hours")
+    lo, hi = instant("1990-06-01"), instant("2030-06-01")
+    far = window.edges(lo, hi)
+    near = [
+        window.edges(instant(f"{year}-06-01") + 1, instant(f"{year + 1}-06-01")) for year in range(1990, 2030)
+    ]
+    assert np.concatenate(near).tolist() == far[far > lo].tolist()
+
+
+def test_edges_around_now_are_made_once() -> None:
+    window, noon = w.calendar("day", "Asia/Kathmandu"), instant("2021-03-04T12:00")
+    window.edges(noon, noon + 24 * HOUR)
+    made = _edges_of_range.cache_info().misses
+    for hour in range(1_000):
+        assert len(window.edges(noon + hour * HOUR, noon + (hour + 24) * HOUR - 1)) == 1
+        assert window.first_start(noon + hour * HOUR) <= noon + hour * HOUR
+    assert _edges_of_range.cache_info().misses == made

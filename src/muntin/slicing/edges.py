@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.planning.progressions import fuse
-from muntin.slicing.cutting_kernels import next_member, once_each, progression_edges
+from muntin.slicing.batch import distinct
+from muntin.slicing.cutting_kernels import next_member, progression_edges
 from muntin.slicing.sorting_kernels import INSERTION_SORTED
 from muntin.windows.base import ContextFreeWindow
 
@@ -87,7 +88,7 @@ class EdgeSet:
         present = [p for p in edge_arrays if len(p)]
         if not present:
             return NO_TIMES
-        return np.unique(np.concatenate(present)) if len(present) > 1 else present[0]
+        return distinct(np.concatenate(present)) if len(present) > 1 else present[0]
 
     def after(self, time: int) -> int:
         """The first edge after this time, or an earlier time where none lies within reach."""
@@ -106,7 +107,7 @@ class EdgeSet:
         if expected > 8 * len(times) + 100_000:
             # A few tuples far apart: only the edges next to tuples can matter.
             below = times[:, None] - (times[:, None] - self.offsets) % self.periods
-            return np.unique(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
+            return distinct(np.concatenate([below.ravel(), (below + self.periods).ravel()]))
         # A place for each unit of time instead of a sort, unless most of them would stay empty.
         places = (high - low + 2 * self.longest) // self.unit + 2
         marked = expected > INSERTION_SORTED and places < min(_PLACES * expected, _MOST_PLACES)
@@ -115,9 +116,8 @@ class EdgeSet:
         count = progression_edges(self.offsets, self.periods, self.unit, low, high, marks, edges)
         if count > 0 or len(self.periods) == 1:
             return edges[: abs(count)]
-        edges = edges[:-count]
-        edges.sort()  # NumPy's sort is several times faster than one that Numba compiles
-        return edges[: once_each(edges)]
+        # NumPy's sort is several times faster than one that Numba compiles.
+        return distinct(edges[:-count])
 
 
 def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -> list[Times]:
@@ -141,7 +141,9 @@ def _edges_among(window: ContextFreeWindow, low: int, high: int, times: Times) -
 
 
 def _many(window: ContextFreeWindow, low: int, high: int, limit: int) -> bool:
-    """Whether there seem to be more edges than that; looks at a small part of them."""
+    """Whether there seem to be more edges than that; looks at a small part of them, or at the period."""
+    if window.period is not None:
+        return (high - low) // window.period > limit
     reach = 1
     while high - low > limit:
         count = len(window.edges(low, min(high, low + reach)))
@@ -153,7 +155,7 @@ def _many(window: ContextFreeWindow, low: int, high: int, limit: int) -> bool:
 
 def _last_edge(window: ContextFreeWindow, until: int, oldest: int) -> Times:
     """The last edge in [oldest, until], if there is one; found in steps that grow, however old that is."""
-    reach = 1
+    reach = _first_reach(window)
     while True:
         edges = window.edges(max(oldest, until - reach), until) if oldest <= until else NO_TIMES
         if len(edges) or until - reach <= oldest:
@@ -163,12 +165,17 @@ def _last_edge(window: ContextFreeWindow, until: int, oldest: int) -> Times:
 
 def _next_edge(window: ContextFreeWindow, after: int, newest: int) -> Times:
     """The first edge in (after, newest], if there is one."""
-    reach = 1
+    reach = _first_reach(window)
     while True:
         edges = window.edges(after + 1, min(newest, after + reach)) if newest > after else NO_TIMES
         if len(edges) or after + reach >= newest:
             return edges[:1]
         reach *= 8
+
+
+def _first_reach(window: ContextFreeWindow) -> int:
+    """How far to look for an edge first; a civil unit may be a little longer than its period."""
+    return 1 if window.period is None else 2 * window.period
 
 
 def crossed(window: ContextFreeWindow, first: Times, last: Times) -> npt.NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from muntin.slicing.batch import distinct
 from muntin.slicing.edges import NO_TIMES
 from muntin.slicing.listing_kernels import starts_before
 from muntin.slicing.slice_table import combine_runs
@@ -93,4 +94,4 @@ def _needed_starts(plan: BoundPlan, state: State, final: int) -> Column:
         low = max(window.first_start(final), oldest)
         if low <= final < INF:
             starts.append(window.starts(low, final))
-    return np.unique(np.concatenate([p for p in starts if len(p)] or [NO_TIMES]))
+    return distinct(np.concatenate([p for p in starts if len(p)] or [NO_TIMES]))

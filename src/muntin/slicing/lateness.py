@@ -33,16 +33,19 @@ Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def judge(plan: BoundPlan, state: State) -> None:
-    """Decide for the tuples that wait which windows they still count for."""
+def judge(plan: BoundPlan, state: State, final: int) -> None:
+    """Decide for the tuples that wait, which lie before `final`, which windows they still count for.
+
+    Tuples in order are sliced by now, even beyond the watermark that decides: a session that reaches them
+    has an earlier tuple near enough to `final` to be alive without them.
+    """
     if not state.late_tuples:
         return
-    rows = _all_rows(plan, state)
+    rows = _all_rows(plan, state, final)
     waiting, state.late_tuples = state.late_tuples, ()
-    accepted, refused = _verdicts(plan, state, rows, plan.served.all)
+    accepted, refused = _verdicts(plan, state, rows, plan.served.all, final)
     late_for_some = np.logical_or.reduce([mask for _, mask in refused])
     state.metrics.late += int(rows.n[late_for_some].sum())
-    state.newest = max(state.newest, int(rows.last.max()))
     state.late_output += _late_output(rows, refused, waiting)
     if not accepted.all():
         state.retained_from = max(state.retained_from, int(rows.last[~accepted].max()) + 1)
@@ -50,28 +53,29 @@ def judge(plan: BoundPlan, state: State) -> None:
         state.has_late_change = True
         taken = rows.take(accepted)
         insert(plan, state, taken, edges_of_rows(plan, state, taken))
-    extend_extents(plan, state, rows.key, rows.first, rows.last)
+    extend_extents(plan, state, rows.key, rows.first, rows.last, final)
 
 
 def late_for(plan: BoundPlan, state: State, window: ServedWindow) -> None:
     """Judge what is late for a window that ends now; for the others the tuples go on waiting."""
     if state.late_tuples:
-        rows = _all_rows(plan, state)
-        _, refused = _verdicts(plan, state, rows, (window,))
+        if state.tuples is not None:
+            slice_tuples(plan, state, state.watermark)
+        final = plan.final(state.watermark)
+        rows = _all_rows(plan, state, final)
+        _, refused = _verdicts(plan, state, rows, (window,), final)
         state.late_output += _late_output(rows, refused, state.late_tuples)
 
 
-def _all_rows(plan: BoundPlan, state: State) -> SliceTable:
+def _all_rows(plan: BoundPlan, state: State, final: int) -> SliceTable:
     """The slices of all tuples that wait, as if they had arrived at once, with their levels."""
-    if state.tuples is not None:
-        slice_tuples(plan, state, state.watermark)
     waiting = [late.rows for late in state.late_tuples]
     edges = edges_of_rows(plan, state, *waiting)
     table = SliceTable.empty(plan.partials)
     for rows in waiting:
         table, combines = merge(table, rows, edges, plan.served.gap)
         state.metrics.merge_combines += combines * len(plan.partials.partials)
-    return table.changed(level=_levels(state.slices, table, plan.served.gaps, plan.final(state.watermark)))
+    return table.changed(level=_levels(state.slices, table, plan.served.gaps, final))
 
 
 def _levels(table: SliceTable, rows: SliceTable, gaps: Column, final: int) -> Column:
@@ -93,10 +97,10 @@ def _levels(table: SliceTable, rows: SliceTable, gaps: Column, final: int) -> Co
 
 
 def _verdicts(
-    plan: BoundPlan, state: State, rows: SliceTable, windows: tuple[ServedWindow, ...]
+    plan: BoundPlan, state: State, rows: SliceTable, windows: tuple[ServedWindow, ...], final: int
 ) -> tuple[Mask, list[tuple[ServedWindow, Mask]]]:
     """Which rows some of these windows take, and for each window which rows it refuses."""
-    served, final = plan.served, plan.final(state.watermark)
+    served = plan.served
     accepted = np.zeros(len(rows), dtype=np.bool_)
     refused: list[tuple[ServedWindow, Mask]] = []
     counts = state.late_counts.copy()

@@ -1,4 +1,4 @@
-"""A small step of periodic windows and numeric partials as one call of compiled code.
+"""A small step of periodic windows, a session and numeric partials as one call of compiled code.
 
 The same results as `muntin.slicing.step` gives function by function. A step of 1,024 tuples and ten windows
 takes 0.45 of the time (measured in turn on one machine). Larger steps gain nothing, and take the other way.
@@ -15,13 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.partials.columns import NumericPartial
-from muntin.aggregates.partials.step_codes import NONE
+from muntin.aggregates.partials.step_codes import FLOAT_SUM, NONE
 from muntin.errors import PlacedError
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import REACH
 from muntin.slicing.emission.listing import FAR
-from muntin.slicing.numeric_step_kernels import LISTED, MOST_CUTS, numeric_step
+from muntin.slicing.numeric_step_kernels import LISTED, numeric_step
+from muntin.slicing.scattered_step_kernels import MOST_CELLS
 from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import INF, LIMIT, NEG_INF
 
@@ -35,8 +36,12 @@ Column = npt.NDArray[np.int64]
 
 MOST_TUPLES = 8_192
 """The most tuples of a step: the copy of a column that the compiled step reads costs more beyond."""
-MOST_SLICES = 512
-"""The most slices before a step."""
+MOST_SLICES = 4_096
+"""The most slices before a step: all of them are copied."""
+MOST_COMBINES = 32_768
+"""The most combines of slices that a step is expected to cause: stores need fewer of them than a walk."""
+NO_IDS: Column = np.zeros(0, dtype=np.int64)
+"""Stands for one key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +54,41 @@ class NumericStep:
     inputs: tuple[tuple[Expr, Callable[[pa.Array], npt.NDArray[Any]] | None] | None, ...]
     """The column that each partial reads, as `NumericPartial.step_input` says."""
     most_slices: int
-    """The most slices before a step: all of them are copied, and their windows must not exceed the limit."""
+    """The most slices before a step: the windows over these and new ones must not exceed the limit."""
+    exact: bool
+    """Whether no partial depends on the order in which tuples are added: no sum of floats."""
+    gap: int
+    """The gap of the session, -1 without one."""
+    session: int
+    """The number of the session among all windows."""
 
     @classmethod
     def of(cls, plan: BoundPlan) -> NumericStep | None:
         """None where some window or partial needs more."""
-        edges, partials = plan.served.edges, plan.partials.partials
-        simple = plan.served.only_edges and plan.emits_once and not plan.lateness and not plan.shows_early
+        served, edges, partials = plan.served, plan.served.edges, plan.partials.partials
+        known = served.periodic and len(served.periodic) + len(served.sessions) == len(served.all)
+        simple = known and plan.emits_once and not plan.lateness and not plan.shows_early
+        if len(served.sessions) > 1:
+            return None
         if not simple or not plan.combines_windows_alone or edges.others or len(edges.points):
             return None
         numeric = [p for p in partials if isinstance(p, NumericPartial) and p.step_code != NONE]
         if len(numeric) < len(partials):
             return None
         codes = np.array([p.step_code for p in numeric], dtype=np.int64)
-        within_limit = plan.limit.most(1) // plan.served.most_overlapping - MOST_CUTS
-        inputs = tuple(p.step_input for p in numeric)
-        return cls(codes, sum(p.width for p in numeric), inputs, min(MOST_SLICES, within_limit))
+        exact = FLOAT_SUM not in codes
+        if served.sessions and not exact:
+            return None
+        within_limit = plan.limit.most(1) // served.most_overlapping - MOST_CELLS
+        return cls(
+            codes,
+            sum(p.width for p in numeric),
+            tuple(p.step_input for p in numeric),
+            min(MOST_SLICES, within_limit),
+            exact,
+            served.gap,
+            served.number(served.sessions[0]) if served.sessions else -1,
+        )
 
     def words(self, batch: Batch) -> Column | None:
         """The input of each partial as a row of 64-bit words; None where a column has nulls."""
@@ -83,24 +107,31 @@ class NumericStep:
 def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int) -> pa.Table | None:
     """Add a batch and move the watermark on in one call; None, and nothing has changed, where that fails.
 
-    It fails for large steps, tuples out of order, late tuples, nulls, sums that overflow, and values that
-    cannot be computed: the other way skips these, or names the window.
+    It fails for large steps, late tuples, sums of floats out of order or of several keys, nulls, sums that
+    overflow, and values that cannot be computed: the other way skips these, or names the window.
     """
     step, before, table = plan.numeric, state.watermark, state.slices
     number, extent = len(table.fresh), batch.extent
     if step is None or len(batch.time) > MOST_TUPLES or number > step.most_slices:
         return None
-    if state.late_tuples or not extent.ordered or not extent.one_key or extent.low < before:
+    in_order = extent.ordered and extent.one_key
+    if state.late_tuples or extent.low < before or not (in_order or step.exact):
+        return None
+    if not (in_order and step.gap < 0) and (extent.high - extent.low >= LIMIT or watermark >= LIMIT):
+        return None
+    edges, partials = plan.served.edges, plan.partials
+    if (extent.high - extent.low) * edges.per_unit * plan.served.overlap > MOST_COMBINES:
         return None
     words = step.words(batch)
     if words is None:
         return None
-    edges, partials = plan.served.edges, plan.partials
     key = 0 if batch.ids is None else int(batch.ids[0])
-    slices, windows, merged, walked, quiet_until = numeric_step(
-        step.codes, batch.time, words, key, state.key_count,
-        edges.offsets, edges.periods, table.words, plan.served.series.columns,
-        max(before, -LIMIT), min(watermark, FAR), watermark + REACH if watermark < LIMIT else NEG_INF,
+    reach = watermark + REACH if watermark < LIMIT and step.gap < 0 else NEG_INF
+    slices, level, windows, merged, walked, quiet_until = numeric_step(
+        step.codes, batch.time, NO_IDS if batch.ids is None or extent.one_key else batch.ids, words,
+        key, state.key_count, in_order, extent.low, extent.high,
+        edges.offsets, edges.periods, step.gap, step.session,
+        table.words, table.level, plan.served.series.columns, max(before, -LIMIT), min(watermark, FAR), reach,
     )  # fmt: skip
     if not slices.shape[1]:
         return None
@@ -115,7 +146,7 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
     if watermark == INF:
         state.drop_slices(plan)
     else:
-        state.slices = SliceTable.of_words(partials, slices)
+        state.slices = SliceTable.of_words(partials, slices, level)
     state.quiet_until = quiet_until
     count = len(partials.partials)
     metrics = state.metrics

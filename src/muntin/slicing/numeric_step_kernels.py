@@ -1,8 +1,8 @@
-"""Compiled: one step of periodic windows and numeric partials, from the cut to the rows that are emitted.
+"""Compiled: one step of periodic windows and sessions over numeric partials, from the cut to the results.
 
 A small step costs mostly its calls: each call of a kernel takes a microsecond or more whatever it does. So
-the tuples of one key, in order, are cut, lifted and merged into the slices, and the windows that end are
-listed and combined, in a single call. Partials are columns of 64-bit words, known by a code each.
+tuples are cut, lifted and merged into the slices, and the windows that end are listed and combined, in a
+single call. Partials are columns of 64-bit words, known by a code each.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from muntin.aggregates.partials.sum_kernels import add_float_rows, float_runs
 from muntin.compiled_kernels import compiled
 from muntin.scalars import LARGEST_INTEGER, LIMB, MASK, SMALLEST_INTEGER
 from muntin.slicing.cutting_kernels import next_member
-from muntin.slicing.listing_kernels import WIDTH, list_periodic
-from muntin.slicing.slice_table_kernels import key_offsets
+from muntin.slicing.listing_kernels import WIDTH, list_periodic, sessions
+from muntin.slicing.scattered_step_kernels import edges_around, scattered_slices
+from muntin.slicing.slice_table_kernels import fuse_runs, key_offsets, merge_order, reduce_rows
+from muntin.slicing.sorting_kernels import sort_windows
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,81 +27,115 @@ FIXED = 6
 """The columns of a slice before its partials: key, first, last, n, mark, rank."""
 LISTED = 6
 """The columns of a window before its partials: start, end, number, key, lo, hi."""
-ROOM = 512
+ROOM = 1_024
 """The most windows that one call lists."""
-MOST_CUTS = 64
-"""The most slices of a batch."""
 
 
 @compiled
 def numeric_step(
     codes: Ints,
     time: Ints,
+    ids: Ints,
     values: Ints,
     key: int,
     keys: int,
+    in_order: bool,
+    low: int,
+    high: int,
     offsets: Ints,
     periods: Ints,
+    gap: int,
+    session: int,
     old: Ints,
+    old_level: Ints,
     series: Ints,
     before: int,
     watermark: int,
     reach: int,
-) -> tuple[Ints, Ints, int, int, int]:
-    """Add tuples of one key in order to the slices `old`, and list the windows that end by the watermark.
+) -> tuple[Ints, Ints, Ints, int, int, int]:
+    """Add tuples to the slices `old`, and list the windows that end by the watermark.
 
-    `values` has one row of words per partial. Returns the columns of all slices, those of the windows, the
-    combines of merging and of windows, and the first edge after the watermark, at most `reach`. There are
-    no slices where a sum overflows or there is no room.
+    Without `ids` all tuples have one `key`; those `in_order` are cut by one comparison each. `values` has
+    one row of words per partial. `gap` is that of the window with the number `session`, -1 without one.
+    Returns the columns of all slices and their levels, the columns of the windows, the combines of merging
+    and of windows, and the first edge after the watermark, at most `reach`. There are no slices where a sum
+    overflows or there is no room.
     """
     width = old.shape[0] - FIXED
     table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
-    failed = (table, windows, 0, 0, reach)
-    begins = cut(time, offsets, periods)
-    if begins.shape[0] < 2:
+    failed = (table, old_level[:0], windows, 0, 0, reach)
+    edges = edges_around(offsets, periods, low, high)
+    if not edges.shape[0]:
         return failed
-    new = lifted_slices(codes, width, time, values, key, begins)
-    table = merged_slices(codes, old, new, offsets, periods)
+    if in_order and gap < 0:
+        new = lifted_slices(codes, width, time, values, key, cut(time, edges))
+    else:
+        new = scattered_slices(codes, width, time, ids, values, key, keys, low, high, edges, gap)
+        if not new.shape[1]:
+            return failed
+    table, level = merged_slices(codes, old, old_level, new, edges, gap)
     number = table.shape[1]
     if not number:
         return failed
+    windows = np.empty((LISTED + width, 0), np.int64)
     rows = np.empty((ROOM, WIDTH), np.int64)
-    edges, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
+    ends, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
     starts = key_offsets(table[0], keys)
     none = np.zeros(1, np.bool_)
-    ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, edges, others)
+    ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
     if ended < 0:
         return failed
-    windows = np.empty((LISTED + width, ended), np.int64)
-    windows[0], windows[1] = edges[:ended], edges[ended : 2 * ended]
-    windows[2:LISTED] = others[: 4 * ended].reshape(4, ended)
+    # The rows of windows, and behind them those of sessions, as positions among those that are in none that
+    # has ended.
+    order = np.arange(number)
+    alive = np.flatnonzero(level == 0) if gap >= 0 else order[:0]
+    found = np.empty((5, alive.shape[0]), np.int64)
+    open_sessions = sessions(alive, table[0], table[1], table[2], gap, SMALLEST_INTEGER, found)
+    over = 0
+    for j in range(open_sessions):
+        if found[2, j] + gap < watermark:
+            found[:, over] = found[:, j]
+            over += 1
+    windows = np.empty((LISTED + width, ended + over), np.int64)
+    windows[0, :ended], windows[1, :ended] = ends[:ended], ends[ended : 2 * ended]
+    windows[2:LISTED, :ended] = others[: 4 * ended].reshape(4, ended)
+    for j in range(over):
+        windows[0, ended + j], windows[1, ended + j] = found[1, j], found[2, j] + gap
+        windows[2, ended + j], windows[3, ended + j] = session, found[0, j]
+        windows[4, ended + j], windows[5, ended + j] = found[3, j], found[4, j]
     lo, hi = windows[4], windows[5]
-    if not reduced(codes, table[FIXED:], np.arange(number), lo, hi, windows[LISTED:]):
+    partials = windows[LISTED:]
+    if not reduced(codes, table[FIXED:], order, lo[:ended], hi[:ended], partials[:, :ended]):
         return failed
+    if over:
+        if not reduced(codes, table[FIXED:], alive, lo[ended:], hi[ended:], partials[:, ended:]):
+            return failed
+        for j in range(ended, ended + over):
+            level[alive[lo[j] : hi[j]]] = 1
     walked = 0
-    for j in range(ended):
+    for j in range(ended + over):
         walked += max(0, hi[j] - lo[j] - 1)
+    if over:
+        windows = windows[:, sort_windows(windows[1], windows[0], windows[2], windows[3])]
     if reach > watermark:
         reach = next_member(offsets, periods, watermark, reach)
-    return table, windows, old.shape[1] + new.shape[1] - number, walked, reach
+    return table, level, windows, old.shape[1] + new.shape[1] - number, walked, reach
 
 
 @compiled
-def cut(time: Ints, offsets: Ints, periods: Ints) -> Ints:
-    """Where slices begin among times in order, and behind them the number of times; empty without room.
+def cut(time: Ints, edges: Ints) -> Ints:
+    """Where slices begin among times in order, and behind them the number of times.
 
     One comparison with the next edge for each tuple. [scotty Alg. 1]
     """
-    begins = np.empty(MOST_CUTS + 1, np.int64)
-    count = 0
-    edge = time[0]
+    begins = np.empty(edges.shape[0] + 1, np.int64)
+    count, e = 0, 0
     for i in range(time.shape[0]):
-        if time[i] >= edge:
-            if count == MOST_CUTS:
-                return begins[:0]
+        if time[i] >= edges[e]:
             begins[count] = i
             count += 1
-            edge = next_member(offsets, periods, time[i], LARGEST_INTEGER)
+            while edges[e] <= time[i]:  # the last one is behind all times
+                e += 1
     begins[count] = time.shape[0]
     return begins[: count + 1]
 
@@ -143,47 +179,29 @@ def lifted_slices(codes: Ints, width: int, time: Ints, values: Ints, key: int, b
 
 
 @compiled
-def merged_slices(codes: Ints, old: Ints, new: Ints, offsets: Ints, periods: Ints) -> Ints:
-    """Merge two sorted tables of slices; no slices where a sum overflows.
+def merged_slices(
+    codes: Ints, old: Ints, old_level: Ints, new: Ints, edges: Ints, gap: int
+) -> tuple[Ints, Ints]:
+    """Merge two sorted tables of slices, and the levels; no slices where a sum overflows.
 
-    Rows of one key combine unless an edge lies between them.
+    Rows of one key combine unless an edge or the gap of sessions lies between them.
     """
-    n, m = old.shape[1], new.shape[1]
-    both = np.empty((old.shape[0], n + m), np.int64)
-    both[:, :n], both[:, n:] = old, new
-    order, lo, hi = np.empty(n + m, np.int64), np.empty(n + m, np.int64), np.empty(n + m, np.int64)
-    i, j, count = 0, n, 0
-    previous = -1
-    for o in range(n + m):
-        first = j == n + m or (
-            i < n and (both[0, i] < both[0, j] or (both[0, i] == both[0, j] and both[1, i] <= both[1, j]))
-        )
-        r = i if first else j
-        order[o] = r
-        i, j = (i + 1, j) if first else (i, j + 1)
-        joined = False
-        # Two old rows were apart before, and stay apart.
-        if previous >= 0 and (r >= n or previous >= n) and both[0, r] == both[0, previous]:
-            begin = both[1, order[lo[count - 1]]]
-            joined = both[1, r] < next_member(offsets, periods, begin, LARGEST_INTEGER)
-        if joined:
-            hi[count - 1] = o + 1
-        else:
-            lo[count], hi[count] = o, o + 1
-            count += 1
-        previous = r
-    table = np.empty((old.shape[0], count), np.int64)
-    for s in range(count):
-        r = order[lo[s]]
-        table[0, s], table[1, s], table[2, s] = both[0, r], both[1, r], both[2, r]
-        table[3, s], table[4, s], table[5, s] = both[3, r], both[4, r], both[5, r]
-        for o in range(lo[s] + 1, hi[s]):
-            r = order[o]
-            table[2, s] = max(table[2, s], both[2, r])
-            table[3, s] += both[3, r]
-            table[4, s] += both[4, r]
-    fits = reduced(codes, both[FIXED:], order, lo[:count], hi[:count], table[FIXED:])
-    return table if fits else table[:, :0].copy()
+    n, size = old.shape[1], old.shape[1] + new.shape[1]
+    both, level, fresh = (
+        np.empty((old.shape[0], size), np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+    )
+    both[:, :n], both[:, n:], level[:n] = old, new, old_level
+    order, lo, hi = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    merge_order(both[0, :n], both[1, :n], both[0, n:], both[1, n:], order)
+    count = fuse_runs(order, n, both[:FIXED], level, edges, gap, lo, hi)
+    table, out_level = np.empty((old.shape[0], count), np.int64), np.empty(count, np.int64)
+    lo, hi = lo[:count], hi[:count]
+    reduce_rows(order, lo, hi, both[:FIXED], fresh, level, table[:FIXED], fresh.copy(), out_level)
+    if not reduced(codes, both[FIXED:], order, lo, hi, table[FIXED:]):
+        return table[:, :0].copy(), out_level[:0]
+    return table, out_level
 
 
 @compiled

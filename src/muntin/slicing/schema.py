@@ -91,7 +91,9 @@ class Table:
             yield from ((one, window, column) for window, column in getattr(self, one).items())
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return next(
+            len(column) for name in self.SCHEMA.columns if (column := getattr(self, name)) is not None
+        )
 
     @property
     def nbytes(self) -> int:

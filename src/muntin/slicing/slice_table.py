@@ -95,10 +95,9 @@ class SliceTable(Table):
         return cls(partials, fixed, columns["fresh"], columns["level"], states)
 
     @classmethod
-    def of_words(cls, partials: PartialSet, words: Column) -> SliceTable:
+    def of_words(cls, partials: PartialSet, words: Column, level: Column) -> SliceTable:
         """A table of numeric partials, nothing fresh, as the compiled step makes it."""
-        zero = np.zeros(words.shape[1], dtype=np.int64)
-        table = cls(partials, words[:_FIXED], zero, zero, None)
+        table = cls(partials, words[:_FIXED], np.zeros(words.shape[1], dtype=np.int64), level, None)
         table._words = words
         return table
 

@@ -172,7 +172,7 @@ def add(
     if plan.served.with_empty:
         final = plan.final(state.watermark)
         on_time = batch if batch.extent.low >= final else batch.take(np.flatnonzero(batch.time >= final))
-        extend_extents(plan, state, on_time.key, on_time.time, on_time.time)
+        extend_extents(plan, state, on_time.key, on_time.time, on_time.time, final)
 
 
 def advance(
@@ -236,8 +236,9 @@ def complete(plan: BoundPlan, state: State, watermark: int, keep_expired: bool =
     `keep_expired`: skip eviction, because the caller advances again immediately, or discards the state.
     """
     before, closing = state.watermark, watermark == INF
-    if watermark > before:
-        judge(plan, state)
+    judges = watermark > before and bool(state.late_tuples)
+    if judges:
+        state.newest = max(state.newest, state.newest_late)
     if plan.served.unprompted:
         check_unprompted(plan, state, before, watermark)
     if state.tuples is not None and closing:
@@ -247,6 +248,8 @@ def complete(plan: BoundPlan, state: State, watermark: int, keep_expired: bool =
         slice_tuples(plan, state, watermark)
         if plan.shows_early:
             slice_tuples(plan, state, INF)
+    if judges:
+        judge(plan, state, plan.final(before))
     emissions = due_results(plan, state, before, closing)
     if state.tuples is not None:
         state.tuples.has_unseen = False

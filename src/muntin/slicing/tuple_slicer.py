@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.batch import numbers, ranges
+from muntin.slicing.batch import distinct, numbers, ranges
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
 from muntin.slicing.key_lives import Edges, Lives
 from muntin.slicing.listing_kernels import rows_holding
@@ -73,7 +73,7 @@ def slice_tuples(plan: BoundPlan, state: State, upto: int, splits: bool | None =
     # A slice ends where the final part ends, so that this part can be committed.
     final = tuples.ranks_until(final_until(plan, state, tuples))
     edges.append((new, final[new]))
-    affected = np.unique(np.concatenate([new, *(k for k, _ in edges)])) if plan.served.looks_back else new
+    affected = distinct(np.concatenate([new, *(k for k, _ in edges)])) if plan.served.looks_back else new
     if len(affected):
         _build(plan, state, tuples, affected, reached, edges)
     tuples.sliced.rank[new] = reached[new]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from muntin.aggregates.joining import MOST_BYTES, TextError, text_bytes
 from muntin.expressions import Expr
-from muntin.slicing.batch import Batch, concat, ranges
+from muntin.slicing.batch import Batch, concat, distinct, ranges
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
 from muntin.slicing.schema import Change, Table, extended, no_rows
 from muntin.slicing.served import ServedWindow
@@ -186,7 +186,7 @@ class TupleState:
         if self.batch is not None and len(self.batch):
             # The input may say itself which of several tuples of one time comes first.
             behind |= (new.time == sliced[new.key]) & (new.seq < self.batch.seq.max())
-        return np.unique(new.key[behind])
+        return distinct(new.key[behind])
 
     def index(self, keys: int) -> None:
         """Find where the tuples of each key lie."""

@@ -14,7 +14,7 @@ does not know: there, edges are those of a year that it knows, moved by whole cy
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -39,7 +39,14 @@ _SHORTEST = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 # changed them before 1834, and from 2088 on each follows a rule for all years (tzdata 2025).
 _CYCLE = 400
 _CYCLE_LENGTH = 146_097 * _DAY
+_MEAN_YEAR = _CYCLE_LENGTH // _CYCLE
 _STANDING_UNTIL, _REGULAR_FROM = 1_600, 2_400  # both begin a cycle
+
+# A zone is at most a day away from UTC, and an offset at most a year long.
+_SLACK = 2
+
+_NEAR = 8 * 366 * _DAY
+"""Edges around times that are no further apart are kept for the next call."""
 
 # No time lies beyond LIMIT, and the edges around one at most four years further.
 _FURTHEST = LIMIT + 4 * 366 * _DAY
@@ -126,14 +133,18 @@ class Calendar(ContextFreeWindow):
         """All edges in the spans [first, last], and at least one before and one after each of them."""
         if not len(first):
             return np.zeros(0, np.int64)
-        # A zone is at most a day away from UTC, and an offset at most a year long.
-        years = np.unique(integer_ranges(_years(first) - 2, _years(last) + 2)).tolist()
-        edges = [_edges_of_year(self.unit, self.tz, int(self.offset), year) for year in years]
-        # Not only unique years: the two sides of a day that was left out are one edge.
-        return np.unique(np.concatenate(edges))
+        low, high = int(first.min()), int(last.max())
+        if high - low <= _NEAR:
+            return self._around(low, high)
+        years = np.unique(integer_ranges(_years(first) - _SLACK, _years(last) + _SLACK)).tolist()
+        return _edges_of_years(self.unit, self.tz, int(self.offset), years)
 
     def _around(self, lo: int, hi: int) -> Ints:
-        return self._edges_around(np.array([lo]), np.array([hi]))
+        # Years of their mean length: near a new year, one too many or too few, which one more makes up for.
+        first, last = lo // _MEAN_YEAR + _EPOCH.year - _SLACK - 1, hi // _MEAN_YEAR + _EPOCH.year + _SLACK + 1
+        if hi - lo <= _NEAR:
+            return _edges_of_range(self.unit, self.tz, int(self.offset), first, last)
+        return _edges_of_years(self.unit, self.tz, int(self.offset), range(first, last + 1))
 
 
 def _numbers(edges: Ints, times: Ints) -> Ints:
@@ -180,6 +191,19 @@ def _meant(tz: str) -> str:
 
 def _years(times: Ints) -> Ints:
     return times.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + _EPOCH.year
+
+
+@lru_cache(maxsize=256)
+def _edges_of_range(unit: str, tz: str, offset: int, first: int, last: int) -> Ints:
+    """The edges of these years, both included: streams ask for those around now in every step."""
+    edges = _edges_of_years(unit, tz, offset, range(first, last + 1))
+    edges.flags.writeable = False  # it is shared
+    return edges
+
+
+def _edges_of_years(unit: str, tz: str, offset: int, years: Iterable[int]) -> Ints:
+    # Not only unique years: the two sides of a day that was left out are one edge.
+    return np.unique(np.concatenate([_edges_of_year(unit, tz, offset, year) for year in years]))
 
 
 def _edges_of_year(unit: str, tz: str, offset: int, year: int) -> Ints:

@@ -8,6 +8,9 @@ from muntin.aggregates.arrays import Floats, Ints
 from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
 
+_FEW = 32
+"""Up to this many candidates are not sorted: a sort allocates, which costs more than passes over them."""
+
 
 @compiled
 def _above(keys: Ints, a: int, b: int, key: int) -> int:
@@ -52,15 +55,20 @@ def _narrow(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, cut: Ints, n:
 def _among(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, n: int, rank: int) -> tuple[int, int]:
     """The key of that rank among at most one candidate of each run, and the number of values up to it."""
     seen = 0
-    left = np.empty(n, np.int64)
     m = 0
     for s in range(n):
         if a[s] > begin[s]:
             seen += upto[a[s] - 1]
+        m += a[s] < b[s]
+    if m <= _FEW:
+        return _among_few(keys, upto, begin, a, b, n, m, rank, seen)
+    left = np.empty(m, np.int64)
+    m = 0
+    for s in range(n):
         if a[s] < b[s]:
             left[m] = s
             m += 1
-    order = np.argsort(keys[a[left[:m]]])
+    order = np.argsort(keys[a[left]])
     i = 0
     key = 0
     while i < m and seen <= rank:
@@ -69,6 +77,26 @@ def _among(keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, n: int, rank: 
             s = left[order[i]]
             seen += upto[a[s]] - (upto[a[s] - 1] if a[s] > begin[s] else 0)
             i += 1
+    return key, seen
+
+
+@compiled
+def _among_few(
+    keys: Ints, upto: Ints, begin: Ints, a: Ints, b: Ints, n: int, m: int, rank: int, seen: int
+) -> tuple[int, int]:
+    """As `_among`, with one pass over the runs for each candidate: no sort, and no array for it."""
+    key = 0
+    while m > 0 and seen <= rank:
+        found = False
+        for s in range(n):
+            if a[s] < b[s] and (not found or keys[a[s]] < key):
+                key = keys[a[s]]
+                found = True
+        for s in range(n):
+            if a[s] < b[s] and keys[a[s]] == key:
+                seen += upto[a[s]] - (upto[a[s] - 1] if a[s] > begin[s] else 0)
+                b[s] = a[s]
+                m -= 1
     return key, seen
 
 

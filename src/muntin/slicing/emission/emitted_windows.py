@@ -179,12 +179,16 @@ class EmittedWindows(Table):
     ) -> EmittedWindows:
         """These windows were emitted."""
         row = self.find(new)
-        stays = np.ones(len(self), dtype=np.bool_)
-        stays[row[row >= 0]] = False
+        again = row[row >= 0]
+        stays: Mask | slice = slice(None)
+        if len(again):
+            stays = np.ones(len(self), dtype=np.bool_)
+            stays[again] = False
         stage = np.where(new.due <= watermark, COMPLETE, EARLY)
         fresh = {"revision": revision, "stage": stage}
         if values is not None and self.values is not None:
-            values = pa.concat_tables([self.values.filter(pa.array(stays)), values])
+            old_values = self.values if isinstance(stays, slice) else self.values.filter(pa.array(stays))
+            values = pa.concat_tables([old_values, values])
         columns = {}
         for name in self.SCHEMA.columns:
             added = fresh[name] if name in fresh else getattr(new, name)

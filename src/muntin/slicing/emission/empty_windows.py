@@ -21,9 +21,10 @@ __all__ = ["extend_extents", "forget_extents", "list_with_empty", "most_with_emp
 Column = npt.NDArray[np.int64]
 
 
-def extend_extents(plan: BoundPlan, state: State, key: Column, first: Column, last: Column) -> None:
-    """Extend the extents of keys by these tuples or slices."""
-    final = plan.final(state.watermark)
+def extend_extents(
+    plan: BoundPlan, state: State, key: Column, first: Column, last: Column, final: int
+) -> None:
+    """Extend the extents of keys by these tuples or slices; `final` is the final time of their arrival."""
     for served in plan.served.with_empty:
         extents = _extents(plan, state, served).extended(served, key, first, last, final, plan.forget)
         state.extents = state.extents | {served.name: extents}

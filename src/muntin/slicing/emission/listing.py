@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.memory import fresh
+from muntin.slicing.batch import distinct
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
 from muntin.slicing.listing_kernels import WIDTH, explicit_windows, list_periodic, rank_ranges, sessions
 from muntin.slicing.served import ServedWindow, ServedWindows
@@ -72,7 +73,7 @@ class Listing:
     def by_window(self) -> list[tuple[int, Listing]]:
         """The instances of each window apart from the others."""
         ordered = self.take(np.argsort(self.number, kind="stable"))
-        numbers = np.unique(ordered.number)
+        numbers = distinct(ordered.number)
         bounds = np.searchsorted(ordered.number, [*numbers, INF])
         return [
             (int(number), ordered.take(slice(low, high)))
@@ -98,14 +99,15 @@ def list_context_free(
     if not len(table.key) or upto <= after:
         return []
     listings = [_periodic(served, table, keys, after, upto, driver)] if served.periodic else []
+    times_of: dict[bool, Column] = {}
     for each, window in served.irregular:
         # Of endless windows those up to the newest tuple count, whatever slice changed.
         drives = None if window.endless and upto == INF else driver
-        if drives is None:
+        times = times_of.get(drives is None)
+        if times is None:
             # The newest tuple may lie at the end of a folded slice, or belong to no key of this operator.
-            times = np.unique(np.append(table.first, newest))
-        else:
-            times = np.unique(table.first[drives])
+            times = distinct(np.append(table.first, newest) if drives is None else table.first[drives])
+            times_of[drives is None] = times
         start, end = window.windows(times, max(after, each.after), upto)
         known = start >= each.since
         over = _over_slices(each, start[known], end[known], table, keys, newest, limit, drives)

@@ -1,0 +1,94 @@
+"""`python -m benchmarks flights`: the demo's query embedded, over a year of flights in batches.
+
+Ten windows of many kinds, 35 keys, more than half of the tuples out of order. In small batches, what a step
+costs whatever it holds decides; in large ones, what a tuple costs.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from muntin.connectors.embedded import Operator
+from muntin.demo.flights import load
+from muntin.demo.query import WATERMARK, ten_windows
+from muntin.timeline import span
+
+__all__ = ["FlightsMeasurement", "measure_flights", "run_flights"]
+
+BATCHES = (2_000, 20_000)
+ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FlightsMeasurement:
+    """All flights in batches of one size, each with its watermark, in CPU time."""
+
+    batch: int
+    flights_per_second: float
+    step: float
+    """Milliseconds of a step, in the median."""
+    rows: int
+    """Result rows, revisions among them."""
+
+
+def measure_flights(flights: pa.Table, batch: int, rounds: int = ROUNDS) -> FlightsMeasurement:
+    """The best of some rounds; each counts every flight in the windows of one hour, or as late for them."""
+    runs = [_run(flights, batch) for _ in range(rounds)]
+    seconds, rows = min(runs, key=lambda run: sum(run[0]))
+    return FlightsMeasurement(batch, len(flights) / sum(seconds), 1e3 * statistics.median(seconds), rows)
+
+
+def _run(flights: pa.Table, batch: int) -> tuple[list[float], int]:
+    """The seconds of each step, and the number of result rows."""
+    operator = Operator(ten_windows())
+    seconds: list[float] = []
+    results: list[pa.Table] = []
+    for tuples, watermark in _steps(flights, batch):
+        started = time.process_time()
+        results += [operator.process(tuples), operator.advance(watermark)]
+        seconds.append(time.process_time() - started)
+    results.append(operator.finish())
+    _check(pa.concat_tables(results), len(flights) - operator.stats().late["hour"])
+    return seconds, sum(map(len, results))
+
+
+def _steps(flights: pa.Table, batch: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Batches, and after each the watermark, which follows the newest flight as in the demo."""
+    newest = np.maximum.accumulate(flights["scheduled"].cast(pa.int64()).to_numpy())
+    for end, tuples in enumerate(flights.combine_chunks().to_batches(max_chunksize=batch), 1):
+        yield tuples, int(newest[min(end * batch, len(newest)) - 1]) - int(span(WATERMARK, "watermark"))
+
+
+def _check(results: pa.Table, expected: int) -> None:
+    hours = results.filter(pa.array(np.equal(results["query"].to_numpy(), "hour")))
+    last = {
+        (row["carrier"], row["airport"], row["window"]["start"]): row["flights"]
+        for row in hours.select(["carrier", "airport", "window", "flights"]).to_pylist()
+    }
+    found = sum(last.values())
+    if found != expected:
+        raise AssertionError(f"{found:,} flights in the windows of one hour, not {expected:,}")
+
+
+def run_flights(batches: tuple[int, ...], as_json: bool, console: Console) -> None:
+    """What the command line calls."""
+    flights = load()
+    found = [measure_flights(flights, batch) for batch in batches or BATCHES]
+    if as_json:
+        console.print_json(json.dumps([asdict(m) for m in found]))
+        return
+    table = Table(title="The demo's ten windows over a year of flights, embedded, CPU time")
+    for name in ("batch", "flights per second", "ms per step", "result rows"):
+        table.add_column(name, justify="right")
+    for m in found:
+        table.add_row(f"{m.batch:,}", f"{m.flights_per_second:,.0f}", f"{m.step:.2f}", f"{m.rows:,}")
+    console.print(table)
