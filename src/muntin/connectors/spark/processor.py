@@ -8,19 +8,28 @@ from typing import Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD, pack_results
-from muntin.connectors.spark.state import Stored, read, token_of, write
+from muntin.connectors.spark.state import Stored, read, size_of, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
-from muntin.connectors.spark.stream_stats import COUNTERS, counted
+from muntin.connectors.spark.stream_stats import COUNTED, counted
 from muntin.connectors.spark.workers import message_first
 from muntin.slicing.operator import SlicingOperator
 
 __all__ = ["STEPPED", "WindowProcessor"]
 
 HEAD, PARTS = "head", "parts"
+# Not as text: each task would have the JVM parse the text of each schema, twice.
+HEADS = StructType([StructField("head", BinaryType())])
+PATHS, BODIES = (
+    StructType([StructField("path", StringType())]),
+    StructType([StructField("body", BinaryType())]),
+)
+AT_ONCE = 1 << 25
+"""Bytes of a state whose parts are read in one message, which must be less than 2 GB."""
 
-STEPPED = ", ".join([f"{PAYLOAD} binary", *(f"{name} long" for name in COUNTERS)])
+STEPPED = f"{PAYLOAD} binary, {COUNTED} array<long>"
 """The rows of a step: results in payloads, and its counters in one row of their own."""
 
 _cached: OrderedDict[tuple[str, int], Stored] = OrderedDict()
@@ -44,8 +53,8 @@ class WindowProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         self.handle = handle
-        self.head = handle.getValueState(HEAD, "head binary")
-        self.parts = handle.getMapState(PARTS, "path string", "body binary")
+        self.head = handle.getValueState(HEAD, HEADS)
+        self.parts = handle.getMapState(PARTS, PATHS, BODIES)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """The payloads of one group."""
@@ -81,10 +90,8 @@ class WindowProcessor(StatefulProcessor):
         while len(_cached) > _MOST_CACHED:
             _cached.popitem(last=False)
         self.handle.registerTimer((given.watermark or 0) // 1000 + 1)
-        stepped = pd.DataFrame({PAYLOAD: [*rows, None]}, dtype=object)
-        for name, value in counted(stored, written).items():
-            stepped[name] = pd.array([None] * len(rows) + [value], dtype="Int64")
-        yield stepped
+        counters = [None] * len(rows) + [counted(stored, written)]
+        yield pd.DataFrame({PAYLOAD: [*rows, None], COUNTED: counters}, dtype=object)
 
     def _load(self, group: int) -> Stored:
         head = self.head.get()
@@ -94,10 +101,14 @@ class WindowProcessor(StatefulProcessor):
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
-        # Not by `iterator()`: Spark would send all parts in one message, which is limited to 2 GB.
+        return read(bytes(head[0]), self._bodies(head[0]), self.job.query, self.job.groups, self.job.schema)
+
+    def _bodies(self, head: bytes) -> dict[str, bytes]:
+        """All parts of the group, in one round trip where they are small."""
+        if size_of(head) <= AT_ONCE:
+            return {path: bytes(body) for (path,), (body,) in self.parts.iterator()}
         parts = {path: self.parts.getValue((path,)) for (path,) in list(self.parts.keys())}
-        bodies = {path: bytes(part[0]) for path, part in parts.items() if part is not None}
-        return read(bytes(head[0]), bodies, self.job.query, self.job.groups, self.job.schema)
+        return {path: bytes(part[0]) for path, part in parts.items() if part is not None}
 
     def _save(self, stored: Stored) -> int:
         written = write(stored)
