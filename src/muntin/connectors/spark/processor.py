@@ -10,14 +10,15 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD, pack_results
+from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
+from muntin.connectors.spark.result_columns import as_columns, as_payloads
 from muntin.connectors.spark.state import Stored, read, size_of, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
-from muntin.connectors.spark.stream_stats import COUNTED, counted
+from muntin.connectors.spark.stream_stats import counted
 from muntin.connectors.spark.workers import message_first
 from muntin.slicing.operator import SlicingOperator
 
-__all__ = ["STEPPED", "WindowProcessor"]
+__all__ = ["WindowProcessor"]
 
 HEAD, PARTS = "head", "parts"
 # Not as text: each task would have the JVM parse the text of each schema, twice.
@@ -29,9 +30,6 @@ PATHS, BODIES = (
 AT_ONCE = 1 << 25
 """Bytes of a state whose parts are read in one message, which must be less than 2 GB."""
 
-STEPPED = f"{PAYLOAD} binary, {COUNTED} array<long>"
-"""The rows of a step: results in payloads, and its counters in one row of their own."""
-
 _cached: OrderedDict[tuple[str, int], Stored] = OrderedDict()
 """Operators of this worker process; one is used only if its token is that of the committed state."""
 _MOST_CACHED = 64
@@ -39,15 +37,17 @@ _MOST_CACHED = 64
 
 
 class WindowProcessor(StatefulProcessor):
-    """Takes in the payloads of a key group, advances its watermark, and returns results as payloads.
+    """Takes in the payloads of a key group, advances its watermark, and returns results and counters.
 
     A group is called in every micro-batch with tuples or a new watermark: a timer one millisecond after
     the watermark calls it without tuples. So windows complete without new input.
     """
 
-    def __init__(self, job: Job, run: str) -> None:
+    def __init__(self, job: Job, run: str, plain: bool) -> None:
         self.job = job
         self.run = run
+        self.plain = plain
+        """Whether results leave as columns."""
         self.done: set[int] = set()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -84,14 +84,17 @@ class WindowProcessor(StatefulProcessor):
     def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
         with message_first():
             stored = self._load(group)
-            rows = [pack_results(table) for table in step(stored, self.job, given)]
+            results = step(stored, self.job, given)
         written = self._save(stored)
         _cached[self.run, group] = stored
         while len(_cached) > _MOST_CACHED:
             _cached.popitem(last=False)
         self.handle.registerTimer((given.watermark or 0) // 1000 + 1)
-        counters = [None] * len(rows) + [counted(stored, written)]
-        yield pd.DataFrame({PAYLOAD: [*rows, None], COUNTED: counters}, dtype=object)
+        counters = counted(stored, written)
+        if self.plain:
+            yield from as_columns(results, counters, self.job.outcome)
+        else:
+            yield as_payloads(results, counters)
 
     def _load(self, group: int) -> Stored:
         head = self.head.get()

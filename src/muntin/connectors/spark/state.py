@@ -72,11 +72,11 @@ class Stored:
     """The newest tuple since a guard was added in front of Spark's watermark."""
     described: ServedWindows | None = None
     """The windows that the part WINDOWS describes."""
-    asked: dict[str, Any] = field(init=False)
+    asked: dict[str, Any] = field(default_factory=dict)
     """The program's query as plain values."""
 
     def __post_init__(self) -> None:
-        self.asked = asked_for(self.query)
+        self.asked = self.asked or asked_for(self.query)
 
     @property
     def nbytes(self) -> int:
@@ -182,19 +182,17 @@ def read(
     with reading():
         parts = {path: from_body(body) for path, body in bodies.items()}
         tables = joined({path: table for path, (_, table) in parts.items()})
-        queries, widths = _queries(tables), _widths(tables)
-        served = windows_of(queries["asked"], queries["served"], query)
+        queries, widths, asked = _queries(tables), _widths(tables), asked_for(query)
+        served = windows_of(queries["asked"], queries["served"], query, asked)
         operator = assemble(values["header"] | {"windows": queries["windows"]}, tables, served)
-        described = operator.served
+        described: ServedWindows | None = operator.served
         if schema is not None and operator.binding is not None:
             _continue_with(operator, operator.binding, schema)
-        migrate(operator, queries["asked"], query)
+        migrate(operator, queries["asked"], query, asked)
     sizes = {path: (digest, len(bodies[path])) for path, (digest, _) in parts.items()}
     carried = {name: values[name] for name in CARRIED}
-    stored = Stored(operator, query, parts=sizes, widths=widths, **carried)
-    if queries["asked"] == stored.asked:
-        stored.described = described
-    return stored
+    described = described if queries["asked"] == asked else None
+    return Stored(operator, query, parts=sizes, widths=widths, asked=asked, described=described, **carried)
 
 
 def _queries(tables: dict[str, pa.Table]) -> dict[str, Any]:
