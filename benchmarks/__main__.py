@@ -111,13 +111,16 @@ def bench_spark(
         list[str] | None,
         typer.Option(help="Prefixes of workload names, such as B or S2; repeat for several."),
     ] = None,
+    per_second: Annotated[
+        int, typer.Option(help="Tuples per second of event time.", min=1, max=1_000_000)
+    ] = 5_000,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Muntin on local Spark, compared with Spark's own windows."""
     from benchmarks.spark import run_spark
 
     try:
-        run_spark(rows, tuple(only or ()), json, Console())
+        run_spark(rows, tuple(only or ()), json, Console(), per_second)
     except MuntinError as error:
         _fail(error)
 

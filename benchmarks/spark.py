@@ -22,15 +22,18 @@ from benchmarks.spark_cases import SCHEMA, Case, chosen
 from benchmarks.spark_runs import (
     TINY,
     Run,
+    Workers,
     bounded,
     checked,
+    first_workers,
     shuffled_until_now,
     streamed,
     worker_memory,
+    workers_now,
 )
 from muntin.connectors import spark
 
-__all__ = ["SparkMeasurement", "measure", "measure_spark", "run_spark"]
+__all__ = ["SparkMeasurement", "measure", "measure_spark", "measure_workers", "run_spark"]
 
 ROUNDS = 3
 BOUNDED_ROUNDS = 5
@@ -73,13 +76,15 @@ class SparkMeasurement:
     """Bytes that crossed shuffles in a run."""
     state: tuple[int | None, int | None]
     """Bytes of the state stores."""
-    workers: tuple[int, int]
-    """Bytes of the Python workers at their peak."""
+    workers: tuple[Workers, Workers]
+    """The Python workers when they have most memory; those of a run before are still there."""
     windows: int
     """How many came out, of both."""
 
 
-def measure_spark(rows: int, only: tuple[str, ...] = ()) -> Iterator[SparkMeasurement]:
+def measure_spark(
+    rows: int, only: tuple[str, ...] = (), per_second: int = PER_SECOND
+) -> Iterator[SparkMeasurement]:
     """Both on all workloads, one after the other, in a session of their own."""
     cases = chosen(only)
     session = spark.session(SETTINGS)
@@ -88,14 +93,16 @@ def measure_spark(rows: int, only: tuple[str, ...] = ()) -> Iterator[SparkMeasur
         with tempfile.TemporaryDirectory(prefix="muntin-bench-") as folder:
             for case in cases:
                 rounds = ROUNDS if case.streaming else BOUNDED_ROUNDS
-                yield measure(session, case, rows, rounds, Path(folder) / case.name)
+                yield measure(session, case, rows, rounds, Path(folder) / case.name, per_second)
     finally:
         session.stop()
 
 
-def measure(session: Any, case: Case, rows: int, rounds: int, folder: Path) -> SparkMeasurement:
+def measure(
+    session: Any, case: Case, rows: int, rounds: int, folder: Path, per_second: int = PER_SECOND
+) -> SparkMeasurement:
     """Both on one workload, in turn."""
-    _write(case, rows, folder / "input")
+    _write(case, rows, folder / "input", per_second)
     ours, theirs = _frames(session, case, folder / "input")
     checkpoint = folder / "checkpoint" if case.streaming else None
     # Warms both, too.
@@ -122,7 +129,7 @@ def measure(session: Any, case: Case, rows: int, rounds: int, folder: Path) -> S
         (best[0].overhead, best[1].overhead),
         (max(muntin.shuffled), max(spark_own.shuffled)),
         (best[0].state, best[1].state),
-        (max(muntin.workers), max(spark_own.workers)),
+        (_most(muntin.workers), _most(spark_own.workers)),
         mine[0],
     )
 
@@ -134,7 +141,7 @@ class _Side:
     frames: list[Any]
     runs: list[Run] = field(default_factory=list)
     shuffled: list[int] = field(default_factory=list)
-    workers: list[int] = field(default_factory=list)
+    workers: list[Workers] = field(default_factory=list)
 
     def take(self, session: Any, run: Callable[[list[Any]], Run]) -> float:
         """Run once more; the seconds that this took."""
@@ -142,7 +149,7 @@ class _Side:
         with worker_memory() as peak:
             self.runs.append(run(self.frames))
         self.shuffled.append(crossed())
-        self.workers.append(peak.bytes)
+        self.workers.append(peak.workers)
         return self.runs[-1].seconds
 
     @property
@@ -150,14 +157,33 @@ class _Side:
         return min(self.runs, key=lambda one: one.seconds)
 
 
-def _write(case: Case, rows: int, folder: Path) -> None:
+def _most(found: list[Workers]) -> Workers:
+    return max(found, key=lambda workers: workers.total)
+
+
+def measure_workers(rows: int, per_second: int) -> tuple[Workers, Workers]:
+    """The workers of S2 in a session of their own: after the first micro-batch, and at the end."""
+    (case,) = chosen(("S2",))
+    session = spark.session(SETTINGS)
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        with tempfile.TemporaryDirectory(prefix="muntin-bench-") as name:
+            folder = Path(name)
+            _write(case, rows, folder / "input", per_second)
+            (frame,), _ = _frames(session, case, folder / "input")
+            return first_workers(frame, folder / "checkpoint"), workers_now()
+    finally:
+        session.stop()
+
+
+def _write(case: Case, rows: int, folder: Path, per_second: int) -> None:
     """A file per micro-batch, in order; behind a stream's, files of a single tuple."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(6)
     sizes = [rows // BATCHES] * BATCHES + [1] * (TINY if case.streaming else 0)
     for number, size in enumerate(sizes):
         begin = sum(sizes[:number])
-        times = START + np.arange(begin, begin + size) * (1_000_000 // PER_SECOND)
+        times = START + np.arange(begin, begin + size) * (1_000_000 // per_second)
         table = pa.table(
             {
                 "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
@@ -182,15 +208,18 @@ def _frames(session: Any, case: Case, folder: Path) -> tuple[list[Any], list[Any
     return [events.transform(case.query, plan=case.plan)], [session.sql(text) for text in case.sql("events")]
 
 
-def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console) -> None:
+def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console, per_second: int) -> None:
     """What the command line calls."""
+    # Before all others: afterwards, modules and compiled code are in the caches of the machine.
+    fresh = measure_workers(rows, per_second) if "S2" in {case.name for case in chosen(only)} else None
     found = []
-    for m in measure_spark(rows, only):
+    for m in measure_spark(rows, only, per_second):
         found.append(m)
         # On the way, and not among the results: all of it takes half an hour.
         Console(stderr=True).print(f"{m.workload} {m.told}: {m.ratio:.2f}x")
     if as_json:
-        console.print_json(json.dumps([asdict(m) for m in found]))
+        sizes = None if fresh is None else [workers.each for workers in fresh]
+        console.print_json(json.dumps({"measurements": [asdict(m) for m in found], "fresh_workers": sizes}))
         return
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     for heading in ("workload", "", *COLUMNS):
@@ -200,12 +229,20 @@ def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console)
     # A file, or a narrow terminal, shows all of it: lines may wrap, numbers must not be cut.
     Console(file=console.file, width=max(console.width, _WIDE)).print(table)
     console.print(
-        f"{rows:,} tuples in order, {PER_SECOND:,} per second of event time; local[2], noop sink, warm, the "
+        f"{rows:,} tuples in order, {per_second:,} per second of event time; local[2], noop sink, warm, the "
         f"best of {ROUNDS} runs in turn; bounded of {BOUNDED_ROUNDS} rounds with as much time for both. "
         "Seconds: of a bounded query over cached input, or of a micro-batch "
         f"of {rows // BATCHES:,} tuples. fixed: of a micro-batch with one tuple. Pairs: Muntin's / Spark's. "
+        "workers: of all Python workers when they have most memory, and their number. "
         "The windows and their sums were the same."
     )
+    if fresh is not None:
+        for moment, workers in zip(("after the first micro-batch", "at the end"), fresh, strict=True):
+            each = ", ".join(f"{size / 1e6:.0f}" for size in workers.each)
+            console.print(
+                f"Python workers of S2 in a fresh session, {moment}: {len(workers.each)}, with {each} MB, "
+                f"{workers.total / 1e6:.0f} MB in all"
+            )
 
 
 def _cells(m: SparkMeasurement) -> tuple[str, ...]:
@@ -217,7 +254,7 @@ def _cells(m: SparkMeasurement) -> tuple[str, ...]:
         _pair(m.overhead, 1, 2),
         _pair(m.shuffled, 1e6, 2),
         _pair(m.state, 1e6, 2),
-        _pair(m.workers, 1e6, 0),
+        " / ".join(f"{workers.total / 1e6:.0f} ({len(workers.each)})" for workers in m.workers),
     )
 
 

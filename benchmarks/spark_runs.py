@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Run", "bounded", "checked", "shuffled_until_now", "streamed", "worker_memory"]
+__all__ = [
+    "Run", "Workers", "bounded", "checked", "first_workers", "shuffled_until_now", "streamed",
+    "worker_memory", "workers_now",
+]  # fmt: skip
 
 TINY = 2
 """Micro-batches of one tuple at the end of a stream; the first still emits what became due before it."""
@@ -109,29 +112,62 @@ def shuffled_until_now(session: Any) -> Callable[[], int]:
     return lambda: total() - before
 
 
-class Peak:
-    """Bytes of the Python workers of Spark at their peak, all together."""
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The Python workers of Spark at one moment, without the daemon that starts them."""
 
-    bytes = 0
+    each: tuple[int, ...]
+    """The resident memory of each, in bytes, the largest first."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all workers; pages that they share count for each."""
+        return sum(self.each)
+
+
+def workers_now() -> Workers:
+    """The workers of the sessions of this process."""
+    import psutil
+
+    sizes = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if _is_pyspark(process) and _is_pyspark(process.parent()):  # the daemon's parent is the JVM
+                sizes.append(int(process.memory_info().rss))
+        except psutil.Error:
+            continue  # it is gone
+    return Workers(tuple(sorted(sizes, reverse=True)))
+
+
+def _is_pyspark(process: Any) -> bool:
+    return process is not None and any(part.startswith("pyspark.") for part in process.cmdline())
+
+
+def first_workers(frame: Any, folder: Path) -> Workers:
+    """The workers after the first micro-batch of a stream that writes to nowhere."""
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(folder))
+    running = writer.trigger(availableNow=True).start()
+    while running.isActive and running.lastProgress is None:
+        time.sleep(0.02)
+    found = workers_now()
+    running.awaitTermination()
+    return found
+
+
+class Peak:
+    """The Python workers of Spark at their peak, all together."""
+
+    workers = Workers(())
 
 
 @contextmanager
 def worker_memory() -> Iterator[Peak]:
-    """Watch the processes below this one while the block runs."""
-    import psutil
-
+    """Watch the workers of this process while the block runs."""
     peak, done = Peak(), threading.Event()
 
     def watch() -> None:
         while not done.wait(0.2):
-            total = 0
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    if any(part.startswith("pyspark.") for part in process.cmdline()):
-                        total += process.memory_info().rss
-                except psutil.Error:
-                    continue  # it is gone
-            peak.bytes = max(peak.bytes, total)
+            peak.workers = max(peak.workers, workers_now(), key=lambda workers: workers.total)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -22,13 +22,14 @@ from key_group import KeyGroup
 
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.partition_packer import PartitionPacker
-from muntin.connectors.spark.state import write
+from muntin.connectors.spark.state import WINDOWS, write
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.table_parts import DIGEST
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.snapshots import archive
 from muntin.timeline import INF
 
+QUERIES = f"{WINDOWS}#"
 NAMES = ("tumbling", "keyless", "sessions", "count", "aware", "empty", "early", "many", "holding", "sketched")
 
 
@@ -74,14 +75,21 @@ def forged_state(name: str, random: Random) -> tuple[bytes, dict[str, bytes]]:
     head, parts = saved(name)
     parts = dict(parts)
     if random.random() < 0.3:
-        found = json.loads(head)
+        queries = pa.ipc.open_stream(parts[QUERIES][DIGEST:]).read_all()
+        texts = {"head": head, "queries": queries.column(0)[0].as_py()}
+        which = random.choice(sorted(texts))
+        found = json.loads(texts[which])
         change_value(found, random)
         sys.setrecursionlimit(20_000)
         try:
-            return json.dumps(found).encode(), parts
+            text = json.dumps(found).encode()
         finally:
             sys.setrecursionlimit(1_000)
-    for path in random.sample(sorted(parts), k=min(random.choice([1, 1, 2]), len(parts))):
+        if which == "head":
+            return text, parts
+        table = pa.table({queries.column_names[0]: pa.array([text])})
+        return head, parts | {QUERIES: parts[QUERIES][:DIGEST] + bytes(archive._to_ipc(table))}
+    for path in random.sample(sorted(parts), random.choice([1, 1, 2])):
         if random.random() < 0.4:
             parts[path] = parts[path][:DIGEST] + with_other_bytes(parts[path][DIGEST:], random)
         else:

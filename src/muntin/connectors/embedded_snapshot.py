@@ -13,7 +13,7 @@ from muntin.query.files import loads, to_toml
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.archive import pack, reading, unpack
 from muntin.slicing.snapshots.checks import COUNT, check_schema, check_value, refuse_unless
-from muntin.slicing.snapshots.snapshot import assemble, current_spec, dismantle, query_of
+from muntin.slicing.snapshots.snapshot import assemble, current_spec, describe, dismantle, query_of
 from muntin.timeline import Micros
 
 __all__ = ["Connection", "restore", "snapshot"]
@@ -37,8 +37,9 @@ def snapshot(engine: SlicingOperator, connection: Connection) -> bytes:
         text = to_toml(current_spec(engine))
     except QueryError:
         text = None
-    header, tables = dismantle(engine, text)
+    header, tables = dismantle(engine)
     lag = connection.lag
+    header |= describe(engine, text)
     header["connection"] = {"lag": lag, "lag_is_time": isinstance(lag, Micros)}
     tables["declared"] = pa.schema(connection.declared).empty_table()
     pending = [results for results in connection.pending_results if results.num_rows]

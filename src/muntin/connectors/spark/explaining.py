@@ -113,7 +113,7 @@ def _packed_steps(case: Case) -> list[str]:
     after, last = "Python, applyInArrow: slices of a key group become windows", []
     if case.frame.isStreaming:
         after = "Python, transformWithStateInPandas: one stateful call per key group and micro-batch"
-        last = ["Python: results are unpacked"]
+        last = ["JVM: columns become results; Python, mapInArrow, where one holds lists or structs"]
     return [before, f"shuffle: {crossing}", f"{after}; {groups} key groups {by}", *last]
 
 

@@ -49,9 +49,11 @@ def _text(name: str, window: Window) -> str | None:
         return None
 
 
-def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QuerySpec:
-    """The query with the windows that the checkpoint serves; an error where more than windows differs."""
-    now = asked_for(query)
+def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec, now: Form) -> QuerySpec:
+    """The query with the windows that the checkpoint serves; an error where more than windows differs.
+
+    `asked` is the query of the checkpoint as plain values, `now` that of the program.
+    """
     changes = []
     for part in ("time", "keys", "policies", "aggregates"):
         changes += _changes(part, asked, now)
@@ -81,9 +83,8 @@ def windows_of(asked: Form, served: list[list[Any]], query: QuerySpec) -> QueryS
     return replace(query, windows=tuple(windows))
 
 
-def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec) -> None:
+def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec, form: Form) -> None:
     """Add and remove the windows by which the query differs from the one of the checkpoint."""
-    form = asked_for(query)
     before, now = dict(asked["windows"]), dict(form["windows"])
     if before == now:
         return

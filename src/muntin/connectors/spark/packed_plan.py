@@ -20,7 +20,8 @@ from muntin.connectors.spark import packed_rows as rows
 from muntin.connectors.spark.guard import max_ahead_of
 from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.prepared_input import PreparedInput, prepare
-from muntin.connectors.spark.processor import STEPPED, WindowProcessor
+from muntin.connectors.spark.processor import WindowProcessor
+from muntin.connectors.spark.result_columns import PACKED_RESULTS, are_plain, plain_columns, results_of
 from muntin.connectors.spark.spark_session import check_state_store
 from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
@@ -56,14 +57,20 @@ def stream_packed(
     ahead = None if delay is None else ahead
     job = Job(engine, tuples.schema, tuples.results, len(tuples.groups), ahead, delay or 0)
     run = uuid4().hex
-    return (
+    plain = are_plain(tuples.output)
+    stepped = (
         packed.where(never_shared())
         .groupBy(rows.GROUP)
-        .transformWithStateInPandas(WindowProcessor(job, run), STEPPED, "Append", "EventTime")
+        .transformWithStateInPandas(
+            WindowProcessor(job, run, plain),
+            plain_columns(tuples.output) if plain else PACKED_RESULTS,
+            "Append",
+            "EventTime",
+        )
         .observe(f"{metrics_name(query)}_{run[:8]}", *metrics())
         .alias(RESULTS)
-        .mapInArrow(_unpacker(), tuples.output)
     )
+    return results_of(stepped, tuples.output) if plain else stepped.mapInArrow(_unpacker(), tuples.output)
 
 
 def bounded_packed(query: QuerySpec, frame: DataFrame, tie: str | Column | None = None) -> DataFrame:

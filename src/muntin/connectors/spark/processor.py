@@ -8,20 +8,27 @@ from typing import Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD, pack_results
-from muntin.connectors.spark.state import Stored, read, token_of, write
+from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
+from muntin.connectors.spark.result_columns import as_columns, as_payloads
+from muntin.connectors.spark.state import Stored, read, size_of, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
-from muntin.connectors.spark.stream_stats import COUNTERS, counted
+from muntin.connectors.spark.stream_stats import counted
 from muntin.connectors.spark.workers import message_first
 from muntin.slicing.operator import SlicingOperator
 
-__all__ = ["STEPPED", "WindowProcessor"]
+__all__ = ["WindowProcessor"]
 
 HEAD, PARTS = "head", "parts"
-
-STEPPED = ", ".join([f"{PAYLOAD} binary", *(f"{name} long" for name in COUNTERS)])
-"""The rows of a step: results in payloads, and its counters in one row of their own."""
+# Not as text: each task would have the JVM parse the text of each schema, twice.
+HEADS = StructType([StructField("head", BinaryType())])
+PATHS, BODIES = (
+    StructType([StructField("path", StringType())]),
+    StructType([StructField("body", BinaryType())]),
+)
+AT_ONCE = 1 << 25
+"""Bytes of a state whose parts are read in one message, which must be less than 2 GB."""
 
 _cached: OrderedDict[tuple[str, int], Stored] = OrderedDict()
 """Operators of this worker process; one is used only if its token is that of the committed state."""
@@ -30,22 +37,24 @@ _MOST_CACHED = 64
 
 
 class WindowProcessor(StatefulProcessor):
-    """Takes in the payloads of a key group, advances its watermark, and returns results as payloads.
+    """Takes in the payloads of a key group, advances its watermark, and returns results and counters.
 
     A group is called in every micro-batch with tuples or a new watermark: a timer one millisecond after
     the watermark calls it without tuples. So windows complete without new input.
     """
 
-    def __init__(self, job: Job, run: str) -> None:
+    def __init__(self, job: Job, run: str, plain: bool) -> None:
         self.job = job
         self.run = run
+        self.plain = plain
+        """Whether results leave as columns."""
         self.done: set[int] = set()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         self.handle = handle
-        self.head = handle.getValueState(HEAD, "head binary")
-        self.parts = handle.getMapState(PARTS, "path string", "body binary")
+        self.head = handle.getValueState(HEAD, HEADS)
+        self.parts = handle.getMapState(PARTS, PATHS, BODIES)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """The payloads of one group."""
@@ -75,16 +84,17 @@ class WindowProcessor(StatefulProcessor):
     def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
         with message_first():
             stored = self._load(group)
-            rows = [pack_results(table) for table in step(stored, self.job, given)]
+            results = step(stored, self.job, given)
         written = self._save(stored)
         _cached[self.run, group] = stored
         while len(_cached) > _MOST_CACHED:
             _cached.popitem(last=False)
         self.handle.registerTimer((given.watermark or 0) // 1000 + 1)
-        stepped = pd.DataFrame({PAYLOAD: [*rows, None]}, dtype=object)
-        for name, value in counted(stored, written).items():
-            stepped[name] = pd.array([None] * len(rows) + [value], dtype="Int64")
-        yield stepped
+        counters = counted(stored, written)
+        if self.plain:
+            yield from as_columns(results, counters, self.job.outcome)
+        else:
+            yield as_payloads(results, counters)
 
     def _load(self, group: int) -> Stored:
         head = self.head.get()
@@ -94,10 +104,14 @@ class WindowProcessor(StatefulProcessor):
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head[0]):
             return cached
-        # Not by `iterator()`: Spark would send all parts in one message, which is limited to 2 GB.
+        return read(bytes(head[0]), self._bodies(head[0]), self.job.query, self.job.groups, self.job.schema)
+
+    def _bodies(self, head: bytes) -> dict[str, bytes]:
+        """All parts of the group, in one round trip where they are small."""
+        if size_of(head) <= AT_ONCE:
+            return {path: bytes(body) for (path,), (body,) in self.parts.iterator()}
         parts = {path: self.parts.getValue((path,)) for (path,) in list(self.parts.keys())}
-        bodies = {path: bytes(part[0]) for path, part in parts.items() if part is not None}
-        return read(bytes(head[0]), bodies, self.job.query, self.job.groups, self.job.schema)
+        return {path: bytes(part[0]) for path, part in parts.items() if part is not None}
 
     def _save(self, stored: Stored) -> int:
         written = write(stored)

@@ -2,9 +2,10 @@
 
 The state of an operator is a set of named tables. Those that grow with the stream are split: slices, tuples
 and closed or emitted windows by time, tables with a row for each key by the number of the key. Each part is
-one entry of a map, and is written only when it changed. The head has the plain values, and a token that
-changes with every step: a worker that still has the operator of that token in memory does not read the parts
-at all. Every step writes the head, so it has nothing that grows with the state.
+one entry of a map, and is written only when it changed. So are the windows that are served, and the numbers
+of tuples that were late for each. The head has the plain values, and a token that changes with every step:
+a worker that still has the operator of that token in memory does not read the parts at all. Every step writes
+the head, so it has nothing that grows with the state or the number of windows.
 """
 
 from __future__ import annotations
@@ -23,20 +24,27 @@ from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.served import ServedWindows
 from muntin.slicing.snapshots.archive import VERSION, reading
 from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value
-from muntin.slicing.snapshots.snapshot import assemble, dismantle
+from muntin.slicing.snapshots.snapshot import assemble, dismantle, served_windows
 
-__all__ = ["Stored", "Written", "read", "token_of", "write"]
+__all__ = ["WINDOWS", "Stored", "Written", "read", "size_of", "token_of", "write"]
 
 
 HEAD: dict[str, type | Role] = {
-    "token": str, "widths": dict, "parts": Role.COUNT, "header": dict, "groups": Role.POSITIVE, "asked": dict,
-    "served": list, "heard": Role.ANY, "refused": Role.COUNT, "changes": list, "newest_guarded": Role.ANY,
+    "token": str, "parts": Role.COUNT, "bytes": Role.COUNT, "header": dict,
+    "groups": Role.POSITIVE, "heard": Role.ANY, "refused": Role.COUNT, "changes": list,
+    "newest_guarded": Role.ANY,
 }  # fmt: skip
 """The plain values of a head, and their types or roles."""
+QUERIES: dict[str, type | Role] = {"asked": dict, "served": list, "windows": list}
+"""The program's query and the windows that are served, in a part of their own."""
+WINDOWS, LATE_COUNTS, WIDTHS = "windows", "late_counts", "widths"
+"""The tables with QUERIES as JSON, with the number of late tuples of each window, and with the length of the
+parts of each table that is split by time, unless it is 1."""
 NULLABLE = ("heard", "newest_guarded")
-CARRIED = ("groups", "token", "widths", "heard", "refused", "changes", "newest_guarded")
+CARRIED = ("groups", "token", "heard", "refused", "changes", "newest_guarded")
 """The attributes of a `Stored` that a head holds under the same name."""
 
 
@@ -62,11 +70,13 @@ class Stored:
     """The names of all change files that were applied or refused."""
     newest_guarded: int | None = None
     """The newest tuple since a guard was added in front of Spark's watermark."""
-    asked: dict[str, Any] = field(init=False)
+    described: ServedWindows | None = None
+    """The windows that the part WINDOWS describes."""
+    asked: dict[str, Any] = field(default_factory=dict)
     """The program's query as plain values."""
 
     def __post_init__(self) -> None:
-        self.asked = asked_for(self.query)
+        self.asked = self.asked or asked_for(self.query)
 
     @property
     def nbytes(self) -> int:
@@ -90,9 +100,21 @@ class Written:
 
 def write(stored: Stored) -> Written:
     """The changes of the state store after which `read` returns this operator; `stored` notes them."""
-    header, tables = dismantle(stored.operator, None)
-    stored.widths = widths_for(tables, stored.widths)
+    operator, header, tables = stored.operator, *dismantle(stored.operator)
     parts, changed = {}, {}
+    late = (operator.header if operator.plan is None else operator.state).late_counts
+    if any(late.values()):
+        counts = [late.get(served.name, 0) for served in operator.served.all]
+        tables[LATE_COUNTS] = pa.table({"count": pa.array(counts, pa.int64())})
+    if stored.described is operator.served:
+        parts[f"{WINDOWS}#"] = stored.parts[f"{WINDOWS}#"]
+    else:
+        tables[WINDOWS] = _described(stored)
+        stored.described = operator.served
+    stored.widths = {name: width for name, width in widths_for(tables, stored.widths).items() if width > 1}
+    if stored.widths:
+        names, widths = zip(*stored.widths.items(), strict=True)
+        tables[WIDTHS] = pa.table({"table": pa.array(names), "width": pa.array(widths, pa.int64())})
     for part in split(tables, stored.widths):
         before = stored.parts.get(part.path)
         if before is not None and before[0] == part.digest:
@@ -105,11 +127,20 @@ def write(stored: Stored) -> Written:
     head = {name: getattr(stored, name) for name in CARRIED} | {
         "version": VERSION,
         "parts": len(parts),
+        "bytes": stored.nbytes,
         "header": header,
-        "asked": stored.asked,
-        "served": served_by(stored.operator),
     }
     return Written(json.dumps(head).encode(), changed, gone)
+
+
+def _described(stored: Stored) -> pa.Table:
+    """QUERIES as one value."""
+    queries = {
+        "asked": stored.asked,
+        "served": served_by(stored.operator),
+        "windows": [window[:-1] for window in served_windows(stored.operator)],
+    }
+    return pa.table({"queries": pa.array([json.dumps(queries).encode()])})
 
 
 def token_of(head: bytes) -> str:
@@ -150,26 +181,63 @@ def read(
         )
     with reading():
         parts = {path: from_body(body) for path, body in bodies.items()}
-        served = windows_of(values["asked"], values["served"], query)
         tables = joined({path: table for path, (_, table) in parts.items()})
-        operator = assemble(values["header"], tables, served)
+        queries, widths, asked = _queries(tables), _widths(tables), asked_for(query)
+        served = windows_of(queries["asked"], queries["served"], query, asked)
+        operator = assemble(values["header"] | {"windows": queries["windows"]}, tables, served)
+        described: ServedWindows | None = operator.served
         if schema is not None and operator.binding is not None:
             _continue_with(operator, operator.binding, schema)
-        migrate(operator, values["asked"], query)
+        migrate(operator, queries["asked"], query, asked)
     sizes = {path: (digest, len(bodies[path])) for path, (digest, _) in parts.items()}
-    return Stored(operator, query, parts=sizes, **{name: values[name] for name in CARRIED})
+    carried = {name: values[name] for name in CARRIED}
+    described = described if queries["asked"] == asked else None
+    return Stored(operator, query, parts=sizes, widths=widths, asked=asked, described=described, **carried)
+
+
+def _queries(tables: dict[str, pa.Table]) -> dict[str, Any]:
+    """QUERIES with the late tuples of each window, taken out of the tables."""
+    ((text,),) = tables.pop(WINDOWS).columns
+    queries = json.loads(text.as_py())
+    check_value("queries", queries, dict)
+    for name, kind in QUERIES.items():
+        check_value(name, queries[name], kind)
+    windows = queries["windows"]
+    for window in windows:
+        check_value("a window", window, list)
+    late = (
+        tables.pop(LATE_COUNTS).column("count").to_pylist() if LATE_COUNTS in tables else [0] * len(windows)
+    )
+    queries["windows"] = [[*window, count] for window, count in zip(windows, late, strict=True)]
+    return dict(queries)
+
+
+def _widths(tables: dict[str, pa.Table]) -> dict[str, int]:
+    """The widths of a `Stored`, taken out of the tables."""
+    rows = tables.pop(WIDTHS).to_pylist() if WIDTHS in tables else []
+    widths = {row["table"]: row["width"] for row in rows}
+    for name, width in widths.items():
+        check_value("a table", name, str)
+        check_value(f"the length of the parts of {name}", width, Role.POSITIVE)
+    return widths
+
+
+def size_of(head: bytes) -> int:
+    """Bytes of all parts that belong to this head; 0 where its format has no such number."""
+    with reading():
+        size = json.loads(head).get("bytes", 0)
+        check_value("bytes", size, Role.COUNT)
+    return int(size)
 
 
 def _check_head(head: Any) -> None:
-    """Check the plain values of a head; `assemble` and `windows_of` check the operator's and the query's."""
+    """Check the plain values of a head; `assemble` and `windows_of` check the rest."""
     check_value("head", head, dict)
     if head["version"] != VERSION:  # its error comes first
         return
     for name, kind in HEAD.items():
         if head[name] is not None or name not in NULLABLE:
             check_value(name, head[name], kind)
-    for name, width in head["widths"].items():
-        check_value(f"the length of the parts of {name}", width, Role.POSITIVE)
     for name in head["changes"]:
         check_value("a change", name, str)
 

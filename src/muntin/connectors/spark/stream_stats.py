@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, Row
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats"]
+__all__ = ["COUNTED", "COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ GREATEST = (*TIMES, "refused_changes")
 """Counters that are the same for all key groups, or of which the greatest counts."""
 SUMMED = tuple(f.name for f in fields(StreamStats) if f.name not in ("batch", *GREATEST))
 COUNTERS = (*SUMMED, *GREATEST)
+COUNTED = "counted"
+"""The column with the values of COUNTERS, as text: one for all, since each column takes time on its way."""
 
 
 def _shown(value: object) -> str:
@@ -68,8 +70,8 @@ def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def counted(stored: Stored, written: int) -> dict[str, int]:
-    """COUNTERS of a key group after a step that wrote this number of bytes."""
+def counted(stored: Stored, written: int) -> str:
+    """The values of COUNTERS of a key group after a step that wrote this number of bytes."""
     state = stored.operator.state
     of_state = {
         "keys": len(state.keys),
@@ -81,7 +83,8 @@ def counted(stored: Stored, written: int) -> dict[str, int]:
         "watermark": stored.operator.header.watermark,
         "refused_changes": stored.refused,
     }
-    return {name: of_state[name] if name in of_state else getattr(state.metrics, name) for name in COUNTERS}
+    values = [of_state[name] if name in of_state else getattr(state.metrics, name) for name in COUNTERS]
+    return ",".join(map(str, values))
 
 
 def metrics_name(query: QuerySpec) -> str:
@@ -93,7 +96,10 @@ def metrics() -> list[Column]:
     """The counters of the stream from those of the key groups."""
     from pyspark.sql import functions as f
 
-    return [f.sum(name).alias(name) for name in SUMMED] + [f.max(name).alias(name) for name in GREATEST]
+    values = {
+        name: f.split_part(COUNTED, f.lit(","), f.lit(i + 1)).cast("long") for i, name in enumerate(COUNTERS)
+    }
+    return [(f.max if name in GREATEST else f.sum)(value).alias(name) for name, value in values.items()]
 
 
 def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:

@@ -94,7 +94,7 @@ def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator
     for name, table in tables.items():
         kind = name.partition("/")[0]
         if kind in TIMED:
-            yield from _by_time(name, table, kind, widths[name])
+            yield from _by_time(name, table, kind, widths.get(name, 1))
         else:
             together = KEYS_TOGETHER if kind in PER_KEY else max(len(table), 1)
             yield _whole(f"{name}#", table.slice(0, together))

@@ -67,6 +67,11 @@ HEADER: dict[str, type | Role] = {
 WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
 """A served window: its name, description, `since`, `after` and number of late tuples."""
 NULLABLE: dict[str, type | Role] = {"query": str, "store": str}
+RANGES = {
+    MOMENT: (-LIMIT, LIMIT), EDGE: (NEG_INF, INF), RANK: (-1, LIMIT), COUNT: (0, LIMIT), POSITIVE: (1, LIMIT),
+    STAGE: (0, 2),
+}  # fmt: skip
+"""The smallest and the largest number of roles that depend on nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +83,9 @@ class Bounds:
 
     def of(self, role: Role) -> tuple[int, int]:
         """The smallest and the largest number in a role."""
-        return {
-            KEY: (0, self.keys - 1),
-            TIME: (-self.time, self.time),
-            MOMENT: (-LIMIT, LIMIT),
-            EDGE: (NEG_INF, INF),
-            RANK: (-1, LIMIT),
-            COUNT: (0, LIMIT),
-            POSITIVE: (1, LIMIT),
-            STAGE: (0, 2),
-        }.get(role, (NEG_INF - 1, INF))
+        if role is KEY:
+            return 0, self.keys - 1
+        return (-self.time, self.time) if role is TIME else RANGES.get(role, (NEG_INF - 1, INF))
 
 
 def refuse_unless(fine: object, problem: str) -> None:

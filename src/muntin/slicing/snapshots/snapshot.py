@@ -18,25 +18,16 @@ from muntin.slicing.snapshots.checks import check_header
 from muntin.slicing.snapshots.loading import load_state, one_batch
 from muntin.slicing.state import Header, State
 
-__all__ = ["assemble", "current_spec", "dismantle", "query_of"]
+__all__ = ["assemble", "current_spec", "describe", "dismantle", "query_of", "served_windows"]
 
 PLAIN = ("watermark", "newest", "retained_from", "has_late_change", "arrivals")
 """The attributes of a header that a snapshot holds under the same name."""
 
 
-def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    """The state of an operator as a header of plain values and named tables.
-
-    `text` is its query as TOML, where it has such a form.
-    """
+def dismantle(operator: SlicingOperator) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+    """The state of an operator as a header of plain values and named tables, without its query."""
     state = operator.header
     header: dict[str, Any] = {
-        "fingerprint": _fingerprint(current_spec(operator)),
-        "query": text,
-        "windows": [
-            [q.name, q.window.describe(), q.since, q.after, state.late_counts.get(q.name, 0)]
-            for q in operator.served.all
-        ],
         "in_order": operator.settings.in_order,
         "store": operator.settings.store,
         "metrics": asdict(state.metrics),
@@ -51,6 +42,21 @@ def dismantle(operator: SlicingOperator, text: str | None) -> tuple[dict[str, An
     if operator.plan is not None:
         _save_state(operator.plan, operator.state, header, tables)
     return header, tables
+
+
+def describe(operator: SlicingOperator, text: str | None) -> dict[str, Any]:
+    """The query of an operator as values of a header; `text` is its form as TOML, where it has one."""
+    return {
+        "fingerprint": _fingerprint(current_spec(operator)),
+        "query": text,
+        "windows": served_windows(operator),
+    }
+
+
+def served_windows(operator: SlicingOperator) -> list[list[Any]]:
+    """Each served window: its name, description, `since`, `after` and number of late tuples."""
+    late = (operator.header if operator.plan is None else operator.state).late_counts
+    return [[q.name, q.window.describe(), q.since, q.after, late.get(q.name, 0)] for q in operator.served.all]
 
 
 def _save_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: dict[str, pa.Table]) -> None:
