@@ -14,12 +14,11 @@ from muntin.windows.base import Window
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pyarrow as pa
-
     from muntin.connectors.embedded import Operator
     from muntin.connectors.spark.query_changes import Controlled
     from muntin.connectors.spark.stream_stats import StreamStats
     from muntin.planning.plan import Explanation
+    from muntin.results import Results
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +34,7 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    def run(self, table: object, *, schema: object = None, threads: int = 1) -> pa.Table:
+    def run(self, table: object, *, schema: object = None, threads: int = 1) -> Results:
         """The windows of a whole table; the end of the table closes every window.
 
         >>> import muntin as mt

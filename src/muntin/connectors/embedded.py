@@ -17,6 +17,8 @@ from muntin.connectors.types import declared
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
+from muntin.results import Results
+from muntin.results.results import joined
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.bound_plan import Settings
@@ -29,7 +31,7 @@ from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window
 
 
-def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> pa.Table:
+def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> Results:
     """All windows of a table, whose end closes every window, on one or several threads.
 
     >>> import muntin as mt
@@ -39,9 +41,9 @@ def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1)
     [2, 1]
     """
     if _number_of(threads) == 1 or not is_compiled(query):
-        return Operator(query, schema=schema)._run(data)
+        return Results(Operator(query, schema=schema)._run(data))
     with Threads.borrowed(threads) as several:
-        return Operator(query, schema=schema, threads=several)._run(data)
+        return Results(Operator(query, schema=schema, threads=several)._run(data))
 
 
 class Operator:
@@ -101,13 +103,13 @@ class Operator:
         self._heard = self._clock()
         self._buffer = InputBuffer(engine, connection.lag)
         self._time = engine.spec.time
-        self._none = self._nothing()
+        self._none = Results(self._nothing())
         self._last_form: KeysView[str] | None = None
         self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
 
     # Input. -----------------------------------------------------------------------------------------
 
-    def process(self, data: object) -> pa.Table:
+    def process(self, data: object) -> Results:
         """Take tuples in: a table, a batch, a DataFrame, a dict of columns, a list of dicts, or one record.
 
         Returns the results that this makes due: none as long as `advance` sets the watermark, unless
@@ -122,10 +124,10 @@ class Operator:
             if type(data) is dict and data.keys() == self._last_form and type(data[self._time]) in SCALARS:
                 records = self._buffer.records
                 records.append(data.copy())
-                return self._none if len(records) < MANY else self._flush()
+                return self._none if len(records) < MANY else Results(self._flush())
             if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
-                return self._none if self._buffer.keep(data) else self._process_trusted(data)
-            return self._process(data)
+                return self._none if self._buffer.keep(data) else Results(self._process_trusted(data))
+            return Results(self._process(data))
         finally:
             self._free.append(None)
 
@@ -142,7 +144,7 @@ class Operator:
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and buffer.take(record):
             if buffer.waits_unchecked:
-                self._last_form, self._none = buffer.records[-1].keys(), self._nothing()
+                self._last_form, self._none = buffer.records[-1].keys(), Results(self._nothing())
             return self._flush() if buffer.over else self._nothing()
         if not buffer.is_empty:
             self._slice_waiting()
@@ -153,7 +155,7 @@ class Operator:
         results = self._due(self._take(batch, misfits))
         if type(data) is pa.RecordBatch and batch is data:
             buffer.trust(data.schema)
-            self._none = self._nothing()
+            self._none = Results(self._nothing())
         return results
 
     @exclusive
@@ -161,7 +163,7 @@ class Operator:
         """Take all tuples of the stream in, and its end, in one step."""
         engine = self._engine
         if as_record(data, engine.spec.time, forgiving=engine.spec.bad != "fail") is not None:
-            return _joined([self._process(data), self._finish()])
+            return joined([self._process(data), self._finish()])
         batch, misfits = to_batch(data, self._expected())
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
             return engine.finish()  # no tuples, and no types to learn
@@ -169,9 +171,9 @@ class Operator:
         return engine.finish() if engine.plan is None else results
 
     @exclusive
-    def flush(self) -> pa.Table:
+    def flush(self) -> Results:
         """Slice the buffered tuples; `advance` and `finish` do so too."""
-        return self._flush()
+        return Results(self._flush())
 
     def _flush(self) -> pa.Table:
         self._slice_waiting()
@@ -264,7 +266,7 @@ class Operator:
         if not pending and len(tables) == 1:
             return tables[0]
         self._connection.pending_results = []
-        return _joined([*pending, *tables] or [self._nothing()])
+        return joined([*pending, *tables] or [self._nothing()])
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
@@ -272,7 +274,7 @@ class Operator:
     # Watermarks. ------------------------------------------------------------------------------------
 
     @exclusive
-    def advance(self, watermark: object) -> pa.Table:
+    def advance(self, watermark: object) -> Results:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
         A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
@@ -284,20 +286,20 @@ class Operator:
         if buffer.records and buffer.packable:
             self._pack_records()
         if buffer.promise(time):
-            return self._nothing()
+            return Results(self._nothing())
         if buffer.records or not buffer.batches:
             self._slice_waiting()
-            return self._due(engine.advance(engine.to_internal(watermark)))
+            return Results(self._due(engine.advance(engine.to_internal(watermark))))
         upto = time if buffer.promised is None else max(time, buffer.promised)
         results = engine.process(*buffer.joined(), watermark=upto)  # if it fails, the batches go on waiting
         buffer.forget_batches()
         buffer.take_promise()
-        return self._due(results)
+        return Results(self._due(results))
 
     @exclusive
-    def finish(self) -> pa.Table:
+    def finish(self) -> Results:
         """The end of the stream: closes every window. Nothing can come after it."""
-        return self._finish()
+        return Results(self._finish())
 
     def _finish(self) -> pa.Table:
         self._slice_waiting()
@@ -311,13 +313,13 @@ class Operator:
             )
 
     @exclusive
-    def poll(self) -> pa.Table:
+    def poll(self) -> Results:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
         self._slice_waiting()
         limit = self._engine.spec.idle_after
         if limit is None or self._clock() - self._heard < limit / 1_000_000:
-            return self._due()
-        return self._due(self._engine.close_idle())
+            return Results(self._due())
+        return Results(self._due(self._engine.close_idle()))
 
     # Windows that come and go. ----------------------------------------------------------------------
 
@@ -411,11 +413,3 @@ def _number_of(threads: object) -> int:
             "os.cpu_count() tells how many cores there are"
         )
     return threads
-
-
-def _joined(tables: list[pa.Table]) -> pa.Table:
-    if len(tables) == 1:
-        return tables[0]
-    full = [p for p in tables if p.num_rows]
-    # Before its first value the type of a column may not be known.
-    return pa.concat_tables(full, promote_options="permissive") if full else tables[-1]
