@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clocks
 from collections.abc import Callable, KeysView, Sequence
 from dataclasses import replace
+from typing import Self
 
 import pyarrow as pa
 
@@ -12,6 +13,9 @@ from muntin.connectors import embedded_snapshot as snapshots
 from muntin.connectors.buffer import MANY, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
+from muntin.connectors.files import Wanted
+from muntin.connectors.sources import parts_of
+from muntin.connectors.streaming import Stream
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.errors import DataError, MuntinError, QueryError, value_text
@@ -32,7 +36,7 @@ from muntin.windows.base import Window
 
 
 def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> Results:
-    """All windows of a table, whose end closes every window, on one or several threads.
+    """All windows of a table or another source, whose end closes every window, on one or several threads.
 
     >>> import muntin as mt
     >>> from muntin import windows as w, aggregates as a
@@ -160,8 +164,15 @@ class Operator:
 
     @exclusive
     def _run(self, data: object) -> pa.Table:
-        """Take all tuples of the stream in, and its end, in one step."""
+        """Take all tuples of the stream in, and its end: in one step, or a step for each part of a source."""
         engine = self._engine
+        parts = parts_of(data, engine.spec.time, self._wanted())
+        if parts is not None:
+            last: object = []
+            for part in parts:
+                self._take_part(last)
+                last = part
+            data = last
         if as_record(data, engine.spec.time, forgiving=engine.spec.bad != "fail") is not None:
             return joined([self._process(data), self._finish()])
         batch, misfits = to_batch(data, self._expected())
@@ -169,6 +180,19 @@ class Operator:
             return engine.finish()  # no tuples, and no types to learn
         results = engine.process(batch, misfits=misfits, watermark=INF)
         return engine.finish() if engine.plan is None else results
+
+    def _take_part(self, part: object) -> None:
+        """Take a part of a source in, without early results: the user has not chosen these batches."""
+        batch, misfits = to_batch(part, self._expected())
+        if batch.num_rows or not all(pa.types.is_null(kind) for kind in batch.schema.types):
+            self._engine.process(batch, misfits=misfits, looks=False)
+
+    def _wanted(self) -> Wanted:
+        """The columns that a file must give, and their types."""
+        spec = self._engine.spec
+        windows = (served.window for served in self._engine.served.all)
+        routes = "route" in (spec.late, spec.bad)
+        return Wanted(None if routes else columns_read(spec, windows), self._connection.declared)
 
     @exclusive
     def flush(self) -> Results:
@@ -270,6 +294,37 @@ class Operator:
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
+
+    def stream(self, source: object, *, finish: bool = True) -> Stream:
+        """Take in a source and give the results of each part: `for results in op.stream(source)`.
+
+        `async for` reads an asynchronous source, and closes the windows of a silent one after `idle_after`.
+        Empty results are left out. Without `watermark_lag` or `in_order`, all results come at the end.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+        >>> live = ({"t": t} for t in (1, 5, 12, 31))
+        >>> for results in query.operator(watermark_lag=0).stream(live):
+        ...     print(results["window_start"].to_pylist(), results["n"].to_pylist())
+        [0] [2]
+        [10] [1]
+        [30] [1]
+
+        Args:
+            source: An iterator of records, batches or whatever else `process` takes; or anything that
+                `query.run` takes. With `async for`, an asynchronous iterator of the same items.
+            finish: Whether the end of the source is the end of the stream. With False, windows stay open
+                for the tuples of another source.
+        """
+        return Stream(self, source, finish)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release the threads. Results are returned by calls alone, so this does not end the stream."""
+        self._engine.release_threads()
 
     # Watermarks. ------------------------------------------------------------------------------------
 
