@@ -87,7 +87,7 @@ def check(results: pa.Table, names: list[str], ranges: dict[str, Ranges], stream
     """An AssertionError if the windows that came out are not those expected, or if a result is wrong."""
     for query, wanted in ranges.items():
         mine = results.filter(pc.equal(results["window_name"], query))
-        starts = pc.struct_field(mine["window"], "start").cast(pa.int64()).to_numpy()
+        starts = mine["window_start"].cast(pa.int64()).to_numpy()
         if not np.array_equal(starts, wanted.start):
             raise AssertionError(f"{query}: {len(starts)} windows from {starts} on, not {wanted.start}")
         for name in names:

@@ -17,6 +17,7 @@ from benchmarks.memory import peak_memory
 from benchmarks.streams import LATENESS
 from benchmarks.workloads import LARGE_BATCH, Workload
 from muntin.connectors.embedded import Operator
+from muntin.results import Results
 from muntin.slicing.stats import Stats
 
 __all__ = ["ROUNDS", "Measurement", "Run", "drive", "measure", "new_operator"]
@@ -102,9 +103,9 @@ def drive(workload: Workload, batches: list[pa.RecordBatch]) -> Run:
     operator = new_operator(workload)
     seconds, slices = 0.0, 0
 
-    def steps() -> Iterator[pa.Table]:
+    def steps() -> Iterator[Results]:
         nonlocal seconds, slices
-        calls: list[Callable[[], pa.Table]] = [partial(operator.process, batch) for batch in batches]
+        calls: list[Callable[[], Results]] = [partial(operator.process, batch) for batch in batches]
         for step in [*calls, operator.finish]:
             started = time.process_time()
             results = step()

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from benchmarks.streams import Arrivals, Column
 from muntin.dsl import Query
+from muntin.results import Results
 from muntin.windows.base import Window
 from muntin.windows.count import Count
 from muntin.windows.periodic import Periodic
@@ -79,17 +80,18 @@ def expected(query: Query, arrivals: Arrivals) -> Expected:
     return Expected(value, ranges, sums)
 
 
-def recomputed(results: Iterable[pa.Table], aggregates: tuple[str, ...]) -> Sums:
-    """The same numbers from result tables."""
+def recomputed(results: Iterable[pa.Table | Results], aggregates: tuple[str, ...]) -> Sums:
+    """The same numbers from results."""
     sums: Sums = {}
-    for table in results:
-        if table.num_rows:
+    for part in results:
+        if part.num_rows:
+            table = pa.table(part)
             asked = [("window_name", "count"), *((name, "sum") for name in aggregates)]
             grouped = table.group_by("window_name").aggregate(asked)
             columns = [grouped[f"{name}_{how}"].to_pylist() for name, how in asked]
-            for query, *numbers in zip(grouped["window_name"].to_pylist(), *columns, strict=True):
-                before = sums.get(query, (0.0,) * len(numbers))
-                sums[query] = tuple(b + n for b, n in zip(before, numbers, strict=True))
+            for name, *numbers in zip(grouped["window_name"].to_pylist(), *columns, strict=True):
+                before = sums.get(name, (0.0,) * len(numbers))
+                sums[name] = tuple(b + n for b, n in zip(before, numbers, strict=True))
     return sums
 
 

@@ -25,6 +25,7 @@ from muntin import aggregates as a
 from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
 from muntin.planning.plan import STORES, make_plan
+from muntin.results import Results
 from muntin.slicing.combining.choosing import combiners
 from muntin.windows import sliding, tumbling
 
@@ -96,7 +97,7 @@ def _tuples(n: int) -> pa.RecordBatch:
     return pa.record_batch({"t": times, "v": times * 7919 % 1000})
 
 
-def ten_queries() -> Query:
+def ten_windows() -> Query:
     """Five tumbling and five sliding windows of 1 to 20 s."""
     fixed = {f"t{seconds}": tumbling(f"{seconds} s") for seconds in (1, 2, 5, 10, 20)}
     moved = {f"s{seconds}": sliding(f"{seconds} s", f"{seconds // 2} s") for seconds in (2, 4, 8, 12, 20)}
@@ -104,15 +105,15 @@ def ten_queries() -> Query:
 
 
 def measure_steps(tuples: int, steps: int, per_second: int = RATES[0]) -> Iterator[StepMeasurement]:
-    """Steps of so many tuples through ten queries: as batches with their watermarks, and one by one."""
-    query, arrivals = ten_queries(), Shape(per_second=per_second).generate(tuples * steps)
+    """Steps of so many tuples through ten windows: as batches with their watermarks, and one by one."""
+    query, arrivals = ten_windows(), Shape(per_second=per_second).generate(tuples * steps)
     batches, ends = arrivals.batches(tuples), arrivals.time[tuples - 1 :: tuples].tolist()
     records = pa.Table.from_batches(batches).to_pylist()
 
-    def by_batch(operator: Operator, i: int) -> list[pa.Table]:
+    def by_batch(operator: Operator, i: int) -> list[Results]:
         return [operator.process(batches[i]), operator.advance(ends[i])]
 
-    def by_record(operator: Operator, i: int) -> list[pa.Table]:
+    def by_record(operator: Operator, i: int) -> list[Results]:
         for record in records[i * tuples : (i + 1) * tuples]:
             operator.process(record)
         return [operator.advance(ends[i])]
@@ -123,10 +124,10 @@ def measure_steps(tuples: int, steps: int, per_second: int = RATES[0]) -> Iterat
 
 def measure_records(n: int = 400_000) -> StepMeasurement:
     """One record at a time with a watermark at the end only: what is buffered is sliced on the way."""
-    query, arrivals = ten_queries(), Shape().generate(n)
+    query, arrivals = ten_windows(), Shape().generate(n)
     records = pa.Table.from_batches(arrivals.batches(n)).to_pylist()
 
-    def step(operator: Operator, i: int) -> list[pa.Table]:
+    def step(operator: Operator, i: int) -> list[Results]:
         for record in records[i * n // 10 : (i + 1) * n // 10]:
             operator.process(record)
         return [operator.flush()]
@@ -140,7 +141,7 @@ def _timed(
     steps: int,
     query: Query,
     arrivals: Arrivals,
-    step: Callable[[Operator, int], list[pa.Table]],
+    step: Callable[[Operator, int], list[Results]],
     per_second: int,
 ) -> StepMeasurement:
     """All steps and the end of the stream, the best of a few runs; results are added up behind each."""
@@ -149,7 +150,7 @@ def _timed(
     for _ in range(RUNS):
         operator = Operator(query)
         seconds: list[float] = []
-        results: list[pa.Table] = []
+        results: list[Results] = []
         for i in range(steps):
             started = time.thread_time()
             found = step(operator, i)
@@ -179,7 +180,7 @@ def latency_table(found: list[LatencyMeasurement]) -> Table:
 
 def steps_table(found: list[StepMeasurement]) -> Table:
     """A row for each kind of step and number of tuples."""
-    table = Table(title="µs per step, ten queries")
+    table = Table(title="µs per step, ten windows")
     table.add_column("step")
     for name in ("per second", "tuples", "mean", "median", "M tuples/s"):
         table.add_column(name, justify="right")

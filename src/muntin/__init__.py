@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from muntin.dsl import Query
     from muntin.query import each_batch, every, on_close
     from muntin.query_file import load
+    from muntin.results import Results
     from muntin.windows_package import windows
 
     __version__: str
@@ -35,6 +36,7 @@ __all__ = [
     "MuntinError",
     "Operator",
     "Query",
+    "Results",
     "__version__",
     "aggregates",
     "col",
@@ -53,6 +55,7 @@ ensure_cache_folder()
 _ELSEWHERE = {
     "Operator": ("muntin.connectors.embedded", "Operator"),
     "Query": ("muntin.dsl", "Query"),
+    "Results": ("muntin.results", "Results"),
     "aggregates": ("muntin.aggregates", None),
     "col": ("pyarrow.compute", "field"),
     "each_batch": ("muntin.query", "each_batch"),

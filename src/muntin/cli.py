@@ -43,23 +43,22 @@ def demo(
 def run(
     query: QueryFile,
     data: Annotated[
-        Path, typer.Argument(help="A CSV, Parquet or Arrow IPC file.", exists=True, dir_okay=False)
+        str, typer.Argument(help="A CSV, JSON Lines, Parquet or Arrow file, a directory or a pattern.")
     ],
     output: Annotated[
-        Path | None, typer.Option(help="Write the results here (.csv, .parquet, .arrow).")
+        Path | None, typer.Option(help="Write the results here (.csv, .jsonl, .parquet, .arrow).")
     ] = None,
 ) -> None:
     """Run the query of a file over the tuples of another."""
-    from muntin.connectors.files import read_table, write_table
     from muntin.query_file import load
     from muntin.result_view import show_table
 
     with _errors_reported():
-        results = load(query).run(read_table(data))
+        results = load(query).run(data)
         if output is None:
             show_table(results, Console())
         else:
-            write_table(results, output)
+            results.write(output)
             Console().print(f"{results.num_rows:,} windows written to {output}")
 
 

@@ -14,12 +14,11 @@ from muntin.windows.base import Window
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pyarrow as pa
-
     from muntin.connectors.embedded import Operator
     from muntin.connectors.spark.query_changes import Controlled
     from muntin.connectors.spark.stream_stats import StreamStats
     from muntin.planning.plan import Explanation
+    from muntin.results import Results
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,8 +34,8 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    def run(self, table: object, *, schema: object = None, threads: int = 1) -> pa.Table:
-        """The windows of a whole table; the end of the table closes every window.
+    def run(self, source: object, *, schema: object = None, threads: int = 1) -> Results:
+        """The windows of a whole table, file or other source, whose end closes every window.
 
         >>> import muntin as mt
         >>> from muntin import windows as w, aggregates as a
@@ -45,17 +44,21 @@ class Query(QuerySpec):
         [1, 1, 1]
 
         Args:
-            table: An Arrow table or batch, a pandas or polars DataFrame, a dict of
-                columns or a list of dicts.
+            source: An Arrow table or batch, a pandas or polars DataFrame, a dict of
+                columns or a list of dicts. Or a source that is read part by part, so that it may be
+                larger than memory: the path of a file (.csv, .jsonl, .parquet, .arrow; texts also .gz),
+                of a directory or a pattern like "2026-*.csv"; a pyarrow dataset or
+                RecordBatchReader; an iterator of tables, batches or records. Slices stay in memory
+                until the end, tuples only where a window depends on their order.
             schema: The types of columns, as in `operator`.
             threads: The number of threads. The results are the same, bit for bit and in the
                 same order, in several chunks. Threads share the time of the tuples, or
                 their keys. A query with Python code of your own or with sketches, which run
                 in the interpreter, uses one thread.
         """
-        from muntin.connectors import embedded
+        from muntin.connectors.running import run
 
-        return embedded.run(self.validated(), table, schema=schema, threads=threads)
+        return run(self.validated(), source, schema=schema, threads=threads)
 
     def operator(
         self,

@@ -115,4 +115,4 @@ def test_a_snapshot_keeps_a_sum_beyond_floats() -> None:
     op.process({"t": [1, 2, 3], "v": [1e308] * 3})
     op = mt.Operator.restore(op.snapshot())
     op.process({"t": [4, 5], "v": [1e308] * 2})
-    assert op.finish().select(["m", "s"]).to_pylist() == [{"m": 1e308, "s": 0.0}]
+    assert op.finish().to_arrow().select(["m", "s"]).to_pylist() == [{"m": 1e308, "s": 0.0}]

@@ -23,7 +23,7 @@ TABLE = pa.table(
 def run(aggregate: UserDefined, table: Any = TABLE, **options: Any) -> list[Any]:
     op = mt.windows(ten=w.tumbling(10)).aggregate(r=aggregate).on("t").operator(**options)
     parts = [op.process(table), op.finish()]
-    return pa.concat_tables([p for p in parts if p.num_rows]).column("r").to_pylist()
+    return mt.Results.concat(parts).column("r").to_pylist()
 
 
 # --- what they take -------------------------------------------------------------------------------

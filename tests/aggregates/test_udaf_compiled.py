@@ -460,4 +460,6 @@ def test_the_state_goes_on_when_another_column_gets_its_type(beyond: int) -> Non
     op = mt.windows(x=w.tumbling(100)).aggregate(r=total, first=a.min("s")).on("t").operator()
     op.process([{"t": t, "i": beyond + t, "s": None} for t in (1, 2)])
     op.process([{"t": 3, "i": 4, "s": "b"}])
-    assert op.finish().select(["r", "first"]).to_pylist() == [{"r": (2 * beyond + 7) / 2, "first": "b"}]
+    assert op.finish().to_arrow().select(["r", "first"]).to_pylist() == [
+        {"r": (2 * beyond + 7) / 2, "first": "b"}
+    ]

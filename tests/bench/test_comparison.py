@@ -101,7 +101,7 @@ def test_counts_of_tied_tuples_follow_their_arrival(engine: Any) -> None:
 
 @pytest.mark.parametrize("engine", [ask_polars, ask_duckdb])
 @pytest.mark.parametrize(
-    "window_name",
+    "query",
     [
         windows(w=threshold("value > 3")).aggregate(total=a.sum("value")).on("at"),
         windows(w=sliding("10 s", "4 s")).aggregate(total=a.sum("value")).on("at"),

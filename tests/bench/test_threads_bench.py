@@ -31,7 +31,7 @@ MUTATIONS: dict[str, Callable[[pa.Table], pa.Table]] = {
     "total is not what one thread gives": next_float,
     "is not what one thread gives": lambda table: table.take(np.arange(len(table))[::-1]),
     "windows, not": lambda table: table.slice(0, len(table) - 1),
-    "columns are": lambda table: table.rename_columns([f"{name}_" for name in table.column_names]),
+    "columns are": lambda table: table.rename_columns([*table.column_names[:-1], "revision_"]),
 }
 
 

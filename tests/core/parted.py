@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 
@@ -52,5 +53,5 @@ def nearly_in_order(n: int, keys: int, late: int = 40) -> pa.Table:
     return table.set_column(0, "t", pa.array(table["t"].to_numpy() - behind))
 
 
-def seen(table: pa.Table) -> tuple[pa.Schema, str]:
+def seen(table: pa.Table | mt.Results) -> tuple[pa.Schema, str]:
     return table.schema, repr(table.to_pylist())

@@ -58,7 +58,7 @@ def play(shape: mt.Query, table: pa.Table, size: int, looking: bool) -> tuple[pa
         parts.append(op.advance(int(part["t"].to_numpy().max()) - 10))
         if looking:
             op.stats()  # which folds
-    rows = pa.concat_tables([*parts, op.finish()]).flatten()
+    rows = mt.Results.concat([*parts, op.finish()]).to_arrow()
     return rows.sort_by([(name, "ascending") for name in rows.column_names]), op.stats().late
 
 
@@ -82,10 +82,9 @@ def recomputed(table: pa.Table, starts: np.ndarray, ends: np.ndarray, row: np.nd
     return found.set_axis(["k", "start", "end", "n", "total", "most"], axis=1)
 
 
-def same_rows(table: pa.Table, expected: pd.DataFrame) -> None:
-    flat = table.flatten()
-    flat = flat.rename_columns([name.removeprefix("window.") for name in flat.column_names])
-    found = flat.select(["k", "start", "end", "n", "total", "most"]).to_pandas()
+def same_rows(results: mt.Results, expected: pd.DataFrame) -> None:
+    named = results.to_pandas().rename(columns={"window_start": "start", "window_end": "end"})
+    found = named[["k", "start", "end", "n", "total", "most"]]
     order = ["k", "start", "end"]
     left, right = (frame.sort_values(order, ignore_index=True) for frame in (found, expected))
     pd.testing.assert_frame_equal(left, right, check_dtype=False)
@@ -97,7 +96,7 @@ def test_sliding_windows_equal_a_recomputation(store: str, keys: int) -> None:
     table = stream(20_000, keys)
     op = query({"x": w.sliding(300, every=20)}).operator(store=store)
     results = [op.process(batch) for batch in table.to_batches(max_chunksize=3_000)]
-    results = pa.concat_tables([*results, op.finish()])
+    results = mt.Results.concat([*results, op.finish()])
     times = table["t"].to_numpy()
     each = 300 // 20
     starts = np.repeat(times // 20 * 20, each) - np.tile(np.arange(each) * 20, len(times))

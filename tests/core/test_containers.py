@@ -60,14 +60,14 @@ def test_batches_of_different_kinds_may_follow_each_other(container: str) -> Non
     for data in (TABLE, CONTAINERS[container](), RECORDS):
         op.process(data)
         expected.process(TABLE)
-    assert op.finish().equals(expected.finish())
+    assert op.finish() == expected.finish()
 
 
 def test_single_records_give_the_same() -> None:
     op = query().operator()
     for record in RECORDS:
         assert op.process(record).num_rows == 0
-    assert op.finish().equals(query().run(TABLE))
+    assert op.finish() == query().run(TABLE)
 
 
 def test_records_and_batches_keep_their_order() -> None:
@@ -110,4 +110,4 @@ def test_a_field_that_records_leave_out_is_null_in_every_batch() -> None:
     op = shape.operator()
     op.process([{"t": 1, "v": 2}])
     op.process([{"t": 2}])
-    assert op.finish().equals(at_once)
+    assert op.finish() == at_once

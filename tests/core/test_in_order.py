@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import muntin as mt
 from muntin.connectors.embedded import Operator
 from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import compare
@@ -29,16 +30,16 @@ def check_in_order(scenario: Scenario, sizes: list[int], looks: bool = False) ->
     declared: Operator = scenario.query.operator(in_order=True)
     by_hand: Operator = scenario.query.operator()
 
-    def same(left: pa.Table, right: pa.Table, where: Any) -> None:
-        keys = scenario.query.keys
-        difference = compare(rows_of_table(left, keys), rows_of_table(right, keys))
+    def same(left: mt.Results, right: mt.Results, where: Any) -> None:
+        rows = [rows_of_table(one.to_arrow(nested=True), scenario.query.keys) for one in (left, right)]
+        difference = compare(*rows)
         assert not difference, f"{where}\n{difference}"
 
     at = 0
     while at < len(rows):
         part = rows[at : at + sizes[at % len(sizes)]]
         table = pa.Table.from_pylist(part, schema=scenario.schema)
-        expected = pa.concat_tables([by_hand.process(table), by_hand.advance(part[-1]["t"])])
+        expected = mt.Results.concat([by_hand.process(table), by_hand.advance(part[-1]["t"])])
         same(declared.process(table), expected, part)
         at += len(part)
     more = looks * len({tuple(row.get(key) for key in scenario.query.keys) for row in rows})

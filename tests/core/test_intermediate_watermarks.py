@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import muntin as mt
@@ -62,7 +61,7 @@ def late_stream(query: Any) -> list[Any]:
     found.append(operator.advance(300))
     operator.process({"t": [3, *range(300, 500)], "f": [0.5] * 201})
     found += [operator.finish(), operator.stats()]
-    return [seen(table) if isinstance(table, pa.Table) else str(table) for table in found]
+    return [seen(table) if isinstance(table, mt.Results) else str(table) for table in found]
 
 
 def test_late_tuples_change_windows_once_whatever_the_portions(request: pytest.FixtureRequest) -> None:

@@ -71,7 +71,7 @@ def test_keys_of_every_type(name: str) -> None:
     again = Operator.restore(op.snapshot())
     for each in (op, again):
         each.process(pa.table({"t": pa.array([5] * len(column)), "k": column}).slice(1))
-        table = each.finish()
+        table = each.finish().to_arrow()
         mine = table.filter(pc.equal(table["window_name"], "x"))
         assert mine["k"].to_pylist() == distinct
         assert sum(mine["n"].to_pylist()) == 2 * len(column) - 1

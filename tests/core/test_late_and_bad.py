@@ -25,7 +25,7 @@ LONG_AND_SHORT = {"long": w.tumbling(100), "short": w.tumbling(10), "s": w.sessi
 
 
 @pytest.mark.parametrize("late", ["drop", "route"])
-def test_late_tuples_are_counted_per_query_and_routed_if_asked(late: str) -> None:
+def test_late_tuples_are_counted_per_window_and_routed_if_asked(late: str) -> None:
     op = query(windows=LONG_AND_SHORT, late=late).operator()
     feed(op, 1, 50)
     op.advance(40)

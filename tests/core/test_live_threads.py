@@ -82,7 +82,7 @@ def assert_same(one: Operator, several: Operator, call: Callable[[Operator], Any
         except DataError as error:
             outcomes.append(str(error))
         else:
-            outcomes.append(repr(seen(result)) if isinstance(result, pa.Table) else repr(result))
+            outcomes.append(repr(seen(result)) if isinstance(result, pa.Table | mt.Results) else repr(result))
     assert outcomes[0] == outcomes[1]
 
 

@@ -341,10 +341,10 @@ def test_the_result_columns_follow_the_windows() -> None:
     op = operator(x=w.tumbling(10))
     feed(op, 1)
     op.add(c=w.count(2), m=w.tumbling(5, measure="v"))
-    edges = [field.name for field in op.finish().schema.field("window").type]
+    edges = [field.name for field in op.finish()["window"].type]
     assert edges == ["start", "end", "start_rank", "end_rank", "start_v", "end_v"]
     op.remove("m")
-    edges = [field.name for field in op.finish().schema.field("window").type]
+    edges = [field.name for field in op.finish()["window"].type]
     assert edges == ["start", "end", "start_rank", "end_rank"]
 
 

@@ -206,7 +206,7 @@ def test_times_of_every_kind_wait_or_are_told_as_in_a_batch(kind: pa.DataType, t
         sliced.process([{"t": time, "v": 1}])
         assert waiting.watermark == sliced.watermark
     assert waiting.take_bad().equals(sliced.take_bad())
-    assert waiting.finish().equals(sliced.finish())
+    assert waiting.finish() == sliced.finish()
     assert 0 < waiting.stats().bad < len(times)
 
 
@@ -237,4 +237,4 @@ def test_records_alike_after_a_change_of_queries_give_the_new_columns() -> None:
     op.add(c=w.count(2))
     nothing = [op.process({"t": t, "v": 1}) for t in (3, 4, 5)]
     assert all(table.schema == op.flush().schema for table in nothing[1:])
-    assert "start_rank" in [field.name for field in nothing[-1].schema.field("window").type]
+    assert "start_rank" in [field.name for field in nothing[-1]["window"].type]

@@ -120,7 +120,7 @@ def test_late_tuples_cost_the_logarithm_in_a_finger_tree() -> None:
         for op in ops:
             op.process(late)
             results.append(op.advance(2 * slices))
-        assert results[0].equals(results[1])
+        assert results[0] == results[1]
         windows = max(1, results[0].num_rows)
         costs.append((combines(ops[0]) - before) / 2 / windows)  # two partials
     assert max(costs) <= 14 * math.log2(slices)

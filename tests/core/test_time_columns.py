@@ -29,11 +29,12 @@ def test_timestamps_of_every_unit_and_zone(unit: str, zone: str | None) -> None:
         mt.windows(minute=w.tumbling("1 minute"), s=w.session("28 seconds")).aggregate(n=a.count()).on("ts")
     )
     table = shape.run(pa.table({"ts": times}))
-    edges = table.schema.field("window").type
+    edges = table["window"].type
     assert edges.field("start").type == edges.field("end").type == kind
+    assert table["window_start"].type == table["window_end"].type == kind
     found = {(row["window_name"], row["n"]) for row in table.to_pylist()}
     assert found == {("minute", 3), ("minute", 1), ("s", 1), ("s", 2)}
-    minutes = table.filter(pc.equal(table["window_name"], "minute"))["window"].combine_chunks()
+    minutes = table["window"].filter(pc.equal(table["window_name"], "minute")).combine_chunks()
     noon = pa.scalar(1_714_564_800, pa.int64()).cast(pa.timestamp("s", zone))
     assert pc.struct_field(minutes, "start").cast(pa.timestamp("s", zone))[0] == noon
 
@@ -41,7 +42,7 @@ def test_timestamps_of_every_unit_and_zone(unit: str, zone: str | None) -> None:
 def test_edges_finer_than_the_column_come_in_microseconds() -> None:
     shape = mt.windows(x=w.sliding("1 second", every="250 ms")).aggregate(n=a.count()).on("ts")
     table = shape.run({"ts": pa.array([1], pa.timestamp("s", "UTC"))})
-    assert table.schema.field("window").type.field("start").type == pa.timestamp("us", "UTC")
+    assert table["window_start"].type == pa.timestamp("us", "UTC")
     assert table.num_rows == 4
 
 
@@ -59,7 +60,7 @@ def test_nanoseconds_that_leave_no_room_for_edges_are_bad() -> None:
     op = query.on("ts", bad="skip").operator()
     op.process({"ts": pa.array(far)})
     found = op.finish()
-    assert found.schema.field("window").type.field("end").type == pa.timestamp("ns")
+    assert found["window_end"].type == pa.timestamp("ns")
     assert found["n"].to_pylist() == [1, 1]
     assert op.stats().bad == 2
 
@@ -71,7 +72,7 @@ def test_signed_integers_of_every_width(kind: pa.DataType) -> None:
     )
     assert table["n"].to_pylist() == [1, 2, 1]
     assert table["window"].to_pylist()[0] == {"start": -10, "end": 0}
-    assert table.schema.field("window").type.field("start").type == pa.int64()
+    assert table["window_start"].type == pa.int64()
 
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()], ids=str)

@@ -287,7 +287,7 @@ def test_an_idle_stream_updates_windows_that_have_come_out() -> None:
     assert op.poll()["n"].to_pylist() == [1, 1]
     op.process(seconds(4))  # older than the lateness, in a window that has not expired
     clock.now += 30
-    assert op.poll().select(["n", "kind"]).to_pylist() == [{"n": 2, "kind": "update"}]
+    assert op.poll().to_arrow().select(["n", "kind"]).to_pylist() == [{"n": 2, "kind": "update"}]
 
 
 def test_endless_windows_stop_at_their_first_edge_after_the_newest_tuple() -> None:
@@ -389,6 +389,6 @@ def test_a_small_step_that_overflows_names_its_window_or_skips_it(in_order: bool
         (op.process(tuples), op.process(tuples.slice(3)), op.advance(20))
     op = query.on("t", on_error="skip").operator(in_order=in_order)
     op.process(tuples.slice(0, 0))  # the next batch waits for the watermark
-    results = pa.concat_tables([op.process(tuples), op.advance(20)])
+    results = mt.Results.concat([op.process(tuples), op.advance(20)])
     assert results["x"].to_pylist() == [None, 3]
     assert op.stats().errors == 1

@@ -55,7 +55,7 @@ def told(call: Any, *args: Any, **kwargs: Any) -> Any:
         found = call(*args, **kwargs)
     except DataError as error:
         return str(error)
-    return found.to_pylist() if isinstance(found, pa.Table) else found
+    return found.to_pylist() if isinstance(found, pa.Table | mt.Results) else found
 
 
 def state(op: Operator) -> list[Any]:

@@ -353,7 +353,9 @@ def test_little_crosses_the_shuffle_whatever_the_number_of_tuples(
         # And a newest time from each partition for each key group.
         assert len(packed) - len(payloads) == 4 * len(prepared.groups)
         crossed.append((slices, sum(map(len, payloads))))
-        total = events.transform(wanted, plan="packed").where("query = 'ten'").agg(f.sum("total")).first()
+        total = (
+            events.transform(wanted, plan="packed").where("window_name = 'ten'").agg(f.sum("total")).first()
+        )
         assert total is not None
         assert total[0] == tuples * (tuples - 1) // 2
     # One payload from each partition, with a slice for each second, be it of 4 or of 400 tuples.

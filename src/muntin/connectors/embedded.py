@@ -1,10 +1,11 @@
-"""Muntin in one process: tables in, tables out; or an operator to push batches and records into."""
+"""Muntin in one process: an operator to push batches and records into."""
 
 from __future__ import annotations
 
 import time as clocks
 from collections.abc import Callable, KeysView, Sequence
 from dataclasses import replace
+from typing import Self
 
 import pyarrow as pa
 
@@ -12,68 +13,23 @@ from muntin.connectors import embedded_snapshot as snapshots
 from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
+from muntin.connectors.expected_input import bind_declared, expected
+from muntin.connectors.running import threads_for
+from muntin.connectors.streaming import Stream
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
+from muntin.results import Results
+from muntin.results.results import joined
 from muntin.slicing.arrivals import BadTupleError, Misfit
-from muntin.slicing.binding import columns_read, kind_of_time
 from muntin.slicing.bound_plan import Settings
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.parallel.compiled_queries import is_compiled
-from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.stats import Stats
 from muntin.slicing.window_changes import Added, to_add, to_remove
 from muntin.timeline import INF, TimeColumn, span
 from muntin.windows.base import Window
-
-
-def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1) -> pa.Table:
-    """All windows of a table, whose end closes every window, on one or several threads.
-
-    >>> import muntin as mt
-    >>> from muntin import windows as w, aggregates as a
-    >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).by("k").on("t")
-    >>> run(query, {"t": [1, 2, 3], "k": ["a", "b", "a"]}, threads=2)["n"].to_pylist()
-    [2, 1]
-    """
-    known = declared(schema)
-    if _number_of(threads) == 1 or not is_compiled(query):
-        return _run(SlicingOperator(query.validated()), data, known)
-    with Threads.borrowed(threads) as several:
-        return _run(SlicingOperator(query.validated(), threads=several), data, known)
-
-
-def _run(engine: SlicingOperator, data: object, known: dict[str, pa.DataType]) -> pa.Table:
-    """Take all tuples of the stream in, and its end, in one step."""
-    spec = engine.spec
-    _bind_declared(engine, known)
-    record = as_record(data, spec.time, forgiving=spec.bad != "fail")
-    tuples = data if record is None else [record]
-    batch, misfits = to_batch(tuples, _expected(engine, Connection(None, known)))
-    if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
-        return engine.finish()  # no tuples, and no types to learn
-    results = engine.process(batch, misfits=misfits, watermark=INF)
-    return engine.finish() if engine.plan is None else results
-
-
-def _bind_declared(engine: SlicingOperator, known: dict[str, pa.DataType]) -> None:
-    """Fix the types of the input if the user's schema names all columns that the query reads."""
-    columns = columns_read(engine.spec, (window for _, window in engine.spec.windows)) if known else None
-    if columns is not None and columns <= known.keys():
-        engine.bind(pa.schema(known))
-
-
-def _expected(engine: SlicingOperator, connection: Connection) -> Expected:
-    """The columns of the next batch, as far as they are known."""
-    time, windows = engine.spec.time, tuple(q.window for q in engine.served.all)
-    kind = kind_of_time(engine.spec, windows, connection.lag)
-    if engine.binding is None:
-        return Expected(time, kind, columns_read(engine.spec, windows), connection.declared)
-    columns, unknown = engine.binding.columns(), engine.binding.unknown
-    types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
-    return Expected(time, kind, columns, types)
 
 
 class Operator:
@@ -113,12 +69,12 @@ class Operator:
                 f"got {value_text(clock)}"
             )
         settings = Settings(in_order, store, lag is not None)
-        engine = SlicingOperator(query.validated(), settings, _threads(query, threads))
+        engine = SlicingOperator(query.validated(), settings, threads_for(query, threads))
         self._connect(engine, Connection(lag, declared(schema)), clock)
         known = self._connection.declared
         if query.time in known:
             self._check_lag(known[query.time])
-        _bind_declared(engine, known)
+        bind_declared(engine, known)
 
     def _connect(
         self, engine: SlicingOperator, connection: Connection, clock: Callable[[], float] | None
@@ -132,13 +88,13 @@ class Operator:
         self._heard = self._clock()
         self._buffer = InputBuffer(engine, connection.lag)
         self._time = engine.spec.time
-        self._none = self._nothing()
+        self._none = Results(self._nothing())
         self._last_form: KeysView[str] | None = None
         self._expectation: tuple[object, object, Expected] = (None, None, ANYTHING)
 
     # Input. -----------------------------------------------------------------------------------------
 
-    def process(self, data: object) -> pa.Table:
+    def process(self, data: object) -> Results:
         """Take tuples in: a table, a batch, a DataFrame, a dict of columns, a list of dicts, or one record.
 
         Returns the results that this makes due: none as long as `advance` sets the watermark, unless
@@ -153,10 +109,10 @@ class Operator:
             if type(data) is dict and data.keys() == self._last_form and type(data[self._time]) in SCALARS:
                 records = self._buffer.records
                 records.append(data.copy())
-                return self._none if len(records) < MOST_RECORDS else self._flush()
+                return self._none if len(records) < MOST_RECORDS else Results(self._flush())
             if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
-                return self._none if self._buffer.keep(data) else self._process_trusted(data)
-            return self._process(data)
+                return self._none if self._buffer.keep(data) else Results(self._process_trusted(data))
+            return Results(self._process(data))
         finally:
             self._free.append(None)
 
@@ -173,7 +129,7 @@ class Operator:
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
         if record is not None and buffer.take(record):
             if buffer.waits_unchecked:
-                self._last_form, self._none = buffer.records[-1].keys(), self._nothing()
+                self._last_form, self._none = buffer.records[-1].keys(), Results(self._nothing())
             return self._flush() if buffer.over else self._nothing()
         if not buffer.is_empty:
             self._slice_waiting()
@@ -184,13 +140,13 @@ class Operator:
         results = self._due(self._take(batch, misfits))
         if type(data) is pa.RecordBatch and batch is data:
             buffer.trust(data.schema)
-            self._none = self._nothing()
+            self._none = Results(self._nothing())
         return results
 
     @exclusive
-    def flush(self) -> pa.Table:
+    def flush(self) -> Results:
         """Slice the buffered tuples; `advance` and `finish` do so too."""
-        return self._flush()
+        return Results(self._flush())
 
     def _flush(self) -> pa.Table:
         self._slice_waiting()
@@ -248,11 +204,11 @@ class Operator:
 
     def _expected(self) -> Expected:
         engine = self._engine
-        binding, live, expected = self._expectation
+        binding, live, columns = self._expectation
         if binding is not engine.binding or live is not engine.served:
-            expected = _expected(engine, self._connection)
-            self._expectation = (engine.binding, engine.served, expected)
-        return expected
+            columns = expected(engine, self._connection)
+            self._expectation = (engine.binding, engine.served, columns)
+        return columns
 
     def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
@@ -273,15 +229,46 @@ class Operator:
         if not pending and len(tables) == 1:
             return tables[0]
         self._connection.pending_results = []
-        return _joined([*pending, *tables] or [self._nothing()])
+        return joined([*pending, *tables] or [self._nothing()])
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
 
+    def stream(self, source: object, *, finish: bool = True) -> Stream:
+        """Take in a source and give the results of each part: `for results in op.stream(source)`.
+
+        `async for` reads an asynchronous source, and closes the windows of a silent one after `idle_after`.
+        Empty results are left out. Without `watermark_lag` or `in_order`, all results come at the end.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+        >>> live = ({"t": t} for t in (1, 5, 12, 31))
+        >>> for results in query.operator(watermark_lag=0).stream(live):
+        ...     print(results["window_start"].to_pylist(), results["n"].to_pylist())
+        [0] [2]
+        [10] [1]
+        [30] [1]
+
+        Args:
+            source: An iterator of records, batches or whatever else `process` takes; or anything that
+                `query.run` takes. With `async for`, an asynchronous iterator of the same items.
+            finish: Whether the end of the source is the end of the stream. With False, windows stay open
+                for the tuples of another source.
+        """
+        return Stream(self, source, finish)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release the threads. Results are returned by calls alone, so this does not end the stream."""
+        self._engine.release_threads()
+
     # Watermarks. ------------------------------------------------------------------------------------
 
     @exclusive
-    def advance(self, watermark: object) -> pa.Table:
+    def advance(self, watermark: object) -> Results:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
         A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
@@ -293,20 +280,20 @@ class Operator:
         if buffer.records and buffer.packable:
             self._pack_records()
         if buffer.promise(time):
-            return self._nothing()
+            return Results(self._nothing())
         if buffer.records or not buffer.batches:
             self._slice_waiting()
-            return self._due(engine.advance(engine.to_internal(watermark)))
+            return Results(self._due(engine.advance(engine.to_internal(watermark))))
         upto = time if buffer.promised is None else max(time, buffer.promised)
         results = engine.process(*buffer.joined(), watermark=upto)  # if it fails, the batches go on waiting
         buffer.forget_batches()
         buffer.take_promise()
-        return self._due(results)
+        return Results(self._due(results))
 
     @exclusive
-    def finish(self) -> pa.Table:
+    def finish(self) -> Results:
         """The end of the stream: closes every window. Nothing can come after it."""
-        return self._finish()
+        return Results(self._finish())
 
     def _finish(self) -> pa.Table:
         self._slice_waiting()
@@ -320,13 +307,13 @@ class Operator:
             )
 
     @exclusive
-    def poll(self) -> pa.Table:
+    def poll(self) -> Results:
         """Close the windows of a stream that has been silent for `idle_after`; otherwise nothing."""
         self._slice_waiting()
         limit = self._engine.spec.idle_after
         if limit is None or self._clock() - self._heard < limit / 1_000_000:
-            return self._due()
-        return self._due(self._engine.close_idle())
+            return Results(self._due())
+        return Results(self._due(self._engine.close_idle()))
 
     # Windows that come and go. ----------------------------------------------------------------------
 
@@ -396,7 +383,7 @@ class Operator:
         """
         operator = cls.__new__(cls)
         engine, connection = snapshots.restore(data, query)
-        engine.use_threads(_threads(engine.spec, threads))
+        engine.use_threads(threads_for(engine.spec, threads))
         operator._connect(engine, connection, clock)
         return operator
 
@@ -405,26 +392,3 @@ class Operator:
         """Counters, slices, stored tuples and bytes of state."""
         self._slice_waiting()
         return self._engine.stats()
-
-
-def _threads(query: QuerySpec, threads: int) -> Threads | None:
-    """Threads for the steps of an operator; none where the interpreter takes part."""
-    return Threads.started(threads) if _number_of(threads) > 1 and is_compiled(query) else None
-
-
-def _number_of(threads: object) -> int:
-    """The number of threads to use."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise QueryError(
-            f"threads must be a whole number from 1 on: got {value_text(threads)}; "
-            "os.cpu_count() tells how many cores there are"
-        )
-    return threads
-
-
-def _joined(tables: list[pa.Table]) -> pa.Table:
-    if len(tables) == 1:
-        return tables[0]
-    full = [p for p in tables if p.num_rows]
-    # Before its first value the type of a column may not be known.
-    return pa.concat_tables(full, promote_options="permissive") if full else tables[-1]

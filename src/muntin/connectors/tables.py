@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,8 @@ def _to_table(data: object) -> pa.Table:
             return pa.table(data)
         except FAILURES as error:
             raise DataError(f"cannot read the {type(data).__name__}: {error}") from error
-    raise DataError(f"cannot read tuples from {type(data).__name__}; pass {_ACCEPTED}")
+    read = "; query.run and op.stream read files" if isinstance(data, str | PathLike) else ""
+    raise DataError(f"cannot read tuples from {type(data).__name__}; pass {_ACCEPTED}{read}")
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -6,7 +6,6 @@ import datetime as dt
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from rich.console import Console
 
 from muntin import aggregates as a
@@ -78,5 +77,5 @@ def show(console: Console) -> None:
     show_table(last, console)
     console.rule("What it took")
     console.print(str(operator.stats()), highlight=False)
-    rows = pa.concat_tables([first, changed, last])
-    console.print(f"{len(tuples) + 1} tuples, {rows.num_rows} result rows, one pass")
+    rows = len(first) + len(changed) + len(last)
+    console.print(f"{len(tuples) + 1} tuples, {rows} result rows, one pass")

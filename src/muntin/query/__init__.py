@@ -10,12 +10,22 @@ from muntin.query.policies import (
     every,
     on_close,
 )
-from muntin.query.spec import FREE_POLICIES, RESERVED, WINDOW_NAME, QuerySpec
+from muntin.query.spec import (
+    EDGE_PREFIX,
+    FREE_POLICIES,
+    ORDINAL,
+    RESERVED,
+    WINDOW_NAME,
+    QuerySpec,
+    edge_names,
+)
 
 __all__ = [
+    "EDGE_PREFIX",
     "FREE_POLICIES",
     "MAX_AHEAD",
     "MAX_WINDOWS",
+    "ORDINAL",
     "RESERVED",
     "WINDOW_NAME",
     "EachBatch",
@@ -23,6 +33,7 @@ __all__ = [
     "OnClose",
     "QuerySpec",
     "each_batch",
+    "edge_names",
     "every",
     "on_close",
 ]

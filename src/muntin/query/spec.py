@@ -8,6 +8,7 @@ in a higher layer, runs it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -24,6 +25,10 @@ WINDOW_NAME = "window_name"
 """The result column with the name of the window."""
 RESERVED = (WINDOW_NAME, "window", "kind", "revision")
 """Columns that every result has in addition to the keys and the aggregates."""
+EDGE_PREFIX = "window_"
+"""The beginning of the names of edges where they are columns of their own: `window_start`, `window_end`."""
+ORDINAL = "ordinal"
+"""The field of `window` that numbers the windows of a key with the same edges, from 0 on."""
 
 _ON_CLOSE = OnClose()
 
@@ -192,11 +197,12 @@ def _check_names(spec: QuerySpec) -> None:
         if len(names) > len(distinct):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise QueryError(f'the name of each {what} must be unique: got "{twice}" twice; rename one')
-        reserved = [name for name in names if name in RESERVED]
+        columns = (*RESERVED, *(EDGE_PREFIX + edge for edge in edge_names(windows.values())))
+        reserved = [name for name in names if name in columns]
         if reserved and what != "window":
             raise QueryError(
                 f'the {what} "{reserved[0]}" has the name of a result column '
-                f"({', '.join(RESERVED)}); rename it, for example to {reserved[0]}_1"
+                f"({', '.join(columns)}); rename it, for example to {reserved[0]}_1"
             )
     for key in spec.keys:
         if key in aggregates:
@@ -208,6 +214,18 @@ def _check_names(spec: QuerySpec) -> None:
             f'a measure must not be named "rank" beside windows that count tuples: got "{named[0]}" and '
             f'"{ranked[0]}", whose edges would both be start_rank and end_rank; rename the column'
         )
+
+
+def edge_names(windows: Iterable[Window]) -> list[str]:
+    """The fields of `window` in results: start and end in time, on ranks or measures, and the ordinal."""
+    names = {"start": None, "end": None}
+    ordinal = False
+    for window in windows:
+        if window.on_measure:
+            measure = window.measure or "rank"
+            names |= {f"start_{measure}": None, f"end_{measure}": None}
+        ordinal = ordinal or window.repeats
+    return [*names, *([ORDINAL] if ordinal else [])]
 
 
 def _not_an_item(name: object, item: object, what: str, example: str) -> QueryError:

@@ -12,7 +12,7 @@ from muntin.aggregates.base import Partial
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import DataError, QueryError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
-from muntin.query import WINDOW_NAME, Every, QuerySpec
+from muntin.query import ORDINAL, WINDOW_NAME, Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.untyped_columns import bind_as_known, stand_ins, with_nulls, with_types
@@ -22,8 +22,6 @@ from muntin.windows.tuple_driven import TupleDriven, Tuples
 
 ARRIVAL = "__arrival"
 """The name of a column of integers that orders tuples of one time, where the input has it."""
-ORDINAL = "ordinal"
-"""The field of `window` that numbers windows with the same edges."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from muntin.slicing.stats import Stats
 from muntin.slicing.step import early_table, step
 from muntin.slicing.window_changes import Added, adapted, change_windows, check_change
 from muntin.timeline import INF, instant
+from muntin.timeline.extent_kernels import extent
 from muntin.windows.base import Window
 
 __all__ = ["SlicingOperator"]
@@ -68,6 +69,12 @@ class SlicingOperator:
         if threads is not None:
             self.parallel = ParallelSteps(threads)
             self.arrivals.look = self.parallel.extent
+
+    def release_threads(self) -> None:
+        """End the threads of this operator; later steps run on the caller's alone."""
+        if self.parallel is not None:
+            self.parallel.threads.pool.shutdown(wait=False)
+            self.parallel, self.arrivals.look = None, extent
 
     # The plan and the state as values. ---------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from muntin.testing.rows import Row
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from muntin.results import Results
+
 __all__ = ["EmbeddedEngine", "Engine", "OracleEngine", "rows_of_table"]
 
 Record = Mapping[str, Any]
@@ -122,8 +124,8 @@ class EmbeddedEngine:
             engine._operator = type(self._operator).restore(data)
         return engine
 
-    def _rows(self, table: pa.Table | None) -> list[Row]:
-        return [] if table is None else rows_of_table(table, self._query.keys)
+    def _rows(self, results: Results) -> list[Row]:
+        return rows_of_table(results.to_arrow(nested=True), self._query.keys)
 
 
 def _unit_of_edges(query: Any, schema: pa.Schema) -> int:
@@ -135,7 +137,7 @@ def _unit_of_edges(query: Any, schema: pa.Schema) -> int:
 
 
 def rows_of_table(table: pa.Table, keys: Sequence[str]) -> list[Row]:
-    """The rows of a result table, window edges as int (timestamps in microseconds)."""
+    """The rows of a table with the struct `window`, window edges as int (timestamps in microseconds)."""
     windows = _windows(table)
     names = [
         name

@@ -138,7 +138,7 @@ def places(old_place: Column, old: Column) -> Column | None:
 class FingerTrees(PersistentStores):
     """Finger trees for streams out of order and any monoid: O(log n) combines per window or changed slice."""
 
-    per_query = False
+    per_window = False
 
     def _new_store(self) -> FingerTree:
         return FingerTree()

@@ -74,7 +74,7 @@ class SliceQueues(PersistentStores):
     begins or ends before an earlier one (a late update) is walked over.
     """
 
-    per_query = True
+    per_window = True
 
     def __init__(self, kind: QueueType, rebuilt: RebuiltStore | None = None) -> None:
         super().__init__(rebuilt)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.memory import fresh
-from muntin.slicing.binding import ORDINAL, Binding
+from muntin.query import ORDINAL
+from muntin.slicing.binding import Binding
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.emitted_windows import FINAL_ROW, KINDS, RETRACT_ROW
 from muntin.slicing.emission.naming_kernels import runs_of, spell, spell_each

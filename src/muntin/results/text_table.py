@@ -1,0 +1,133 @@
+"""Results as a table of texts: for the terminal, for `repr` and for notebooks."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.results.flat_table import Columns, flat
+
+MOST_ROWS = 20
+"""The most rows that `repr` and notebooks show."""
+_MOST_CHARACTERS = 40
+_ZERO_FRACTION = re.compile(r"\.0+(?=Z|[+-]\d{4}|$)")
+
+
+class TextTable(NamedTuple):
+    """The first rows of results as texts."""
+
+    headings: list[str]
+    right: list[bool]
+    """Whether each column is aligned to the right."""
+    rows: list[list[str]]
+    kinds: list[str]
+    """The kind of each row, also where no column shows it."""
+    hidden: int
+    """The number of further rows."""
+
+    @classmethod
+    def of(cls, table: pa.Table, most: int = MOST_ROWS) -> TextTable:
+        """The first rows of a table with the struct `window`.
+
+        Edges on ranks or a measure are one column, as `[0, 10)`, where a row has them. `kind` and
+        `revision` are left out where all rows have the same ones.
+        """
+        shown = flat(table.slice(0, most))
+        columns = Columns.of(table.schema)
+        told = [name for name in ("kind", "revision") if _differs(table[name])]
+        right: dict[str, bool] = {}
+        cells: dict[str, list[str]] = {}
+        for name in [*columns.keys, "window_name", *columns.edges[:2], *columns.aggregates, *told]:
+            if name in columns.aggregates[:1]:
+                cells |= _other_edges(shown, columns.edges[2:])
+            cells[name], right[name] = _texts(shown[name]), _is_number(shown.schema.field(name).type)
+        return cls(
+            list(cells),
+            [right.get(name, True) for name in cells],
+            [list(row) for row in zip(*cells.values(), strict=True)],
+            shown["kind"].to_pylist(),
+            table.num_rows - shown.num_rows,
+        )
+
+    def lines(self) -> list[str]:
+        """The headings and the rows, one line each, in columns."""
+        widths = [max(len(text) for text in column) for column in zip(self.headings, *self.rows, strict=True)]
+        return [
+            "  ".join(
+                text.rjust(width) if right else text.ljust(width)
+                for text, width, right in zip(row, widths, self.right, strict=True)
+            ).rstrip()
+            for row in (self.headings, *self.rows)
+        ]
+
+    @property
+    def remark(self) -> str:
+        """The number of rows, and how many of them are not shown."""
+        total = len(self.rows) + self.hidden
+        rows = "1 row" if total == 1 else f"{total:,} rows"
+        return f"{rows}, the first {len(self.rows)} shown" if self.hidden else rows
+
+    def text(self) -> str:
+        """The table as plain text."""
+        return "\n".join([*self.lines(), self.remark])
+
+    def html(self) -> str:
+        """The table for a notebook."""
+        head = "".join(f"<th>{html.escape(heading)}</th>" for heading in self.headings)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="text-align: {"right" if right else "left"}">{html.escape(text)}</td>'
+                for text, right in zip(row, self.right, strict=True)
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<small>{html.escape(self.remark)}</small>"
+        )
+
+
+def _other_edges(shown: pa.Table, edges: list[str]) -> dict[str, list[str]]:
+    """Edges on ranks and measures, and ordinals, by a heading; none where no row has them."""
+    cells = {}
+    for start in [name for name in edges if name.startswith("window_start_")]:
+        measure = start.removeprefix("window_start_")
+        pairs = list(zip(_texts(shown[start]), _texts(shown[f"window_end_{measure}"]), strict=True))
+        if any(pair != ("-", "-") for pair in pairs):
+            cells[f"window {measure}"] = [f"[{low}, {high})" if low != "-" else "-" for low, high in pairs]
+    if edges and edges[-1] == "window_ordinal" and _differs(shown[edges[-1]]):
+        cells["window ordinal"] = _texts(shown[edges[-1]])
+    return cells
+
+
+def _differs(column: pa.ChunkedArray) -> bool:
+    """Whether a column tells more than "final, revision 0", or "ordinal 0"."""
+    if pa.types.is_string(column.type):
+        return bool(pc.any(pc.not_equal(column, "final")).as_py())
+    return bool(pc.any(pc.not_equal(column, 0)).as_py())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    if pa.types.is_timestamp(column.type):
+        texts = column.cast(pa.string()).to_pylist()
+        return [_text(None if text is None else _ZERO_FRACTION.sub("", text)) for text in texts]
+    return [_text(value) for value in column.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    # A line break inside a value would break the table.
+    text = " ".join(text.split("\n"))
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 3]}..."
