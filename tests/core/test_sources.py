@@ -126,7 +126,9 @@ def test_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "nothing", [iter([]), iter([TABLE.slice(0, 0)]), TABLE.slice(0, 0).to_reader(), iter([[]])], ids=str
+    "nothing",
+    [iter([]), iter([TABLE.slice(0, 0)]), TABLE.slice(0, 0).to_reader(), iter([[]])],
+    ids=["no part", "a part without rows", "a reader without rows", "a list without records"],
 )
 def test_sources_without_tuples(nothing: Any) -> None:
     assert len(query().run(nothing)) == 0

@@ -38,7 +38,7 @@ def _run(engine: SlicingOperator, data: object, known: dict[str, pa.DataType]) -
     """Take all tuples of the stream in, and its end: in one step, or a step for each part of a source."""
     spec, connection = engine.spec, Connection(None, known)
     bind_declared(engine, known)
-    parts = parts_of(data, spec.time, wanted(engine, connection))
+    parts = parts_of(data, spec.time, lambda: wanted(engine, connection))
     if parts is not None:
         data = []
         for part in parts:

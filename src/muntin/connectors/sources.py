@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
@@ -17,18 +17,18 @@ ENOUGH = 65_536
 """The number of tuples from which on a part is not joined with the next: each part costs a step."""
 
 
-def parts_of(source: object, time: str, wanted: Wanted) -> Iterator[object] | None:
+def parts_of(source: object, time: str, wanted: Callable[[], Wanted]) -> Iterator[object] | None:
     """The parts of a source that need not be in memory at once; None for a table, which is.
 
-    A part is anything that `process` takes, records in lists.
+    A part is anything that `process` takes, records in lists. `wanted` says which columns are read.
     """
     if isinstance(source, str | PathLike):
-        return _joined(file_batches(source, wanted))
+        return _joined(file_batches(source, wanted()))
     if isinstance(source, pa.RecordBatchReader):
         return _joined(_read(source))
     dataset: Any = sys.modules.get("pyarrow.dataset")  # a dataset exists only where it was imported
     if dataset is not None and isinstance(source, dataset.Dataset):
-        columns = wanted.among(source.schema.names)
+        columns = wanted().among(source.schema.names)
         return _joined(_read(source.scanner(columns=columns).to_reader()))
     if isinstance(source, Iterator):
         return _joined(_gathered(source, time))

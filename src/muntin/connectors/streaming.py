@@ -40,7 +40,7 @@ class Stream:
         if isinstance(source, Iterator):
             return source  # live: each item is taken in when it comes
         engine = self._operator._engine
-        parts = parts_of(source, engine.spec.time, wanted(engine, self._operator._connection))
+        parts = parts_of(source, engine.spec.time, lambda: wanted(engine, self._operator._connection))
         return [source] if parts is None else parts
 
     async def __aiter__(self) -> AsyncIterator[Results]:
