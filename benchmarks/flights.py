@@ -14,12 +14,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
 from muntin.connectors.embedded import Operator
 from muntin.demo.flights import load
 from muntin.demo.query import WATERMARK, ten_windows
+from muntin.results import Results
 from muntin.timeline import span
 
 __all__ = ["FlightsMeasurement", "measure_flights", "run_flights"]
@@ -51,13 +53,13 @@ def _run(flights: pa.Table, batch: int) -> tuple[list[float], int]:
     """The seconds of each step, and the number of result rows."""
     operator = Operator(ten_windows())
     seconds: list[float] = []
-    results: list[pa.Table] = []
+    results: list[Results] = []
     for tuples, watermark in _steps(flights, batch):
         started = time.process_time()
         results += [operator.process(tuples), operator.advance(watermark)]
         seconds.append(time.process_time() - started)
     results.append(operator.finish())
-    _check(pa.concat_tables(results), len(flights) - operator.stats().late["hour"])
+    _check(Results.concat(results), len(flights) - operator.stats().late["hour"])
     return seconds, sum(map(len, results))
 
 
@@ -68,12 +70,11 @@ def _steps(flights: pa.Table, batch: int) -> Iterator[tuple[pa.RecordBatch, int]
         yield tuples, int(newest[min(end * batch, len(newest)) - 1]) - int(span(WATERMARK, "watermark"))
 
 
-def _check(results: pa.Table, expected: int) -> None:
-    hours = results.filter(pa.array(np.equal(results["query"].to_numpy(), "hour")))
-    last = {
-        (row["carrier"], row["airport"], row["window"]["start"]): row["flights"]
-        for row in hours.select(["carrier", "airport", "window", "flights"]).to_pylist()
-    }
+def _check(results: Results, expected: int) -> None:
+    table = results.to_arrow()
+    hours = table.filter(pc.field("window_name") == "hour")
+    columns = [hours[name].to_pylist() for name in ("carrier", "airport", "window_start", "flights")]
+    last = {(carrier, airport, start): n for carrier, airport, start, n in zip(*columns, strict=True)}
     found = sum(last.values())
     if found != expected:
         raise AssertionError(f"{found:,} flights in the windows of one hour, not {expected:,}")

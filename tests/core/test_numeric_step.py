@@ -60,7 +60,7 @@ def compare(query: Any, batches: list[pa.RecordBatch], watermarks: list[int]) ->
     with route(compiled=False):
         expected, plain = play(query, batches, watermarks)
     for i, (one, other) in enumerate(zip(found, expected, strict=True)):
-        assert one.equals(other), (i, one.to_pylist(), other.to_pylist())
+        assert one == other, (i, one.to_pylist(), other.to_pylist())
     assert (stats.windows, stats.late, stats.slices) == (plain.windows, plain.late, plain.slices)
     return took
 

@@ -153,12 +153,12 @@ def test_run_changes_no_plan(query: Any) -> None:
     plan = bound(query)
     before = dict(arrays(plan))
     assert before
-    assert query.run(tuples()).equals(first)
+    assert query.run(tuples()) == first
     query.run(tuples(20))
     after = dict(arrays(plan))
     for path, array in before.items():
         np.testing.assert_array_equal(after[path], array, err_msg=path)
-    assert query.run(tuples()).equals(first)
+    assert query.run(tuples()) == first
 
 
 def test_threads_share_plans() -> None:
@@ -167,7 +167,7 @@ def test_threads_share_plans() -> None:
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
             results = list(pool.map(lambda query: query.run(tuples()), QUERIES * 4))
-            assert all(one.equals(other) for one, other in zip(results, expected * 4, strict=True))
+            assert all(one == other for one, other in zip(results, expected * 4, strict=True))
 
 
 def test_cache_is_bounded() -> None:

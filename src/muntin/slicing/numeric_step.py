@@ -38,6 +38,8 @@ MOST_TUPLES = 8_192
 """The most tuples of a step: the copy of a column that the compiled step reads costs more beyond."""
 MOST_SLICES = 4_096
 """The most slices before a step: all of them are copied."""
+FEW_TUPLES = 64
+"""A step of at most this many tuples makes few slices, whatever the edges are."""
 MOST_COMBINES = 32_768
 """The most combines of slices that a step is expected to cause: stores need fewer of them than a walk."""
 NO_IDS: Column = np.zeros(0, dtype=np.int64)
@@ -66,9 +68,10 @@ class NumericStep:
     def of(cls, plan: BoundPlan) -> NumericStep | None:
         """None where some window or partial needs more."""
         served, edges, partials = plan.served, plan.served.edges, plan.partials.partials
-        known = served.periodic and len(served.periodic) + len(served.sessions) == len(served.all)
+        sessions = () if served.only_edges else served.sessions
+        known = served.periodic and len(served.periodic) + len(sessions) == len(served.all)
         simple = known and plan.emits_once and not plan.lateness and not plan.shows_early
-        if len(served.sessions) > 1:
+        if len(sessions) > 1:
             return None
         if not simple or not plan.combines_windows_alone or edges.others or len(edges.points):
             return None
@@ -77,7 +80,7 @@ class NumericStep:
             return None
         codes = np.array([p.step_code for p in numeric], dtype=np.int64)
         exact = FLOAT_SUM not in codes
-        if served.sessions and not exact:
+        if sessions and not exact:
             return None
         within_limit = plan.limit.most(1) // served.most_overlapping - MOST_CELLS
         return cls(
@@ -86,8 +89,8 @@ class NumericStep:
             tuple(p.step_input for p in numeric),
             min(MOST_SLICES, within_limit),
             exact,
-            served.gap,
-            served.number(served.sessions[0]) if served.sessions else -1,
+            served.gap if sessions else -1,
+            served.number(sessions[0]) if sessions else -1,
         )
 
     def words(self, batch: Batch) -> Column | None:
@@ -120,8 +123,10 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
     if not (in_order and step.gap < 0) and (extent.high - extent.low >= LIMIT or watermark >= LIMIT):
         return None
     edges, partials = plan.served.edges, plan.partials
-    if (extent.high - extent.low) * edges.per_unit * plan.served.overlap > MOST_COMBINES:
-        return None
+    if len(batch.time) > FEW_TUPLES:
+        expected = (extent.high - extent.low) * edges.per_unit
+        if expected * plan.served.overlap > MOST_COMBINES:
+            return None
     words = step.words(batch)
     if words is None:
         return None
