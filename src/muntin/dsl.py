@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from muntin.call_errors import checked_call
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.timeline import SpanLike
@@ -35,6 +36,15 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
+    if not TYPE_CHECKING:  # which would take any name for a method that exists
+
+        def __getattr__(self, name: str) -> Any:
+            from muntin import foreign_names
+
+            known = [one for one in dir(type(self)) if not one.startswith("_")]
+            raise foreign_names.unknown("a query", name, known, foreign_names.QUERY, ".")
+
+    @checked_call()
     def run(self, table: object, *, schema: object = None, threads: int = 1) -> pa.Table:
         """The windows of a whole table; the end of the table closes every window.
 
@@ -57,6 +67,7 @@ class Query(QuerySpec):
 
         return embedded.run(self.validated(), table, schema=schema, threads=threads)
 
+    @checked_call()
     def operator(
         self,
         *,
@@ -94,6 +105,7 @@ class Query(QuerySpec):
             threads=threads,
         )
 
+    @checked_call()
     def explain(
         self,
         frame: Any = None,

@@ -25,7 +25,7 @@ from muntin.slicing.parallel.compiled_queries import is_compiled
 from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.stats import Stats
 from muntin.slicing.window_changes import Added
-from muntin.timeline import INF, TimeColumn, span
+from muntin.timeline import INF, Micros, TimeColumn, span
 from muntin.windows.base import Window
 
 
@@ -99,7 +99,7 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         engine.arrivals.clock = clocks.time if clock is None else clock
         self._heard = self._clock()
-        self._buffer = InputBuffer(engine, connection.lag)
+        self._buffer = InputBuffer(engine, connection.lag, connection.declared)
         self._time = engine.spec.time
         self._none = self._nothing()
         self._last_form: KeysView[str] | None = None
@@ -239,11 +239,13 @@ class Operator:
         engine = self._engine
         time, windows = engine.spec.time, tuple(q.window for q in engine.served.all)
         kind = kind_of_time(engine.spec, windows, self._connection.lag)
+        known = frozenset(self._connection.declared)
         if engine.binding is None:
-            return Expected(time, kind, columns_read(engine.spec, windows), self._connection.declared)
+            reads = columns_read(engine.spec, windows)
+            return Expected(time, kind, reads, self._connection.declared, known, first=True)
         columns, unknown = engine.binding.columns(), engine.binding.unknown
         types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
-        return Expected(time, kind, columns, types)
+        return Expected(time, kind, columns, types, known.union(engine.binding.schema.names))
 
     def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
@@ -275,7 +277,7 @@ class Operator:
     def advance(self, watermark: object) -> pa.Table:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
-        A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
+        On a timestamp column a datetime or an ISO text, on an integer column an integer in its unit.
         A watermark lower than the last one is ignored.
         """
         self._require_open("advance")
@@ -355,7 +357,9 @@ class Operator:
     @exclusive
     def watermark(self) -> int:
         """The current watermark, in the internal unit: microseconds, or units of an integer time column."""
-        return self._buffer.watermark
+        binding = self._engine.binding
+        marked = binding is not None and not binding.time.is_integer  # `advance` takes it back
+        return Micros(self._buffer.watermark) if marked else self._buffer.watermark
 
     @property
     @exclusive
