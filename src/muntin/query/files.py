@@ -31,7 +31,7 @@ from muntin.windows.base import Window
 
 Q = TypeVar("Q", bound=QuerySpec)
 
-_TABLES = ("stream", "windows", "aggregates")
+_TABLES = ("stream", "windows", "aggregates", "input")
 _STREAM = ("time", "key", "emit", *POLICIES)
 _POLICIES = foreign_names.POLICIES | {"key": foreign_names.POLICIES['.by("shop")']}
 _DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
