@@ -344,7 +344,7 @@ def test_ctrl_c_while_the_standard_input_is_silent(folder: Path) -> None:
         assert process.stdin is not None
         process.stdin.write(lines(ROWS[:3]))
         process.stdin.flush()
-        time.sleep(4)
+        waited(lambda: (folder / "out.csv").exists() and "final" in (folder / "out.csv").read_text())
         process.send_signal(signal.SIGINT)
         process.wait(60)
         assert process.stderr is not None

@@ -82,7 +82,7 @@ class Reader:
         with _opened(source) as stream:
             reader = csv.open_csv(
                 stream,
-                csv.ReadOptions(block_size=BLOCK),
+                csv.ReadOptions(block_size=BLOCK, use_threads=False),
                 csv.ParseOptions(delimiter=_delimiter(source, self.settings)),
                 csv.ConvertOptions(column_types=types),
             )
@@ -155,7 +155,7 @@ class Reader:
                 if len(records) >= ROWS:
                     yield self._portion(records, source, line)
                     records = []
-            if self.follow:
+            if self.follow or source.path == STDIN:  # whoever waits for results should not wait for more
                 yield self._portion(records, source, line)
                 records = []
         if records:
