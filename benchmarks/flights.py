@@ -22,7 +22,7 @@ from muntin.connectors.embedded import Operator
 from muntin.demo.flights import load
 from muntin.demo.query import WATERMARK, ten_windows
 from muntin.results import Results
-from muntin.timeline import span
+from muntin.timeline import Micros, span
 
 __all__ = ["FlightsMeasurement", "measure_flights", "run_flights"]
 
@@ -63,11 +63,12 @@ def _run(flights: pa.Table, batch: int) -> tuple[list[float], int]:
     return seconds, sum(map(len, results))
 
 
-def _steps(flights: pa.Table, batch: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _steps(flights: pa.Table, batch: int) -> Iterator[tuple[pa.RecordBatch, Micros]]:
     """Batches, and after each the watermark, which follows the newest flight as in the demo."""
     newest = np.maximum.accumulate(flights["scheduled"].cast(pa.int64()).to_numpy())
     for end, tuples in enumerate(flights.combine_chunks().to_batches(max_chunksize=batch), 1):
-        yield tuples, int(newest[min(end * batch, len(newest)) - 1]) - int(span(WATERMARK, "watermark"))
+        last = int(newest[min(end * batch, len(newest)) - 1])
+        yield tuples, Micros(last - int(span(WATERMARK, "watermark")))
 
 
 def _check(results: Results, expected: int) -> None:

@@ -75,13 +75,25 @@ if not TYPE_CHECKING:  # which would take any name for one that exists
 
             return version("muntin")
         if name not in _ELSEWHERE:
-            raise AttributeError(f"module 'muntin' has no attribute {name!r}{errors.nearest(name, __all__)}")
+            raise _unknown(name)
         module, attribute = _ELSEWHERE[name]
         imported = import_module(module)
         if attribute is None:  # a package, which importing it has put in its place
             return imported
         globals()[name] = getattr(imported, attribute)
         return globals()[name]
+
+
+def _unknown(name: str) -> errors.UnknownNameError:
+    import muntin.foreign_names as foreign_names  # `from muntin import` would ask for it here again
+
+    foreign_names.refuse_submodule("muntin", name)
+    elsewhere = dict(foreign_names.PACKAGE)
+    if not name.startswith("_"):  # which Python and notebooks ask for
+        for letter, package in (("a", "aggregates"), ("w", "windows")):
+            names = import_module(f"muntin.{package}").__all__
+            elsewhere |= {f"{letter}.{one}, from muntin.{package}": foreign_names.plain(one) for one in names}
+    return foreign_names.unknown("muntin", name, __all__, elsewhere, "mt.")
 
 
 def __dir__() -> list[str]:

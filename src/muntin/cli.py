@@ -1,25 +1,258 @@
-"""The command line: `muntin demo`, `run`, `explain`, `warmup`."""
+"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from muntin.errors import MuntinError
+from muntin.errors import MuntinError, QueryError
+
+if TYPE_CHECKING:
+    from muntin.command_line.inputs import Source
+    from muntin.command_line.settings import InputSettings
+    from muntin.dsl import Query
+
+EXIT_CODES = """\b
+Exit codes:
+  0    all is well
+  1    `replay` or `doctor` found something wrong
+  2    a mistake in the query, the data or the options; the message says which
+  130  stopped with Ctrl-C
+  141  the program that read the output has ended"""
 
 app = typer.Typer(
-    help="Many window aggregates in one pass over a stream.",
+    help=f"Many window aggregates in one pass over a stream.\n\n{EXIT_CODES}",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
+    rich_markup_mode=None,  # it would join the lines of the examples
 )
 
-QueryFile = Annotated[Path, typer.Argument(help="The query as a TOML file.", exists=True, dir_okay=False)]
+
+class OutputFormat(StrEnum):
+    """The forms of results."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+class InputFormat(StrEnum):
+    """The formats of inputs."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+class Engine(StrEnum):
+    """Where a query runs."""
+
+    EMBEDDED = "embedded"
+    SPARK = "spark"
+
+
+QueryFile = Annotated[Path, typer.Argument(help="The query as a TOML file.", show_default=False)]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"muntin {version('muntin')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+@app.command()
+def run(
+    query: QueryFile,
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Files, patterns, directories, or - for the standard input.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="A file, or - for the standard output.")
+    ] = "-",
+    form: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            "--format",
+            help="By default by the ending of the output; a table on a terminal, else csv.",
+            show_default=False,
+        ),
+    ] = None,
+    input_format: Annotated[
+        InputFormat | None,
+        typer.Option(help="Of inputs whose ending does not tell; jsonl for -.", show_default=False),
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Of CSV files.", show_default=False)] = None,
+    time_format: Annotated[
+        str | None, typer.Option(help='Of times in texts, like "%m/%d/%Y %H:%M".', show_default=False)
+    ] = None,
+    time_unit: Annotated[
+        str | None, typer.Option(help="Of integers since 1970: s, ms, us or ns.", show_default=False)
+    ] = None,
+    column_types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="COLUMN=TYPE", help="The type of a column.", show_default=False),
+    ] = None,
+    watermark_lag: Annotated[
+        str | None,
+        typer.Option(help="Close windows this long behind the newest tuple.", show_default=False),
+    ] = None,
+    in_order: Annotated[bool, typer.Option("--in-order", help="The tuples are ordered by time.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for more lines at the end of the last input.")
+    ] = False,
+    engine: Annotated[Engine, typer.Option(help="In this process, or on local Spark.")] = Engine.EMBEDDED,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the snapshot of Ctrl-C.")] = False,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(help="Where Ctrl-C saves the state; by default beside the query.", show_default=False),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Run the query of a file over tuples: CSV, JSON Lines, Parquet or Arrow, also in .gz.
+
+    \b
+    Examples:
+      muntin run sales.toml sales.csv
+      muntin run sales.toml 'days/*.parquet' --output windows.parquet
+      muntin run sales.toml us.csv --time-format '%m/%d/%Y %H:%M'
+      cat events.jsonl | muntin run sales.toml - --format jsonl | jq .total
+      muntin run sales.toml live.jsonl --follow --watermark-lag '10 seconds'
+
+    A line {"watermark": "2024-01-31T12:00:00"} in JSON Lines promises that all tuples before that time
+    have come, and closes windows. Without watermarks all windows close at the end of the input.
+
+    Ctrl-C saves the state; --resume goes on from it.
+    """
+    with _errors_reported():
+        from muntin.command_line.inputs import sources
+
+        settings = _settings(
+            query,
+            delimiter=delimiter,
+            time_format=time_format,
+            time_unit=time_unit,
+            watermark_lag=watermark_lag,
+            in_order=in_order or None,
+            types=_types(column_types),
+        )
+        found = sources(inputs, None if input_format is None else str(input_format))
+        options = {"follow": follow, "resume": resume}
+        if engine is Engine.SPARK:
+            if any(options.values()) or settings.time_format is not None:
+                raise QueryError(
+                    "--engine spark reads files to their end, with times in ISO format; "
+                    "leave out --follow, --resume and --time-format"
+                )
+            _run_on_spark(_query(query), found, settings, output, form)
+            return
+        path = query.with_suffix(".snapshot") if snapshot is None else snapshot
+        _run_embedded(_query(query), found, settings, output, form, path, quiet, **options)
+
+
+@app.command()
+def explain(
+    query: QueryFile,
+    in_order: Annotated[bool, typer.Option("--in-order", help="The stream is ordered by time.")] = False,
+) -> None:
+    """Print the plan of a query and the reason for each decision.
+
+    \b
+    Examples:
+      muntin explain sales.toml
+      muntin explain sales.toml --in-order
+    """
+    with _errors_reported():
+        print(_query(query).explain(in_order=in_order))
+
+
+@app.command()
+def replay(
+    transcripts: Annotated[
+        list[Path], typer.Argument(help="Files of transcripts, or directories.", exists=True)
+    ],
+) -> None:
+    """Replay transcripts (input, watermarks, expected rows) in all their variants, and compare.
+
+    \b
+    Examples:
+      muntin replay late_sales.yaml
+      muntin replay tests/transcripts
+    """
+    from muntin.command_line.replaying import replayed
+
+    wrong = total = 0
+    with _errors_reported():
+        for path in transcripts:
+            for name, difference in replayed(path):
+                total += 1
+                wrong += bool(difference)
+                print(f"{'failed' if difference else 'ok'}  {name}{f': {difference}' if difference else ''}")
+        print(f"{total - wrong} of {total} transcripts are as expected")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor() -> None:
+    """Look at Python, the compiled code, Java and Spark: what is wrong, and the line that mends it.
+
+    \b
+    Examples:
+      muntin doctor
+    """
+    from muntin.command_line.doctor import findings
+
+    broken = False
+    for finding in findings():
+        state = "ok" if not finding.cure else "for Spark" if finding.optional else "wrong"
+        state = "optional" if finding.what == "datasketches" and finding.cure else state
+        broken = broken or state == "wrong"
+        print(f"{state:>9}  {finding.what}: {finding.found}")
+        if finding.cure:
+            print(f"{'':>9}  -> {finding.cure}")
+    if broken:
+        raise typer.Exit(1)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile what queries need, once per machine; what is compiled already is only loaded.
+
+    \b
+    Examples:
+      muntin warmup
+    """
+    from muntin.warming import warm_up
+
+    warm_up(Console())
 
 
 @app.command()
@@ -29,7 +262,13 @@ def demo(
     ] = False,
     flights: Annotated[int | None, typer.Option(help="The number of flights to stream.", min=1)] = None,
 ) -> None:
-    """Stream a year of flights through Spark: ten windows, late tuples and what they change."""
+    """Stream a year of flights through Spark: ten windows, late tuples and what they change.
+
+    \b
+    Examples:
+      muntin demo --embedded
+      muntin demo --flights 50000
+    """
     from muntin.demo import shop, show
 
     with _errors_reported():
@@ -39,47 +278,98 @@ def demo(
             show.show(Console(), flights)
 
 
-@app.command()
-def run(
-    query: QueryFile,
-    data: Annotated[
-        str, typer.Argument(help="A CSV, JSON Lines, Parquet or Arrow file, a directory or a pattern.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option(help="Write the results here (.csv, .jsonl, .parquet, .arrow).")
-    ] = None,
-) -> None:
-    """Run the query of a file over the tuples of another."""
-    from muntin.query_file import load
-    from muntin.result_view import show_table
-
-    with _errors_reported():
-        results = load(query).run(data)
-        if output is None:
-            show_table(results, Console())
-        else:
-            results.write(output)
-            Console().print(f"{results.num_rows:,} windows written to {output}")
-
-
-@app.command()
-def explain(
-    query: QueryFile,
-    in_order: Annotated[bool, typer.Option(help="The stream is ordered by time.")] = False,
-) -> None:
-    """Print the plan of a query and the reason for each decision."""
+def _query(path: Path) -> Query:
     from muntin.query_file import load
 
-    with _errors_reported():
-        Console().print(str(load(query).explain(in_order=in_order)), highlight=False, markup=False)
+    return load(path)
 
 
-@app.command()
-def warmup() -> None:
-    """Compile what queries need, once per machine; what is compiled already is only loaded."""
-    from muntin.warming import warm_up
+def _settings(path: Path, **options: Any) -> InputSettings:
+    """The table [input] of the query file, with the options in place of its values."""
+    from muntin.command_line.settings import read_settings
+    from muntin.query.files import read_toml
 
-    warm_up(Console())
+    _query(path)  # its errors come first
+    table = read_toml(path.read_text("utf-8"), str(path)).get("input", {})
+    if options["types"] is not None:
+        options["types"] = table.get("types", {}) | options["types"]
+    return read_settings(table, options)
+
+
+def _types(given: list[str] | None) -> dict[str, str] | None:
+    if not given:
+        return None
+    types = dict(one.partition("=")[::2] for one in given)
+    for name, kind in types.items():
+        if not kind:
+            raise QueryError(f'--type takes COLUMN=TYPE, like amount=float64: got "{name}"')
+    return types
+
+
+def _run_embedded(
+    query: Query,
+    found: list[Source],
+    settings: InputSettings,
+    output: str,
+    form: OutputFormat | None,
+    snapshot: Path,
+    quiet: bool,
+    *,
+    follow: bool,
+    resume: bool,
+) -> None:
+    from muntin.command_line.progress import Progress
+    from muntin.command_line.reading import Reader
+    from muntin.command_line.running import Run
+    from muntin.command_line.saved_run import SavedRun, load_run, save_run
+    from muntin.command_line.times import TimeReader
+    from muntin.command_line.writing import opened_writer, output_format
+    from muntin.connectors.embedded import Operator
+    from muntin.slicing.binding import columns_read, kind_of_time
+
+    windows = [window for _, window in query.windows]
+    saved = load_run(snapshot, query.fingerprint()) if resume else None
+    if saved is None:
+        lag, in_order = settings.watermark_lag, settings.in_order
+        operator = query.operator(watermark_lag=lag, in_order=in_order, schema=settings.types)
+    else:
+        operator = Operator.restore(saved.operator)
+    chosen = output_format(output, None if form is None else str(form))
+    writer = opened_writer(output, chosen, again=resume, live=follow)
+    kind = kind_of_time(query, windows, None)
+    times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
+    progress = Progress(not quiet)
+    reader = Reader(settings, times, columns_read(query, windows), follow)
+    task = Run(operator, reader, writer, progress, {} if saved is None else dict(saved.positions))
+    try:
+        ended = task.over(found)
+        if not ended:
+            save_run(snapshot, SavedRun(query.fingerprint(), task.positions, operator.snapshot()))
+        elif resume:
+            snapshot.unlink()
+    finally:
+        writer.close()
+    progress.finish(operator.stats(), writer.rows)
+    if not ended:
+        print(f"stopped; the state is in {snapshot}: go on with --resume", file=sys.stderr)
+        raise typer.Exit(130)
+
+
+def _run_on_spark(
+    query: Query, found: list[Source], settings: InputSettings, output: str, form: OutputFormat | None
+) -> None:
+    from muntin.command_line.writing import opened_writer, output_format
+    from muntin.connectors.spark.files import read_files
+
+    chosen = output_format(output, None if form is None else str(form))
+    paths = [(source.path, source.form) for source in found]
+    frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
+    results = frame.transform(query).toArrow()
+    writer = opened_writer(output, chosen)
+    try:
+        writer.write(results)
+    finally:
+        writer.close()
 
 
 @contextmanager
@@ -87,8 +377,14 @@ def _errors_reported() -> Iterator[None]:
     """Print the message of an error of Muntin, and end the program with the status of the error."""
     try:
         yield
+    except BrokenPipeError:
+        # Python would write to the closed pipe once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(141) from None
     except MuntinError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False)
+        Console(stderr=True, soft_wrap=True).print(
+            f"error: {error}", style="red", highlight=False, markup=False
+        )
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from muntin.call_errors import checked_call
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.timeline import SpanLike
@@ -34,6 +35,15 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
+    if not TYPE_CHECKING:  # which would take any name for a method that exists
+
+        def __getattr__(self, name: str) -> Any:
+            from muntin import foreign_names
+
+            known = [one for one in dir(type(self)) if not one.startswith("_")]
+            raise foreign_names.unknown("a query", name, known, foreign_names.QUERY, ".")
+
+    @checked_call()
     def run(self, source: object, *, schema: object = None, threads: int = 1) -> Results:
         """The windows of a whole table, file or other source, whose end closes every window.
 
@@ -60,6 +70,7 @@ class Query(QuerySpec):
 
         return run(self.validated(), source, schema=schema, threads=threads)
 
+    @checked_call()
     def operator(
         self,
         *,
@@ -97,6 +108,7 @@ class Query(QuerySpec):
             threads=threads,
         )
 
+    @checked_call()
     def explain(
         self,
         frame: Any = None,

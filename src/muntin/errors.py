@@ -1,7 +1,7 @@
 """The few kinds of error that Muntin raises.
 
 A message gives the rule, the value that broke it and the cure. Catch
-`MuntinError` to catch them all; the first two are also `ValueError`s, so that
+`MuntinError` to catch them all; a `QueryError` and a `DataError` are also `ValueError`s, so that
 code that knows nothing of Muntin still treats them as bad input.
 """
 
@@ -18,6 +18,7 @@ __all__ = [
     "MuntinError",
     "QueryError",
     "SnapshotError",
+    "UnknownNameError",
     "UserCodeError",
     "cause_text",
     "nearest",
@@ -35,6 +36,10 @@ class QueryError(MuntinError, ValueError):
 
 class MissingFileError(QueryError, FileNotFoundError):
     """A query file that is not there; also a `FileNotFoundError`, as Python's own functions raise."""
+
+
+class UnknownNameError(AttributeError, QueryError):
+    """A name that a package or an object does not have; also an `AttributeError`, so that `hasattr` works."""
 
 
 class DataError(MuntinError, ValueError):

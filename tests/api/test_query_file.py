@@ -239,7 +239,7 @@ def edited(old: str, new: str) -> str:
         ("stream = 3", "q.toml, [stream]: must be a table"),
         (
             EXAMPLE + "[window.x]",
-            'q.toml: unknown table "window"; use stream, windows, aggregates. Did you mean "windows"?',
+            'q.toml: unknown table "window"; use stream, windows, aggregates, input. Did you mean "windows"?',
         ),
         (edited("allowed_lateness", "alowed_lateness"), 'Did you mean "allowed_lateness"?'),
         (edited('"1 hour"', '"soon"'), "q.toml, [stream]: allowed_lateness must be a duration"),

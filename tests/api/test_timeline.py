@@ -302,7 +302,7 @@ def test_single_times() -> None:
     column = TimeColumn(pa.timestamp("ms", "Europe/Berlin"))
     one = 1_000_000
     for value in (
-        one,
+        Micros(one),
         dt.datetime(1970, 1, 1, 0, 0, 1),
         dt.datetime(1970, 1, 1, 1, 0, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
         "1970-01-01T00:00:01Z",
@@ -311,6 +311,8 @@ def test_single_times() -> None:
         pa.scalar(1000, pa.timestamp("ms", "UTC")),
     ):
         assert column.internal(value) == one
+    with pytest.raises(DataError, match="got 1000000, which has no unit"):
+        column.internal(one)
     integers = TimeColumn(pa.int32())
     assert integers.internal(7) == integers.internal(np.int16(7)) == integers.internal(pa.scalar(7)) == 7
     for wrong in ("1970-01-01", dt.datetime(1970, 1, 1), None, "x", 1.5, pa.scalar(None, pa.int64())):

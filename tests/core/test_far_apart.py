@@ -15,6 +15,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import Row, compare
+from muntin.timeline import Micros
 
 
 class Tens(w.ContextFree):
@@ -79,7 +80,7 @@ def test_calendar_windows_hold_every_time(bad: Any) -> None:
     assert op.advance(dt.datetime(2021, 1, 1))["n"].to_pylist() == [1]
     assert op.stats().late == {"m": 1}
     assert op.advance(dt.datetime(9999, 12, 31)).num_rows == 0
-    assert op.advance(2**62)["n"].to_pylist() == [1, 1]  # 23 o'clock is the year 10000 in Berlin
+    assert op.advance(Micros(2**62))["n"].to_pylist() == [1, 1]  # 23 o'clock is the year 10000 in Berlin
     assert op.finish()["n"].to_pylist() == [1]
 
 

@@ -177,7 +177,7 @@ def test_calendar_windows_are_bounded() -> None:
     for year in range(20):
         hours = np.arange(year * 8_766, (year + 1) * 8_766) * hour
         op.process({"ts": pa.array(hours, pa.timestamp("us"))})
-        op.advance(int(hours[-1]))
+        op.advance(np.datetime64(int(hours[-1]), "us"))
         stats = op.stats()
         # Days of the last three, and of the months that these days lie in.
         assert stats.slices <= 2 * 3 + 4

@@ -16,6 +16,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, MuntinError, QueryError
+from muntin.timeline import Micros
 
 MINUTE = [dt.datetime(2024, 5, 1, 12, 0, s) for s in (1, 30, 59)] + [dt.datetime(2024, 5, 1, 12, 1)]
 
@@ -118,7 +119,7 @@ def test_what_is_no_time_is_refused(wrong: Any) -> None:
         told = rf'the column "t" must hold {kinds}: got {re.escape(repr(wrong))} in row 0'
         with pytest.raises(DataError, match=told):
             shape.run({"t": [wrong, wrong]})
-        with pytest.raises(DataError, match="the time column must be a timestamp or an integer: got"):
+        with pytest.raises(DataError, match=r"the time column .*must be a timestamp or an integer: got"):
             shape.run({"t": pa.array([wrong])})
 
 
@@ -192,7 +193,7 @@ def test_times_just_inside_the_limits_work(time: int) -> None:
         pd.Timestamp("2024-05-01 12:01"),
         np.datetime64("2024-05-01T12:01"),
         pa.scalar(dt.datetime(2024, 5, 1, 12, 1), pa.timestamp("s")),
-        1_714_564_860_000_000,
+        Micros(1_714_564_860_000_000),
     ],
     ids=lambda value: f"{type(value).__name__} {value}",
 )

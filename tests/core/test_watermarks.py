@@ -270,7 +270,7 @@ def test_a_stream_goes_on_after_a_silence() -> None:
 def test_an_idle_stream_judges_the_tuples_that_wait() -> None:
     op, clock = idle(x=w.tumbling("10 seconds"))
     op.process(seconds(0))
-    op.advance(12_000_000)
+    op.advance("1970-01-01T00:00:12")
     op.process(seconds(5, 11))  # both wait for the watermark to move; the second is the newest
     clock.now += 30
     assert op.poll()["n"].to_pylist() == [1]

@@ -136,7 +136,10 @@ if not TYPE_CHECKING:  # which would take any name for one that exists
             from pyarrow.compute import field
 
             return field
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from muntin import foreign_names
+
+        foreign_names.refuse_submodule(__name__, name)
+        raise foreign_names.unknown("muntin.aggregates", name, __all__, foreign_names.AGGREGATES, "a.")
 
 
 def __dir__() -> list[str]:

@@ -12,12 +12,13 @@ Three layers, from what the user writes to what runs:
 
 from __future__ import annotations
 
+import inspect
 import re
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -25,6 +26,7 @@ from muntin.aggregates.arguments import validate
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials.base import Partial, State, with_needs
+from muntin.call_errors import refusal
 from muntin.errors import QueryError
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 
@@ -71,8 +73,28 @@ class Traits:
     """The partial aggregate of no tuple."""
 
 
+class _Constructor(ABCMeta):
+    """Makes aggregates; a call that does not fit their fields is a QueryError that names these."""
+
+    if not TYPE_CHECKING:  # which reads the parameters off the fields
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            parameters = list(inspect.signature(cls.__init__).parameters.values())
+            return inspect.Signature(parameters[1:])
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().__call__(*args, **kwargs)
+            except TypeError:
+                error = refusal(_constructor(cls) or cls.__name__, cls.__init__, (None, *args), kwargs)
+                if error is None:  # the arguments fit: it comes from inside
+                    raise
+            raise error
+
+
 @dataclass(frozen=True, slots=True)
-class Aggregate(Traits, ABC):
+class Aggregate(Traits, metaclass=_Constructor):
     """An aggregate as the user writes it; subclasses are frozen dataclasses.
 
     A subclass lists in `column_fields` which of its fields are columns, in

@@ -20,6 +20,7 @@ from muntin.aggregates.partials import distinct_kernels
 from muntin.aggregates.partials.distinct import Distinct
 from muntin.aggregates.partials.extrema import extreme_per_group
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
+from muntin.call_errors import checked_call
 from muntin.expressions import Expr, as_expr
 
 __all__ = ["CollectSet", "CountDistinct", "Mode", "count_distinct"]
@@ -89,6 +90,7 @@ class CountDistinct(Aggregate):
         return Count(*self.column, filter=self.filter).parameters() if single else Aggregate.parameters(self)
 
 
+@checked_call()
 def count_distinct(
     column: ColumnLike | Sequence[ColumnLike], *columns: ColumnLike, filter: ColumnLike | None = None
 ) -> CountDistinct:

@@ -22,6 +22,7 @@ from muntin.aggregates.joining import list_array
 from muntin.aggregates.partials import bin_kernels
 from muntin.aggregates.partials.bins import Bins
 from muntin.aggregates.partials.runs import SortedRuns, unmerged
+from muntin.call_errors import checked_call
 from muntin.errors import QueryError, value_text
 
 __all__ = ["EqualBins", "FixedBins", "histogram"]
@@ -123,6 +124,7 @@ class EqualBins(Aggregate):
         return Bound(pa.list_(_BIN), (runs,), lower)
 
 
+@checked_call()
 def histogram(
     column: ColumnLike,
     bins: int | None = None,

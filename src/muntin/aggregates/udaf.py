@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates import arrays
+from muntin.aggregates.arity import check_arity
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial, joined
 from muntin.aggregates.compiling.program import Program
 from muntin.aggregates.inferring import result_type
@@ -17,6 +18,7 @@ from muntin.aggregates.partials.functions import Functions
 from muntin.aggregates.partials.objects import Folded
 from muntin.aggregates.partials.ordered_objects import OrderedFold
 from muntin.aggregates.type_names import named_type
+from muntin.call_errors import checked_call
 from muntin.errors import QueryError, value_text
 from muntin.expressions import Expr, as_expr
 
@@ -97,6 +99,7 @@ class UserDefined(Aggregate):
         return f"{self.constructor}({', '.join(shown)})"
 
 
+@checked_call()
 def aggregate(
     *columns: ColumnLike,
     lift: Callable[..., Any],
@@ -138,6 +141,8 @@ def aggregate(
     for role, function in (("lift", lift), ("combine", combine), ("lower", lower), ("invert", invert)):
         if not callable(function) and not (function is None and role in ("lower", "invert")):
             raise QueryError(f"{role} must be a function: got {value_text(function)}")
+        if callable(function):
+            check_arity(role, function, columns)
     if invert is not None and not commutative:
         raise QueryError("invert needs a combine that commutes: leave out invert, or commutative=False")
     if compile not in (None, True, False):

@@ -6,11 +6,12 @@ The buffer reads what the engine knows, and hands out (batch, watermark); the op
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from muntin.connectors.misspelt import misspelt_field
 from muntin.connectors.values import sure_values, to_column
 from muntin.query import EachBatch
 from muntin.slicing.arrivals import Times
@@ -53,7 +54,9 @@ class InputBuffer:
     behind records has these sliced first. Records that find a watermark become a batch, too.
     """
 
-    def __init__(self, engine: SlicingOperator, lag: int | None = None) -> None:
+    def __init__(
+        self, engine: SlicingOperator, lag: int | None = None, declared: Collection[str] = ()
+    ) -> None:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
         self.batches: list[pa.RecordBatch] = []
@@ -73,6 +76,7 @@ class InputBuffer:
         self._time: TimeColumn | None = None
         self._known: Binding | None = None
         self._units = self._micros = False
+        self._declared, self._known_names = frozenset(declared), frozenset[str]()
         self._columns: list[tuple[str, pa.DataType, frozenset[type], int, int]] = []
 
     @property
@@ -260,6 +264,7 @@ class InputBuffer:
         if binding is self._known:
             return
         self._known, self._time = binding, binding.time
+        self._known_names = self._declared.union(binding.schema.names)
         self._units = binding.time.type == pa.int64()
         self._micros = binding.time.type == pa.timestamp("us")
         kinds = {name: binding.schema.field(name).type for name in binding.columns() - {binding.spec.time}}
@@ -285,6 +290,8 @@ class InputBuffer:
         """Whether all other values fit their columns."""
         for name, kind, classes, low, high in self._columns:
             value = record.get(name)
+            if value is None and name not in record and misspelt_field(record, (name,), self._known_names):
+                return False
             sure = low <= value <= high if type(value) is int else type(value) in classes
             if not sure and to_column([value], kind)[1]:
                 return False

@@ -28,7 +28,7 @@ from muntin.slicing.bound_plan import Settings
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.window_changes import Added, to_add, to_remove
-from muntin.timeline import INF, TimeColumn, span
+from muntin.timeline import INF, Micros, TimeColumn, span
 from muntin.windows.base import Window
 
 
@@ -86,7 +86,7 @@ class Operator:
         self._clock = clocks.monotonic if clock is None else clock
         engine.arrivals.clock = clocks.time if clock is None else clock
         self._heard = self._clock()
-        self._buffer = InputBuffer(engine, connection.lag)
+        self._buffer = InputBuffer(engine, connection.lag, connection.declared)
         self._time = engine.spec.time
         self._none = Results(self._nothing())
         self._last_form: KeysView[str] | None = None
@@ -271,7 +271,7 @@ class Operator:
     def advance(self, watermark: object) -> Results:
         """Promise that every tuple before `watermark` has come; returns the windows that this completes.
 
-        A datetime, an ISO text or an integer: units of an integer time column, else microseconds.
+        On a timestamp column a datetime or an ISO text, on an integer column an integer in its unit.
         A watermark lower than the last one is ignored.
         """
         self._require_open("advance")
@@ -353,7 +353,9 @@ class Operator:
     @exclusive
     def watermark(self) -> int:
         """The current watermark, in the internal unit: microseconds, or units of an integer time column."""
-        return self._buffer.watermark
+        binding = self._engine.binding
+        marked = binding is not None and not binding.time.is_integer  # `advance` takes it back
+        return Micros(self._buffer.watermark) if marked else self._buffer.watermark
 
     @property
     @exclusive

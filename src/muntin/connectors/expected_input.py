@@ -22,11 +22,14 @@ def expected(engine: SlicingOperator, connection: Connection) -> Expected:
     """The columns of the next batch, as far as they are known."""
     time, windows = engine.spec.time, tuple(q.window for q in engine.served.all)
     kind = kind_of_time(engine.spec, windows, connection.lag)
+    known = frozenset(connection.declared)
     if engine.binding is None:
-        return Expected(time, kind, columns_read(engine.spec, windows), connection.declared)
+        return Expected(
+            time, kind, columns_read(engine.spec, windows), connection.declared, known, first=True
+        )
     columns, unknown = engine.binding.columns(), engine.binding.unknown
     types = {f.name: f.type for f in engine.binding.schema if f.name in columns - unknown}
-    return Expected(time, kind, columns, types)
+    return Expected(time, kind, columns, types, known.union(engine.binding.schema.names))
 
 
 def wanted(engine: SlicingOperator, connection: Connection) -> Wanted:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from os import PathLike
@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.connectors.types import FAILURES, LossError, cure, lossless, plain
+from muntin.connectors.misspelt import check_declared, misspelt_field
+from muntin.connectors.types import FAILURES, LossError, cure, kind_of, lossless, plain
 from muntin.connectors.values import as_texts, to_column
 from muntin.errors import DataError, value_text
 from muntin.slicing.arrivals import Misfit
 from muntin.slicing.binding import require
+from muntin.timeline.text_times import shown_text, text_advice
 
 __all__ = ["SCALARS", "Expected", "as_record", "to_batch"]
 
@@ -50,6 +52,10 @@ class Expected:
     kind: str = ""
     reads: frozenset[str] | None = None
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
+    """All columns that the stream has had, and those that the user has declared."""
+    first: bool = False
+    """Whether no tuple came before: `types` are then those that the user has declared."""
 
     def read(self, name: str) -> bool:
         """Whether some query reads the column."""
@@ -94,6 +100,17 @@ def to_batch(data: object, expected: Expected = ANYTHING) -> tuple[pa.RecordBatc
     >>> print(misfits[0].reason)
     the column "ts" must be of type double: got 'soon'
     """
+    batch, misfits = _converted(data, expected)
+    if expected.first and batch.num_rows:
+        names = batch.schema.names
+        if isinstance(data, list | tuple):
+            names = list(dict.fromkeys(name for record in data for name in record))
+        check_declared(expected.types, expected.reads, names, not isinstance(data, list | tuple))
+        _check_time(batch, expected)
+    return batch, misfits
+
+
+def _converted(data: object, expected: Expected) -> tuple[pa.RecordBatch, list[Misfit]]:
     if isinstance(data, Mapping):
         return _from_columns(data, expected)
     if isinstance(data, list | tuple):
@@ -112,7 +129,26 @@ def to_batch(data: object, expected: Expected = ANYTHING) -> tuple[pa.RecordBatc
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names), []
 
 
+def _check_time(batch: pa.RecordBatch, expected: Expected) -> None:
+    """A DataError for a time column of texts, with the row that is no time, or the code that reads them."""
+    if expected.time not in batch.schema.names:
+        return
+    column = batch.column(expected.time)
+    if kind_of(column.type) == "text":
+        row, code = text_advice(column)
+        raise DataError(
+            f'the time column "{expected.time}" must be a timestamp or an integer: got {column.type}, '
+            f"{shown_text(column, row)}; {'repair it, and ' if row is not None else ''}"
+            f"make times of the texts: {code}"
+        )
+
+
 def _to_table(data: object) -> pa.Table:
+    if type(data).__module__.startswith("pyspark."):
+        raise DataError(
+            f"a {type(data).__name__} of Spark does not run in this process: use df.transform(query), "
+            "or pass df.toArrow()"
+        )
     polars = sys.modules.get("polars")
     if isinstance(data, pa.Table):
         return data
@@ -190,13 +226,30 @@ def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBat
     # field that no record has is null.
     if set(map(type, data)) - {dict}:
         _check_records(data)
-    if data and expected.types.keys() <= data[0].keys() and (columns := _same_fields(data)):
+    needed = expected.types.keys() if expected.reads is None else expected.reads
+    if data and needed <= data[0].keys() and (columns := _same_fields(data)):
         return _from_columns(columns, expected)
-    names = {name: None for shape in dict.fromkeys(map(tuple, data)) for name in shape}
+    shapes = dict.fromkeys(map(tuple, data))
+    names = {name: None for shape in shapes for name in shape}
     names.update(dict.fromkeys(expected.types if data else ()))
     if data and not names and expected.time:
         require((expected.time,), pa.schema([]))
-    return _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
+    batch, misfits = _from_columns({name: [record.get(name) for record in data] for name in names}, expected)
+    return batch, misfits + _misspelt(data, shapes, expected)
+
+
+def _misspelt(data: Sequence[Any], shapes: Iterable[tuple[str, ...]], expected: Expected) -> list[Misfit]:
+    """The records that lack a column and have a field with almost its name."""
+    reads = sorted(expected.reads or ())
+    found: dict[tuple[str, ...], tuple[str, str]] = {}
+    for shape in shapes:
+        if (pair := misspelt_field(shape, reads, expected.known)) is not None:
+            column, strange = pair
+            if not any(column in other and strange in other for other in shapes):  # else these are two fields
+                found[shape] = pair
+    if not found:
+        return []
+    return [Misfit.absent(row, *found[shape]) for row, shape in enumerate(map(tuple, data)) if shape in found]
 
 
 def _same_fields(data: Sequence[Any]) -> dict[Any, list[Any]]:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import muntin.aggregates as aggregates_package
 import muntin.windows as windows_package
+from muntin import foreign_names
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import Expr, parse
 from muntin.query.forms import POLICIES, definition, policy_arguments
@@ -30,8 +31,9 @@ from muntin.windows.base import Window
 
 Q = TypeVar("Q", bound=QuerySpec)
 
-_TABLES = ("stream", "windows", "aggregates")
+_TABLES = ("stream", "windows", "aggregates", "input")
 _STREAM = ("time", "key", "emit", *POLICIES)
+_POLICIES = foreign_names.POLICIES | {"key": foreign_names.POLICIES['.by("shop")']}
 _DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
 """A dotted key of more than 100 names: `tomllib` takes time that grows with their square."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -134,7 +136,8 @@ class _Reader:
         if not isinstance(name, str) or name not in constructors:
             problem = "is missing" if name is None else f"{name!r} is not known"
             choice = ", ".join(sorted(constructors))
-            hint = nearest(name, constructors)
+            foreign = foreign_names.WINDOWS if kind == "type" else foreign_names.AGGREGATES
+            hint = foreign_names.hint(name, constructors, foreign)
             raise self._refused(where, f"{kind} {problem}; choose one of {choice}.{hint}")
         arguments = {key: value for key, value in table.items() if key != kind}
         return self._construct(name, constructors[name], arguments, where)
@@ -170,7 +173,8 @@ class _Reader:
         target = _expression_target(key, parameters)
         if target is None:
             known = ", ".join(parameters) or "none"
-            raise self._refused(where, f'unknown key "{key}"; it takes {known}.{nearest(key, parameters)}')
+            hint = foreign_names.hint(key, parameters, foreign_names.ARGUMENTS)
+            raise self._refused(where, f'unknown key "{key}"; it takes {known}.{hint}')
         if not isinstance(value, str):
             raise self._refused(where, f'{key} must be a text like "price * volume": got {value_text(value)}')
         return target, self._called(where, lambda: parse(value))
@@ -184,7 +188,7 @@ class _Reader:
     def _known(self, table: Mapping[str, object], names: tuple[str, ...], where: str, what: str) -> None:
         for name in table:
             if name not in names:
-                hint = nearest(name, names)
+                hint = foreign_names.hint(name, names, _POLICIES)
                 raise self._refused(where, f'unknown {what} "{name}"; use {", ".join(names)}.{hint}')
 
     def _called(self, where: str, call: Callable[[], Any]) -> Any:

@@ -11,9 +11,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
+from muntin import foreign_names
 from muntin.aggregates.base import Aggregate
+from muntin.call_errors import checked_call
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
@@ -46,6 +48,32 @@ OnError: TypeAlias = Literal["fail", "skip"]
 _CHOICES = {"late": get_args(Late), "bad": get_args(Bad), "on_error": get_args(OnError)}
 
 
+class _Field(tuple[Any, ...]):
+    """Several values in a field of a query; a call of it, as of a method, is answered with the method."""
+
+    cure: ClassVar[str]
+
+    if not TYPE_CHECKING:  # which would take the call for a right one
+
+        def __call__(self, *_: object, **__: object) -> None:
+            raise QueryError(self.cure)
+
+
+class _Windows(_Field):
+    cure = (
+        "the windows of a query are named in one call: got another call of windows(); write "
+        'mt.windows(minute=w.tumbling("1 minute"), hour=w.tumbling("1 hour"))'
+    )
+
+
+class _Aggregates(_Field):
+    cure = 'aggregates are added with .aggregate(total=a.sum("amount")): got a call of aggregates()'
+
+
+class _Keys(_Field):
+    cure = 'keys are named with .by("shop"): got a call of keys()'
+
+
 @dataclass(frozen=True)
 class QuerySpec:
     """Named windows over one stream, with the aggregates that all of them compute.
@@ -69,6 +97,8 @@ class QuerySpec:
     on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
+        for name, kind in (("windows", _Windows), ("aggregates", _Aggregates), ("keys", _Keys)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
         _check_names(self)
         _check_policies(self)
         _check_lengths(self)
@@ -83,6 +113,7 @@ class QuerySpec:
         """Compute separately for each value of these columns; no column means one stream."""
         return replace(self, keys=tuple(c if isinstance(c, str) else plain_name(c) for c in columns))
 
+    @checked_call(foreign=foreign_names.POLICIES)
     def on(
         self,
         time: str,

@@ -42,10 +42,21 @@ class Misfit:
     value: object
     rule: str
     cure: str = ""
+    held: bool = True
+    """Whether the tuple has the value in this column, so that the bad output shows it there."""
+
+    @classmethod
+    def absent(cls, row: int, column: str, field: str) -> Misfit:
+        """A record without this column, but with a field that has almost its name."""
+        rule = f'is missing from a record that has a new field "{field}" instead, which looks misspelt'
+        cure = f'rename the field, or declare both "{column}" and "{field}" in schema= if it is right'
+        return cls(row, column, None, rule, cure, held=False)
 
     @property
     def reason(self) -> str:
         """What is wrong, in words."""
+        if not self.held:
+            return f'the column "{self.column}" {self.rule}'
         return _rule(self.column, self.rule) + value_text(self.value, 80)
 
     @property
@@ -167,7 +178,7 @@ class Arrivals:
             np.concatenate([misfit_rows, *(flaw.rows for flaw in flaws)]), return_index=True
         )
         reasons = pa.concat_arrays([misfit_reasons, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
-        texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits]
+        texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits if m.held]
         visible = [name for name in data.schema.names if name not in self.hidden]
         wrong = with_texts(pa.Table.from_batches([data.select(visible).take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))
@@ -188,13 +199,13 @@ class Arrivals:
         return rows
 
 
-def out_of_order(time: Rows, newest: int) -> DataError:
+def out_of_order(time: Rows, newest: int, column: TimeColumn) -> DataError:
     """The error for times that go back behind others, or behind the newest so far."""
     previous = np.concatenate([[newest], time[:-1]])
     wrong = int(np.flatnonzero(time < previous)[0])
     return DataError(
         "the stream was declared in order, but a tuple comes after a newer one: "
-        f"time {time[wrong]} after {previous[wrong]} (row {wrong} of the batch); "
+        f"time {column.text(time[wrong])} after {column.text(previous[wrong])} (row {wrong} of the batch); "
         "sort the input, or leave in_order=True out and use watermarks"
     )
 

@@ -12,7 +12,7 @@ from muntin.errors import SnapshotError
 from muntin.query import WINDOW_NAME, EachBatch, QuerySpec
 from muntin.slicing.arrivals import Arrivals, Misfit, Times
 from muntin.slicing.batch import numbers
-from muntin.slicing.binding import Binding, require, unbound_schema
+from muntin.slicing.binding import Binding, kind_of_time, require, unbound_schema
 from muntin.slicing.bound_plan import BoundPlan, Settings
 from muntin.slicing.eviction import evict
 from muntin.slicing.next_result import latest_result
@@ -28,7 +28,7 @@ from muntin.slicing.state import Header, State
 from muntin.slicing.stats import Stats
 from muntin.slicing.step import early_table, step
 from muntin.slicing.window_changes import Added, adapted, change_windows, check_change
-from muntin.timeline import INF, instant
+from muntin.timeline import INF, Micros, bare_number, instant
 from muntin.timeline.extent_kernels import extent
 from muntin.windows.base import Window
 
@@ -217,7 +217,13 @@ class SlicingOperator:
 
     def to_internal(self, watermark: object) -> int:
         """A watermark in the internal unit."""
-        return int(instant(watermark)) if self.plan is None else self.plan.binding.time.internal(watermark)
+        if self.plan is not None:
+            return self.plan.binding.time.internal(watermark)
+        time = instant(watermark)
+        kind = kind_of_time(self.spec, (query.window for query in self.served.all), None)
+        if kind == "timestamp" and not isinstance(time, Micros):
+            raise bare_number(time)
+        return int(time)
 
     # Side outputs and statistics. --------------------------------------------------------------------
 

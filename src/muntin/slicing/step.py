@@ -153,7 +153,7 @@ def take_in(
     arrival = state.arrivals if counted else data.column(ARRIVAL).to_numpy()
     batch = Batch(ids, times[0], arrival, values, None, times[1], state.key_count)
     if plan.in_order and (not batch.extent.ordered or batch.extent.low < state.newest):
-        raise out_of_order(batch.time, state.newest)
+        raise out_of_order(batch.time, state.newest, plan.binding.time)
     state.arrivals += rows
     state.metrics.tuples += rows
     return batch, data

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from muntin.errors import QueryError
 from muntin.testing.oracle import Oracle
 from muntin.testing.rows import Row
+from muntin.timeline import Micros
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +94,10 @@ class EmbeddedEngine:
         return self._rows(self._operator.process(batch))
 
     def advance(self, watermark: int) -> list[Row]:
-        return self._rows(self._operator.advance(watermark))
+        import pyarrow as pa
+
+        timed = pa.types.is_timestamp(self._schema.field(self._query.time).type)
+        return self._rows(self._operator.advance(Micros(watermark) if timed else watermark))
 
     def finish(self) -> list[Row]:
         return self._rows(self._operator.finish())

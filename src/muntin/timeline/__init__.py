@@ -5,7 +5,7 @@
 column the unit inside is the column's own.
 """
 
-from muntin.timeline.column import TimeColumn, TimeExtent
+from muntin.timeline.column import TimeColumn, TimeExtent, bare_number, epoch_unit
 from muntin.timeline.spans import (
     INF,
     LIMIT,
@@ -30,6 +30,8 @@ __all__ = [
     "SpanLike",
     "TimeColumn",
     "TimeExtent",
+    "bare_number",
+    "epoch_unit",
     "format_instant",
     "format_span",
     "instant",

@@ -57,8 +57,7 @@ class TimeColumn:
     def __post_init__(self) -> None:
         if not (pa.types.is_timestamp(self.type) or pa.types.is_integer(self.type)):
             raise DataError(
-                f"the time column must be a timestamp or an integer: got {self.type}; "
-                "cast it, for example with pyarrow.compute.cast or strptime"
+                f"the time column must be a timestamp or an integer: got {self.type}; {_cast(self.type)}"
             )
         _check_zone(self.type)
         for length in self.spans:
@@ -69,7 +68,9 @@ class TimeColumn:
         if self.is_integer:
             raise QueryError(
                 f"lengths must be integers on the integer time column ({self.type}): "
-                f'got "{format_span(length)}"; count in units of the column'
+                f'got "{format_span(length)}"; count in units of the column, or make it a timestamp, if it '
+                'counts seconds (s), ms, us or ns since 1970: pc.cast(column, pa.timestamp("s")) in Arrow, '
+                'pd.to_datetime(column, unit="s") in pandas, f.timestamp_seconds(column) on Spark'
             )
         raise QueryError(
             f"lengths must be durations on the time column ({self.type}): got {length}; "
@@ -198,12 +199,14 @@ class TimeColumn:
     def internal(self, value: object) -> int:
         """A watermark or another single time, as it is inside.
 
-        Takes a datetime (UTC when it has no zone), a date, an ISO text, a NumPy or
-        pandas time or an Arrow scalar; an integer is in the unit inside: units of
-        an integer column, microseconds otherwise.
+        On a timestamp column a datetime (UTC when it has no zone), a date, an ISO text, a
+        NumPy or pandas time, an Arrow scalar, or the watermark of an operator, which is a
+        number of microseconds marked as such; on an integer column an integer.
         """
-        if type(value) is int and -LIMIT <= value <= LIMIT:
+        if type(value) is int and self.is_integer and -LIMIT <= value <= LIMIT:
             return value
+        if type(value) is Micros and not self.is_integer and -LIMIT <= value <= LIMIT:
+            return int(value)
         if isinstance(value, pa.Scalar):
             if not value.is_valid:
                 raise DataError(f"a time must not be null: got {value_text(value)}; leave the call out")
@@ -213,8 +216,17 @@ class TimeColumn:
         except QueryError as error:
             raise DataError(str(error)) from None
         if self.is_integer and isinstance(time, Micros):
-            raise DataError(f"a time on the integer time column must be an integer: got {value_text(value)}")
+            raise DataError(
+                f"a time on the integer time column must be an integer: got {value_text(value)}; "
+                "give it in units of the column"
+            )
+        if not self.is_integer and not isinstance(time, Micros):
+            raise bare_number(time)
         return int(time)
+
+    def text(self, time: int) -> str:
+        """An internal time for messages: in ISO format, or the number of an integer column."""
+        return str(format_instant(int(time) if self.is_integer else Micros(time)))
 
     def _check_kind(self, other: pa.DataType) -> None:
         """A batch may come in another unit or width, but not as another kind of time."""
@@ -229,6 +241,38 @@ class TimeColumn:
                 f"the time column must be of type {self.type} in every batch: got {other}; "
                 "cast it, so that all times have a zone or none has"
             )
+
+
+def _cast(kind: pa.DataType) -> str:
+    """How to make timestamps of a column of this type."""
+    if pa.types.is_date(kind):
+        return 'cast it: pc.cast(column, pa.timestamp("s")), or f.to_timestamp(column) on Spark'
+    if pa.types.is_floating(kind):
+        return (
+            "if it counts seconds since 1970: pc.cast(pc.round(pc.multiply(column, 1e6)), pa.int64())"
+            '.cast(pa.timestamp("us")), or f.timestamp_seconds(column) on Spark'
+        )
+    return "cast it: pc.cast or pc.strptime of Arrow, pd.to_datetime of pandas, f.to_timestamp on Spark"
+
+
+def bare_number(value: int) -> DataError:
+    """The error for an integer in place of a time, where the time column holds timestamps."""
+    unit = epoch_unit(value)
+    moment = f'np.datetime64({value}, "{unit}")' if unit else "a datetime, like dt.datetime(2024, 1, 31)"
+    return DataError(
+        f"a time on a timestamp column must be a datetime or an ISO text: got {value}, which has no unit; "
+        f"write {moment}"
+    )
+
+
+def epoch_unit(value: int) -> str:
+    """The unit in which a number counts since 1970, if it then lies in the years 1990 to 2100; else empty.
+
+    >>> epoch_unit(1_700_000_000), epoch_unit(1_700_000_000_000), epoch_unit(5)
+    ('s', 'ms', '')
+    """
+    scales = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+    return next((unit for unit, n in scales.items() if 631_152_000 <= abs(value) // n < 4_102_444_800), "")
 
 
 def _raw_values(

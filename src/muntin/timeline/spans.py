@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, Union
 
 from muntin.errors import QueryError, nearest, value_text
+from muntin.timeline.foreign_spans import in_our_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -217,9 +218,9 @@ def _parse_span(text: str, name: str) -> Micros:
         total += Fraction(part[1]) * _unit(part[2], text, name)
         at = part.end()
     if at == 0 or at < len(body):
-        cure = (
-            f'; write "{body} seconds", or the integer {body}' if body.isdecimal() and len(body) < 20 else ""
-        )
+        cure = f"; write {ours}" if (ours := in_our_words(body[:_MOST_LETTERS])) else ""
+        if body.isdecimal() and len(body) < 20:
+            cure = f'; write "{body} seconds", or the integer {body}'
         raise QueryError(
             f'{name} must be a duration like "1 minute" or "1h30m": got {value_text(text)}{cure}'
         )
@@ -244,6 +245,8 @@ def _unit(word: str, text: str, name: str) -> Fraction:
             f"{name} must have a fixed length: "
             f'got {value_text(text)}; use windows.calendar("{unit}") for civil time'
         )
+    if ours := in_our_words(text):
+        raise QueryError(f"{name} has an unknown unit {word!r}: got {value_text(text)}; write {ours}")
     raise QueryError(
         f"{name} has an unknown unit {word!r}: "
         f"got {value_text(text)}; use days, hours, minutes, seconds, ms or us."

@@ -4,7 +4,7 @@ The functions make frozen descriptions of windows; the classes are the interface
 and the record that they see.
 """
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from muntin.windows.bands import fixed_band, landmark
 from muntin.windows.calendar import calendar
@@ -42,6 +42,15 @@ __all__ = [
     "tumbling",
     "until",
 ]
+
+
+if not TYPE_CHECKING:  # which would take any name for one that exists
+
+    def __getattr__(name: str) -> Any:
+        from muntin import foreign_names
+
+        foreign_names.refuse_submodule(__name__, name)
+        raise foreign_names.unknown("muntin.windows", name, __all__, foreign_names.WINDOWS, "w.")
 
 
 def __dir__() -> list[str]:

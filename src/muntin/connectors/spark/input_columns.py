@@ -47,6 +47,13 @@ def check_columns(query: QuerySpec, frame: DataFrame) -> None:
     for reserved in (GROUP, ARRIVAL):
         if reserved in frame.columns:
             raise QueryError(f'the column "{reserved}" is for the engine; rename yours')
+    for field in frame.schema:
+        if field.name == query.time and isinstance(field.dataType, StringType):
+            raise QueryError(
+                f'the time column "{query.time}" must be a timestamp or an integer: got texts; write '
+                f'events.withColumn("{query.time}", f.to_timestamp("{query.time}")), or with a format, '
+                f'f.to_timestamp("{query.time}", "MM/dd/yyyy HH:mm")'
+            )
     for name in dict.fromkeys(columns_named(query)):
         fields = [f for f in frame.schema if f.name == name or (not exact and f.name.lower() == name.lower())]
         if len(fields) > 1:

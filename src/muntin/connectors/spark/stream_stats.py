@@ -104,6 +104,11 @@ def metrics() -> list[Column]:
 
 def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:
     """The counters after the latest micro-batch that has any."""
+    if not hasattr(running, "recentProgress"):
+        raise QueryError(
+            f"stats takes a running stream: got a {type(running).__name__}; pass what start() returns: "
+            "running = events.transform(query).writeStream...start()"
+        )
     begin = metrics_name(query)
     for progress in reversed(running.recentProgress):
         rows = [_by_name(row) for name, row in progress.observedMetrics.items() if name.startswith(begin)]

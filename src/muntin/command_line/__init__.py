@@ -1,0 +1,1 @@
+"""The parts of the command line: inputs, outputs, progress, snapshots, diagnosis."""

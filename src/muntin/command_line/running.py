@@ -1,0 +1,98 @@
+"""`muntin run`: sources through an operator into a writer, until they end or Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import FrameType
+
+from muntin.command_line.inputs import STDIN, Source
+from muntin.command_line.progress import Progress
+from muntin.command_line.reading import Portion, Reader
+from muntin.command_line.writing import Writer
+from muntin.connectors.embedded import Operator
+from muntin.errors import DataError
+from muntin.slicing.arrivals import BadTupleError
+
+__all__ = ["Run"]
+
+
+@dataclass
+class Run:
+    """One run; `positions` are the rows of each source that were taken in."""
+
+    operator: Operator
+    reader: Reader
+    writer: Writer
+    progress: Progress
+    positions: dict[str, int] = field(default_factory=dict)
+
+    def over(self, sources: list[Source]) -> bool:
+        """Take all sources in, and the end of the stream; False where Ctrl-C stopped it between two steps."""
+        with _interrupts() as interrupt:
+            for source in sources:
+                skip = 0 if source.path == STDIN else self.positions.get(source.path, 0)
+                follow = self.reader.follow and source is sources[-1]
+                portions = replace(self.reader, follow=follow).portions(source, skip)
+                while (portion := interrupt.wait_for(portions)) is not None:
+                    self._take(source, portion)
+                if interrupt.requested:
+                    return False
+            self.writer.write(self.operator.finish())
+        return True
+
+    def _take(self, source: Source, portion: Portion) -> None:
+        number = len(portion.tuples)
+        try:
+            if portion.watermark is not None:
+                results = self.operator.advance(portion.watermark)
+            elif not number:  # a file that is followed has nothing new
+                results = self.operator.poll()
+            else:
+                results = self.operator.process(portion.tuples)
+        except DataError as error:
+            first = portion.rows - number + 1
+            place = f"{first} to {portion.rows}" if number > 1 else f"{portion.rows}"
+            if isinstance(error, BadTupleError):
+                place = f"{first + error.row}"
+            raise DataError(f"{source}, row {place}: {error}") from error
+        self.writer.write(results)
+        self.positions[source.path] = portion.rows
+        self.progress.add(number, self.operator.watermark)
+
+
+class _Interrupt:
+    """Ctrl-C, which stops a run between two steps, or while it waits for input."""
+
+    requested = False
+    _waiting = False
+
+    def wait_for(self, portions: Iterator[Portion]) -> Portion | None:
+        """The next portion; None at the end, and after Ctrl-C."""
+        if self.requested:
+            return None
+        self._waiting = True
+        try:
+            return next(portions, None)
+        except KeyboardInterrupt:
+            return None
+        finally:
+            self._waiting = False
+
+    def request(self, _: int, __: FrameType | None) -> None:
+        """The handler of the signal; a second Ctrl-C stops at once."""
+        again, self.requested = self.requested, True
+        if again or self._waiting:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupt]:
+    interrupt = _Interrupt()
+    before = signal.signal(signal.SIGINT, interrupt.request)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,384 @@
+"""`muntin run`: what goes in, what comes out, and what a mistake is answered with."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+from typer.testing import CliRunner
+
+from muntin.cli import app
+
+QUERY = """
+[stream]
+time = "ts"
+key = "shop"
+
+[windows.minute]
+type = "tumbling"
+length = "1 minute"
+
+[aggregates.total]
+function = "sum"
+column = "amount"
+"""
+ROWS = [
+    {"ts": "2024-01-31T12:00:00", "shop": "a", "amount": 1},
+    {"ts": "2024-01-31T12:00:30", "shop": "b", "amount": 2},
+    {"ts": "2024-01-31T12:01:00", "shop": "a", "amount": 4},
+    {"ts": "2024-01-31T12:02:00", "shop": "a", "amount": 8},
+]
+TOTALS = [("a", "12:00", 1), ("b", "12:00", 2), ("a", "12:01", 4), ("a", "12:02", 8)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "q.toml").write_text(QUERY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def muntin(*arguments: str, given: str = "", code: int = 0) -> Any:
+    done = CliRunner().invoke(app, list(arguments), input=given)
+    assert done.exit_code == code, done.output + repr(done.exception)
+    return done
+
+
+def table() -> pa.Table:
+    rows = pa.Table.from_pylist(ROWS)
+    return rows.set_column(0, "ts", rows["ts"].cast(pa.timestamp("us")))
+
+
+def totals(text: str) -> list[tuple[str, str, int]]:
+    rows = [json.loads(line) for line in text.splitlines()]
+    return sorted(
+        ((row["shop"], row["window_start"][11:16], row["total"]) for row in rows), key=lambda row: row[1::-1]
+    )
+
+
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def write(path: Path) -> None:
+    kind = path.name.removesuffix(".gz").rpartition(".")[2]
+    if kind in ("jsonl", "ndjson"):
+        data = lines(ROWS).encode()
+    elif kind in ("csv", "tsv"):
+        mark = "\t" if kind == "tsv" else ","
+        data = "".join(
+            mark.join(map(str, row)) + "\n" for row in [list(ROWS[0]), *map(dict.values, ROWS)]
+        ).encode()
+    else:
+        sink = pa.BufferOutputStream()
+        if kind == "parquet":
+            parquet.write_table(table(), sink)
+        else:
+            with pa.ipc.new_file(sink, table().schema) as writer:
+                writer.write_table(table())
+        data = sink.getvalue().to_pybytes()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+# Inputs. --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.ndjson", "x.parquet", "x.arrow"])
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_every_format(folder: Path, name: str, packed: str) -> None:
+    write(folder / f"{name}{packed}")
+    assert totals(muntin("run", "q.toml", f"{name}{packed}", "--format", "jsonl").stdout) == TOTALS
+
+
+def test_directories_patterns_and_several_files(folder: Path) -> None:
+    (folder / "days").mkdir()
+    for i, row in enumerate(ROWS):
+        (folder / "days" / f"{i}.jsonl").write_text(lines([row]))
+    (folder / "days" / "notes.md").write_text("not read")
+    for inputs in (["days"], ["days/*.jsonl"], [f"days/{i}.jsonl" for i in (3, 1, 0, 2)]):
+        assert totals(muntin("run", "q.toml", *inputs, "--format", "jsonl").stdout) == TOTALS
+
+
+def test_watermark_lines_close_windows(folder: Path) -> None:
+    stream = lines([*ROWS[:3], {"watermark": "2024-01-31T12:02:00"}, ROWS[0], ROWS[3]])
+    done = muntin("run", "q.toml", "-", "--format", "jsonl", given=stream)
+    assert totals(done.stdout) == TOTALS
+    assert '1 late for "minute"' in done.stderr
+
+
+@pytest.mark.parametrize("where", ["options", "file"])
+def test_csv_with_a_delimiter_a_time_format_and_types(folder: Path, where: str) -> None:
+    text = "ts;shop;amount\n01/31/2024 12:00;a;1\n01/31/2024 12:01;a;4\n"
+    (folder / "us.csv").write_text(text)
+    options = ["--delimiter", ";", "--time-format", "%m/%d/%Y %H:%M", "--type", "amount=float64"]
+    if where == "file":
+        settings = 'delimiter = ";"\ntime_format = "%m/%d/%Y %H:%M"\ntypes = {amount = "float64"}\n'
+        (folder / "q.toml").write_text(f"{QUERY}\n[input]\n{settings}")
+        options = []
+    done = muntin("run", "q.toml", "us.csv", "--format", "jsonl", *options)
+    assert [(row[1], row[2]) for row in totals(done.stdout)] == [("12:00", 1.0), ("12:01", 4.0)]
+    assert '"total": 1.0' in done.stdout
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1_000), ("us", 10**6), ("ns", 10**9)])
+def test_integers_since_1970(folder: Path, unit: str, factor: int) -> None:
+    rows = [{"ts": 1_706_702_400 * factor, "shop": "a", "amount": 1}]
+    csv.write_csv(pa.Table.from_pylist(rows), folder / "x.csv")
+    parquet.write_table(pa.Table.from_pylist(rows), folder / "x.parquet")
+    (folder / "x.jsonl").write_text(lines(rows))
+    for name in ("x.csv", "x.parquet", "x.jsonl"):
+        done = muntin("run", "q.toml", name, "--time-unit", unit, "--format", "jsonl")
+        assert totals(done.stdout) == [("a", "12:00", 1)]
+        told = muntin("run", "q.toml", name, code=2).stderr
+        assert f"if it counts since 1970, give its unit: --time-unit {unit}" in told
+
+
+def test_an_integer_time_column_of_a_csv_file(folder: Path) -> None:
+    (folder / "q.toml").write_text(QUERY.replace('"1 minute"', "10"))
+    (folder / "x.csv").write_text("ts,shop,amount\n1,a,1\n12,a,2\n")
+    done = muntin("run", "q.toml", "x.csv", "--format", "jsonl")
+    assert [json.loads(line)["window_start"] for line in done.stdout.splitlines()] == [0, 10]
+
+
+# Outputs. -------------------------------------------------------------------------------------------
+
+
+def test_all_rows_where_the_output_is_no_terminal(folder: Path) -> None:
+    rows = [{"ts": f"2024-01-31T{i // 60:02}:{i % 60:02}:00", "shop": "a", "amount": i} for i in range(300)]
+    (folder / "x.jsonl").write_text(lines(rows))
+    header, *found = muntin("run", "q.toml", "x.jsonl").stdout.splitlines()
+    assert header.endswith('"window_start","window_end","total","kind","revision"')
+    assert len(found) == 300
+
+
+@pytest.mark.parametrize(
+    "name", ["out.csv", "out.csv.gz", "out.jsonl", "out.jsonl.gz", "out.parquet", "out.arrow"]
+)
+def test_an_output_in_the_format_of_its_ending(folder: Path, name: str) -> None:
+    write(folder / "x.csv")
+    muntin("run", "q.toml", "x.csv", "--output", name)
+    data = (folder / name).read_bytes()
+    data = gzip.decompress(data) if name.endswith(".gz") else data
+    if "csv" in name:
+        found = csv.read_csv(pa.py_buffer(data))
+    elif "jsonl" in name:
+        found = pa.Table.from_pylist([json.loads(line) for line in data.splitlines()])
+    else:
+        found = (
+            parquet.read_table(pa.py_buffer(data)) if "parquet" in name else pa.ipc.open_file(data).read_all()
+        )
+    assert found["total"].to_pylist() == [1, 2, 4, 8]
+    assert {"window_start", "window_end"} <= set(found.column_names)
+
+
+def test_lists_in_csv_are_json(folder: Path) -> None:
+    (folder / "q.toml").write_text(QUERY.replace('"sum"', '"collect"'))
+    write(folder / "x.csv")
+    assert "[1]" in muntin("run", "q.toml", "x.csv", "--format", "csv").stdout
+
+
+def test_a_table_shows_dates_and_what_differs(folder: Path) -> None:
+    write(folder / "x.csv")
+    shown = muntin("run", "q.toml", "x.csv", "--format", "table").stdout
+    assert "2024-01-31 12:00:00 - 12:01:00" in shown
+    assert "revision" not in shown
+    (folder / "q.toml").write_text(QUERY.replace('key = "shop"', 'key = "shop"\nallowed_lateness = "1 hour"'))
+    stream = lines([*ROWS, {"watermark": "2024-01-31T12:02:00"}, ROWS[0]])
+    shown = muntin("run", "q.toml", "-", "--format", "table", given=stream).stdout
+    assert "revision" in shown
+    assert "update" in shown
+
+
+def test_a_terminal_gets_a_table_that_fits(folder: Path) -> None:
+    write(folder / "x.csv")
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "muntin", "run", "q.toml", "x.csv", "--quiet"]
+    with subprocess.Popen(
+        command, stdout=follower, env={**os.environ, "COLUMNS": "60", "TERM": "dumb"}
+    ) as process:
+        assert process.wait(60) == 0
+    os.close(follower)
+    shown = os.read(leader, 65_536).decode().replace("\r", "")
+    os.close(leader)
+    assert "2024-01-31 12:00:00" in shown
+    assert max(map(len, shown.splitlines())) <= 60
+
+
+def test_a_reader_that_stops_early_is_no_traceback(folder: Path) -> None:
+    rows = [
+        {"ts": f"2024-01-{1 + i // 1440:02}T{i // 60 % 24:02}:{i % 60:02}:00", "shop": "a", "amount": i}
+        for i in range(20_000)
+    ]
+    (folder / "x.jsonl").write_text(lines(rows))
+    command = f"{sys.executable} -m muntin run q.toml x.jsonl --format jsonl | head -1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+# Mistakes. ------------------------------------------------------------------------------------------
+
+MISTAKES = {
+    "nix.toml x.csv": "there is no file /.*nix.toml; give the path of a query file",
+    "q.toml y.csv": r'there is no file y.csv; give a file, .* Did you mean "x.csv"\?',
+    "q.toml z*.csv": r"a pattern must match a file: got z\*.csv",
+    "q.toml empty": "a directory must have files that end in .*: got empty",
+    "q.toml q.toml": "files must end in .*: got q.toml; say what it is with --input-format",
+    "q.toml x.csv -o no/dir/x.csv": "the directory of an output must exist: got no/dir/x.csv; make it",
+    "q.toml x.csv -o empty": "an output must end in .*: got empty; rename it",
+    "q.toml x.csv --time-unit min": "time_unit must be s, ms, us, ns: got 'min'",
+    "q.toml x.csv --delimiter ::": "delimiter must be one character: got '::'",
+    "q.toml x.csv --type amount": "--type takes COLUMN=TYPE, like amount=float64",
+    "q.toml x.csv --watermark-lag PT5M": 'watermark_lag .*got .PT5M.; write "5 minutes"',
+    "q.toml bad.csv": 'bad.csv, line 4: the time column "ts" must hold times in ISO format: got .n/a.; ',
+    "q.toml us.csv": 'us.csv, line 2: .*; give the format: --time-format "%m/%d/%Y %H:%M:%S"',
+    "q.toml other.csv": 'other.csv, row 1 to 4: there is no column "amount".*; .*Did you mean "amounts"',
+    "q.toml bad.jsonl": "bad.jsonl, line 2: must be a JSON object: got '{\"ts\":'",
+    "q.toml list.jsonl": r"list.jsonl, line 1: must be a JSON object: got \[1\]",
+    "q.toml value.jsonl": 'value.jsonl, row 2: the column "amount" must be of type .*: got .many.',
+    "q.toml x.csv --resume": "there is no snapshot q.snapshot to go on from",
+    "q.toml fake.csv.gz": "cannot read fake.csv.gz: Not a gzipped file",
+    "q.toml fake.parquet": "cannot read fake.parquet: ",
+    "q.toml - -": 'the standard input can be read once: got "-" twice',
+    "q.toml x.csv --engine spark --follow": "--engine spark reads files to their end",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> None:
+    write(folder / "x.csv")
+    (folder / "empty").mkdir()
+    good = (folder / "x.csv").read_text()
+    (folder / "bad.csv").write_text(good.replace("2024-01-31T12:01:00", "n/a"))
+    (folder / "us.csv").write_text(good.replace("2024-01-31T", "01/31/2024 "))
+    (folder / "other.csv").write_text(good.replace("amount", "amounts"))
+    (folder / "bad.jsonl").write_text(lines(ROWS[:1]) + '{"ts":\n')
+    (folder / "list.jsonl").write_text("[1]\n")
+    (folder / "value.jsonl").write_text(lines([ROWS[0], {**ROWS[1], "amount": "many"}, ROWS[2]]))
+    (folder / "fake.csv.gz").write_text(good)
+    (folder / "fake.parquet").write_text(good)
+    done = muntin("run", *mistake.split(), code=2)
+    assert re.search(f"^error: {MISTAKES[mistake]}", done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_bad_times_are_skipped_where_the_query_says_so(folder: Path) -> None:
+    write(folder / "x.csv")
+    (folder / "q.toml").write_text(QUERY.replace('key = "shop"', 'key = "shop"\nbad = "skip"'))
+    (folder / "bad.csv").write_text((folder / "x.csv").read_text().replace("2024-01-31T12:01:00", "n/a"))
+    done = muntin("run", "q.toml", "bad.csv", "--format", "jsonl")
+    assert totals(done.stdout) == [TOTALS[0], TOTALS[1], TOTALS[3]]
+    assert "1 bad" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ('delimeter = ";"', r'\[input\]: unknown key "delimeter"; .*Did you mean "delimiter"\?'),
+        ("time_format = 5", r"\[input\]: time_format must be a text: got 5"),
+    ],
+)
+def test_mistakes_in_the_table_of_inputs(folder: Path, settings: str, told: str) -> None:
+    write(folder / "x.csv")
+    (folder / "q.toml").write_text(f"{QUERY}\n[input]\n{settings}\n")
+    assert re.search(told, muntin("run", "q.toml", "x.csv", code=2).stderr)
+
+
+# Long runs. -----------------------------------------------------------------------------------------
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "muntin", "run", "q.toml", *arguments],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def waited(condition: Any, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.05)
+
+
+def test_a_file_is_followed_stopped_and_resumed(folder: Path) -> None:
+    source, output = folder / "live.jsonl", folder / "out.jsonl"
+    source.write_text(lines(ROWS[:3]))
+    arguments = ("live.jsonl", "--follow", "--watermark-lag", "0 seconds", "--output", "out.jsonl")
+    with started(folder, *arguments) as process:
+        waited(lambda: output.exists() and len(output.read_text().splitlines()) == 2)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; the state is in q.snapshot: go on with --resume" in told
+    assert "Traceback" not in told
+    with source.open("a") as more:
+        more.write(lines(ROWS[3:]))
+    with started(folder, "live.jsonl", "--resume", "--output", "out.jsonl") as process:
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert totals(output.read_text()) == TOTALS
+    assert not (folder / "q.snapshot").exists()
+
+
+def test_ctrl_c_while_the_standard_input_is_silent(folder: Path) -> None:
+    with started(folder, "-", "--output", "out.csv", "--watermark-lag", "0 seconds") as process:
+        assert process.stdin is not None
+        process.stdin.write(lines(ROWS[:3]))
+        process.stdin.flush()
+        waited(lambda: (folder / "out.csv").exists() and "final" in (folder / "out.csv").read_text())
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        assert process.stderr is not None
+        assert "go on with --resume" in process.stderr.read()
+    assert process.returncode == 130
+
+
+def test_another_query_does_not_resume(folder: Path) -> None:
+    write(folder / "x.csv")
+    (folder / "q.snapshot").write_bytes(b'muntin run 1\n{"query": "other", "positions": {}}\n')
+    assert (
+        "the query has changed since q.snapshot"
+        in muntin("run", "q.toml", "x.csv", "--resume", code=2).stderr
+    )
+    (folder / "q.snapshot").write_bytes(b"nonsense")
+    assert "is not a snapshot of `muntin run`" in muntin("run", "q.toml", "x.csv", "--resume", code=2).stderr
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_memory_does_not_grow_with_the_file(folder: Path, ending: str) -> None:
+    peaks = []
+    for n in (400_000, 4_000_000):
+        times = pa.array(1_706_700_000_000_000 + np.arange(n) * 1_000, pa.timestamp("us"))
+        rows = pa.table({"ts": times, "shop": pa.array(["a"] * n), "amount": np.arange(n)})
+        path = folder / f"{n}.{ending}"
+        parquet.write_table(rows, path, row_group_size=100_000) if ending == "parquet" else csv.write_csv(
+            rows, path
+        )
+        code = (
+            "import resource, sys\nfrom muntin.cli import app\n"
+            f"app(['run', 'q.toml', {path.name!r}, '--format', 'csv', '--quiet'], standalone_mode=False)\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert len(done.stdout.splitlines()) == 1 + -(-n // 60_000)
+        peaks.append(int(done.stderr.splitlines()[-1]) / 1_000)
+    assert peaks[1] < peaks[0] + 120  # of 4 million rows, which are 100 MB in Arrow and 140 MB of text
