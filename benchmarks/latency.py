@@ -27,6 +27,7 @@ from muntin.dsl import Query, windows
 from muntin.planning.plan import STORES, make_plan
 from muntin.results import Results
 from muntin.slicing.combining.choosing import combiners
+from muntin.timeline import Micros
 from muntin.windows import sliding, tumbling
 
 __all__ = ["LatencyMeasurement", "StepMeasurement", "measure_latency", "measure_steps", "run_latency"]
@@ -107,7 +108,8 @@ def ten_windows() -> Query:
 def measure_steps(tuples: int, steps: int, per_second: int = RATES[0]) -> Iterator[StepMeasurement]:
     """Steps of so many tuples through ten windows: as batches with their watermarks, and one by one."""
     query, arrivals = ten_windows(), Shape(per_second=per_second).generate(tuples * steps)
-    batches, ends = arrivals.batches(tuples), arrivals.time[tuples - 1 :: tuples].tolist()
+    batches = arrivals.batches(tuples)
+    ends = [Micros(end) for end in arrivals.time[tuples - 1 :: tuples].tolist()]
     records = pa.Table.from_batches(batches).to_pylist()
 
     def by_batch(operator: Operator, i: int) -> list[Results]:

@@ -130,7 +130,7 @@ CALLS: dict[str, Callable[[], object]] = {
     ),  # type: ignore[misc]
     'operator takes no watermark: got "5 s"; it takes watermark_lag, in_order, clock, store, schema, '
     'threads. Did you mean "watermark_lag"?': lambda: UNITS.operator(watermark="5 s"),  # type: ignore[call-arg]
-    "run needs table: write run(table)": lambda: UNITS.run(),  # type: ignore[call-arg]
+    "run needs source: write run(source)": lambda: UNITS.run(),  # type: ignore[call-arg]
     "the windows of a query are named in one call: got another call of windows(); write "
     'mt.windows(minute=w.tumbling("1 minute"), hour=w.tumbling("1 hour"))': lambda: mt.windows(
         x=w.tumbling(5)
@@ -346,9 +346,11 @@ def test_integers_since_1970_have_a_recipe() -> None:
 def test_nan_is_null_in_pandas_only() -> None:
     query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v"), n=a.count("v")).on("t")
     columns = {"t": [1, 2], "v": [1.0, float("nan")]}
-    assert query.run(pd.DataFrame(columns)).select(["total", "n"]).to_pylist() == [{"total": 1.0, "n": 1}]
+    assert query.run(pd.DataFrame(columns)).to_arrow().select(["total", "n"]).to_pylist() == [
+        {"total": 1.0, "n": 1}
+    ]
     for data in (pl.DataFrame(columns), pa.table(columns), columns):
-        (row,) = query.run(data).select(["total", "n"]).to_pylist()
+        (row,) = query.run(data)
         assert np.isnan(row["total"])
         assert row["n"] == 2
     assert totals(query.run(pl.DataFrame(columns).fill_nan(None))) == [1.0]

@@ -37,12 +37,12 @@ def batch(*rows: tuple[int, Any]) -> pa.Table:
 def unchanged(op: Operator, *errors: type[Exception]) -> Iterator[None]:
     """The block fails with one of the errors, and the whole state is what it was."""
     before, watermark = op.snapshot(), op.watermark
-    state = op._engine._state
+    state = op._engine.header
     with pytest.raises(errors):
         yield
     assert op.watermark == watermark
     assert op.snapshot() == before
-    assert op._engine._state is state
+    assert op._engine.header is state
 
 
 class Mood:

@@ -74,6 +74,10 @@ class _Keys(_Field):
     cure = 'keys are named with .by("shop"): got a call of keys()'
 
 
+LISTED = frozenset({_Windows, _Aggregates, _Keys})
+"""The types of the tuples that a query holds."""
+
+
 @dataclass(frozen=True)
 class QuerySpec:
     """Named windows over one stream, with the aggregates that all of them compute.

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.query import QuerySpec
+from muntin.query.spec import LISTED
 from muntin.slicing.bound_plan import BoundPlan, Settings
 from muntin.slicing.served import ServedWindows
 from muntin.timeline import Micros
@@ -83,7 +84,7 @@ def _exact(value: Any) -> Any:
     names = _fields(kind)
     if names is not None:
         value = [getattr(value, name) for name in names]
-    if names is not None or kind is tuple:
+    if names is not None or kind is tuple or kind in LISTED:
         return kind, *[(type(each), each) if type(each) in _PLAIN else _exact(each) for each in value]
     if kind in _WRITTEN:
         return kind, repr(value)
