@@ -19,7 +19,7 @@ help:  ## Show what can be made
 
 demo: setup  ## See it work: a year of flights through Spark, ten windows, late tuples and what they change
 	@echo '==> Running the demonstration'
-	@$(BIN)/muntin demo
+	@$(BIN)/muntin demo --spark
 
 test: checks  ## Everything that must hold: style, types, layers, doctests, tests
 	@echo '==> Tests'
