@@ -75,9 +75,18 @@ def of_shared_slices() -> str:
     return svg(run, title=title, extent=(0, 60))
 
 
+def of_notebook() -> str:
+    """The example of docs/guides/notebooks.md."""
+    query = mt.windows(ten=w.tumbling(10), visit=w.session(5)).aggregate(total=a.sum("v"))
+    query = query.on("t", allowed_lateness=100)
+    run = observe(query, {"t": [1, 4, 13, 17], "v": [3, 1, 4, 1]}, late={"t": [9], "v": [5]})
+    return svg(run, title="Two windows, and what a late tuple changes")
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "shared_slices": of_shared_slices,
     "calendar": of_calendar,
+    "notebook": of_notebook,
     **{name: (lambda name=name: of_window(name)) for name in WINDOWS},  # type: ignore[misc]  # mypy/12557
 }
 

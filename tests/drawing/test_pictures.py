@@ -121,5 +121,5 @@ def test_a_query_with_keys_is_refused() -> None:
 
 def test_pictures_are_found_by_the_pages() -> None:
     root = Path(__file__).parents[2]
-    pages = (root / "docs" / "windows.md").read_text() + (root / "README.md").read_text()
+    pages = "".join(page.read_text() for page in [root / "README.md", *(root / "docs").rglob("*.md")])
     assert [name for name in PICTURES if f"pictures/{name}.svg" not in pages] == []
