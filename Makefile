@@ -67,8 +67,9 @@ docs: setup  ## Build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo 'Open build/docs/index.html'
 
-pictures: setup  ## Draw the pictures of the documentation anew
+pictures: setup  ## Draw the pictures of the documentation anew, and run the notebooks
 	@$(BIN)/python -m tools.draw_pictures
+	@$(BIN)/python -m tools.run_notebooks
 
 lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock file
 	@echo '==> Resolving versions'

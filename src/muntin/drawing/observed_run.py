@@ -71,6 +71,12 @@ class ObservedRun:
     slices: tuple[DrawnSlice, ...]
     windows: tuple[DrawnWindow, ...]
 
+    def _repr_svg_(self) -> str:
+        """The picture, where a notebook shows the run."""
+        from muntin.drawing.svg_picture import svg  # which draws runs
+
+        return svg(self)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the windows, in the order of the query."""
