@@ -58,9 +58,7 @@ def compared(found: Race) -> str:
         return f"{what}\n{ours}\npolars is not installed; with it (pip install polars) it runs here as well."
     theirs = f"polars, twenty on all cores   {_times(found.polars)}"
     sooner, less = found.polars.passed / found.ours.passed, found.polars.cpu / found.ours.cpu
-    ratio = (
-        f"[bold]{sooner:.0f} times as fast, with a {less:.0f}th of the CPU time[/bold]; the totals are equal."
-    )
+    ratio = f"[bold]{sooner:.0f} times as fast, {less:.0f} times less CPU time[/bold]; the totals are equal."
     return f"{what}\n{ours}\n{theirs}\n{ratio}"
 
 
