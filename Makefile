@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # Only what is installed in .venv counts.
 unexport PYTHONPATH PYTHONHOME
-.PHONY: help demo test test-deep lint bench docs lock clean setup check-style check-types check-layers doctest checks
+.PHONY: help demo test test-deep lint bench docs lock clean setup pictures check-style check-types check-layers doctest checks
 
 BIN := .venv/bin
 # Two workers are enough to halve the time; more than four mostly start up.
@@ -19,7 +19,7 @@ help:  ## Show what can be made
 
 demo: setup  ## See it work: a year of flights through Spark, ten windows, late tuples and what they change
 	@echo '==> Running the demonstration'
-	@$(BIN)/muntin demo
+	@$(BIN)/muntin demo --spark
 
 test: checks  ## Everything that must hold: style, types, layers, doctests, tests
 	@echo '==> Tests'
@@ -66,6 +66,10 @@ docs: setup  ## Build the documentation into build/docs
 	@echo '==> Documentation'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo 'Open build/docs/index.html'
+
+pictures: setup  ## Draw the pictures of the documentation anew, and run the notebooks
+	@$(BIN)/python -m tools.draw_pictures
+	@$(BIN)/python -m tools.run_notebooks
 
 lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock file
 	@echo '==> Resolving versions'

@@ -257,25 +257,31 @@ def warmup() -> None:
 
 @app.command()
 def demo(
-    embedded: Annotated[
-        bool, typer.Option("--embedded", help="Without Spark: a small shop, one late tuple, step by step.")
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Stream a year of flights through local Spark; needs Java.")
     ] = False,
-    flights: Annotated[int | None, typer.Option(help="The number of flights to stream.", min=1)] = None,
+    flights: Annotated[
+        int | None, typer.Option(help="The number of flights to stream, with --spark.", min=1)
+    ] = None,
 ) -> None:
-    """Stream a year of flights through Spark: ten windows, late tuples and what they change.
+    """Show a query, its slices, what a late tuple changes, and twenty windows in one pass; in seconds.
+
+    It writes its program to muntin_demo.py in the current folder, for you to edit.
 
     \b
     Examples:
-      muntin demo --embedded
-      muntin demo --flights 50000
+      muntin demo
+      muntin demo --spark --flights 50000
     """
-    from muntin.demo import shop, show
+    from muntin.demo import first_look
 
     with _errors_reported():
-        if embedded:
-            shop.show(Console())
-        else:
+        if spark or flights is not None:
+            from muntin.demo import show
+
             show.show(Console(), flights)
+        else:
+            first_look.show(Console(), Path.cwd())
 
 
 def _query(path: Path) -> Query:

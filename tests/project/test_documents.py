@@ -17,10 +17,12 @@ from pathlib import Path
 import pytest
 
 from muntin import aggregates as a
+from muntin import testing
 from muntin import windows as w
+from muntin.connectors import spark
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 
 FENCE = re.compile(r"^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run: \S[^\n]* -->\n\Z")
@@ -80,11 +82,13 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
-def test_the_reference_names_every_public_window_and_aggregate() -> None:
+def test_the_reference_names_every_public_window_and_aggregate_and_those_of_spark_and_testing() -> None:
     public = [getattr(w, name) for name in w.__all__ if name.islower()]
     public += [getattr(a, name) for name in a.__all__ if name != "col"]  # pyarrow's own
+    public += [getattr(testing, name) for name in testing.__all__ if name not in ("VARIANTS", "laws")]
     listed = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)
     assert {f"{item.__module__}.{item.__qualname__}" for item in public} - set(listed) == set()
+    assert set(spark.__all__) - {name.rpartition(".")[2] for name in listed} == set()
 
 
 def test_the_page_of_windows_names_every_constructor() -> None:

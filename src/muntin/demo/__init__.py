@@ -1,1 +1,1 @@
-"""`muntin demo`: a year of flights through Spark; `muntin demo --embedded`: a small shop, without Spark."""
+"""`muntin demo`: the first ten seconds, without Java; `muntin demo --spark`: a year of flights on Spark."""

@@ -1,0 +1,102 @@
+"""Draw the pictures of the documentation from real runs: `python -m tools.draw_pictures`.
+
+A test draws them again and compares them with the files, so that no picture is older than the engine.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.drawing import observe, svg
+from muntin.windows.base import Window
+
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+TIMES = [1, 4, 6, 9, 11, 14, 22, 24, 27, 29, 36, 38]
+VALUES = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
+KILOMETRES = [2, 5, 9, 11, 15, 21, 28, 30, 33, 38, 44, 47]
+STREAM = {"t": TIMES, "v": VALUES, "km": KILOMETRES}
+"""The stream of docs/windows.md."""
+MIDNIGHT = dt.datetime(2024, 3, 30, 23)
+"""In UTC: the day that follows has 23 hours in Berlin."""
+HOUR = 3_600_000_000
+
+WINDOWS: dict[str, Window] = {
+    "tumbling": w.tumbling(10),
+    "sliding": w.sliding(10, every=5),
+    "cumulate": w.cumulate(20, step=5),
+    "session": w.session(5),
+    "fixed_band": w.fixed_band(5, length=20),
+    "landmark": w.landmark(5, every=10),
+    "count": w.count(4),
+    "punctuation": w.punctuation("v == 1"),
+    "threshold": w.threshold("v > 3"),
+    "delta": w.delta("v", by=3),
+    "boundary": w.boundary("v", step=5),
+    "until": w.until(a.sum("v"), 10),
+    "slide_by_tuple": w.slide_by_tuple(10, every=3),
+    "last": w.last(3, every=10),
+    "measure": w.tumbling(15, measure="km"),
+}
+
+
+def of_window(name: str) -> str:
+    """One window type over the stream of docs/windows.md."""
+    query = mt.windows(**{name: WINDOWS[name]}).aggregate(total=a.sum("v")).on("t", allowed_lateness=1_000)
+    return svg(observe(query, STREAM), title=f"{WINDOWS[name]} over twelve tuples", extent=(-5, 50))
+
+
+def of_calendar() -> str:
+    """The same stream, an hour per unit, over days in Berlin when summer time begins."""
+    query = mt.windows(calendar=w.calendar("day", tz="Europe/Berlin")).aggregate(total=a.sum("v"))
+    times = [MIDNIGHT + dt.timedelta(hours=time) for time in TIMES]
+    run = observe(query.on("t", allowed_lateness="30 days"), {"t": times, "v": VALUES})
+    zero = int(MIDNIGHT.replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
+    ticks = [(zero, "Sunday 0:00"), (zero + 23 * HOUR, "Monday 0:00"), (zero + 47 * HOUR, "Tuesday 0:00")]
+    extent = (zero - 5 * HOUR, zero + 50 * HOUR)
+    return svg(run, title="Days in Berlin over twelve tuples", ticks=ticks, extent=extent)
+
+
+def of_shared_slices() -> str:
+    """The picture of the README: three windows over the same slices, and a late tuple."""
+    query = (
+        mt.windows(tumbling=w.tumbling(10), sliding=w.sliding(20, every=10), session=w.session(5))
+        .aggregate(total=a.sum("v"))
+        .on("t", allowed_lateness=1_000)
+    )
+    times = [11, 14, 16, 24, 27, 29, 32, 35, 43, 46, 48]
+    values = [3, 1, 4, 5, 9, 2, 6, 5, 3, 5, 8]
+    run = observe(query, {"t": times, "v": values}, late={"t": [21], "v": [7]})
+    title = "Three kinds of windows share one row of slices; a late tuple changes one slice and four windows"
+    return svg(run, title=title, extent=(0, 60))
+
+
+def of_notebook() -> str:
+    """The example of docs/guides/notebooks.md."""
+    query = mt.windows(ten=w.tumbling(10), visit=w.session(5)).aggregate(total=a.sum("v"))
+    query = query.on("t", allowed_lateness=100)
+    run = observe(query, {"t": [1, 4, 13, 17], "v": [3, 1, 4, 1]}, late={"t": [9], "v": [5]})
+    return svg(run, title="Two windows, and what a late tuple changes")
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    "shared_slices": of_shared_slices,
+    "calendar": of_calendar,
+    "notebook": of_notebook,
+    **{name: (lambda name=name: of_window(name)) for name in WINDOWS},  # type: ignore[misc]  # mypy/12557
+}
+
+
+def drawn() -> Iterator[tuple[Path, str]]:
+    """Each file with its picture."""
+    for name, draw in PICTURES.items():
+        yield FOLDER / f"{name}.svg", draw()
+
+
+if __name__ == "__main__":
+    for path, picture in drawn():
+        path.write_text(picture)
