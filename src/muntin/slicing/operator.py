@@ -94,9 +94,6 @@ class SlicingOperator:
         return self.plan
 
     def _bound(self, schema: pa.Schema, records: tuple[str, ...] | None = None) -> BoundPlan:
-        from muntin.compiling_kernels import announce_compiling
-
-        announce_compiling()
         plan = BoundPlan.of(self.spec, self.settings, self.served, schema, records)
         follows = self.settings.follows_data or self.settings.in_order
         self.arrivals.set_max_ahead(self.spec, follows, plan.binding.time)

@@ -27,9 +27,6 @@ Ids = npt.NDArray[np.int64]
 
 def partition_plan(query: QuerySpec, schema: pa.Schema) -> BoundPlan:
     """The plan that the slicers of all partitions share; an error where the query does not fit."""
-    from muntin.compiling_kernels import announce_compiling
-
-    announce_compiling()
     served = ServedWindows(tuple(ServedWindow(name, window) for name, window in query.windows))
     return BoundPlan.of(query, Settings(), served, schema)
 
