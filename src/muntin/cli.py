@@ -77,7 +77,7 @@ def explain(
 
 @app.command()
 def warmup() -> None:
-    """Compile what queries need, once per machine; what is compiled already is only loaded."""
+    """Run small queries of every kind, which compiles what the library of kernels lacks, once per machine."""
     from muntin.warming import warm_up
 
     warm_up(Console())

@@ -1,6 +1,7 @@
 """`muntin warmup`: small queries of every kind, which compile the kernels of later queries.
 
-A kernel is compiled for the types of its arguments. These queries have the usual ones: integers, floats,
+The build runs the same queries to make the library of compiled kernels, so that nothing is left to compile
+where that is used. A kernel is compiled for the types of its arguments. These queries have the usual ones: integers, floats,
 texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of texts
 and of integers, streams in order and out of order.
 """
