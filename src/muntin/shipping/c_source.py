@@ -20,6 +20,9 @@ _C_TYPES = {
     "int32": "int32_t", "uint32": "uint32_t", "int64": "int64_t", "uint64": "uint64_t", "float32": "float",
     "float64": "double",
 }  # fmt: skip
+DTYPES = {name: number for number, name in enumerate(_C_TYPES, start=1)}
+"""The types of numbers that kernels take, with their codes in `entry.c`."""
+
 _NUMPY = {"float32": "NPY_FLOAT", "float64": "NPY_DOUBLE", "bool": "NPY_BOOL"}
 _LAYOUTS = {"A": 0, "C": 1, "F": 2}
 _ALL = 0xFFFFFFFF
@@ -93,14 +96,11 @@ def _code_and_mask(leaf: Type, spared: bool) -> tuple[int, int]:
         return 3, _ALL
     if leaf[0] == "tuple":
         return 4 | len(leaf[1]) << 4, _ALL
-    dtype = list(_C_TYPES).index(leaf[1]) + 1
+    dtype = DTYPES[leaf[1]]
     if leaf[0] == "number":
-        return 2 | _DTYPES[leaf[1]] << 4, _ALL
+        return 2 | dtype << 4, _ALL
     mask = _ALL & ~(_READ_ONLY if spared else 0) & ~(_LAYOUT_BITS if leaf[3] == "A" else 0)
     return 1 | dtype << 4 | leaf[2] << 12 | _LAYOUTS[leaf[3]] << 16, mask
-
-
-_DTYPES = {name: number for number, name in enumerate(_C_TYPES, start=1)}
 
 
 def _stub(variant: dict[str, Any]) -> str:

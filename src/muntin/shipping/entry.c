@@ -204,7 +204,8 @@ static int read_argument(PyObject *given, Arguments *to) {
         slot->array = (PyArrayObject *)given;
         return read_array(slot->array, code);
     }
-    if (type == &PyLong_Type) {
+    /* An integer, or one of a class of integers; an enumeration is a type of its own to Numba. */
+    if (type == &PyLong_Type || (PyLong_Check(given) && !PyBool_Check(given) && Py_IS_TYPE(type, &PyType_Type))) {
         int overflow;
         slot->integer = PyLong_AsLongLongAndOverflow(given, &overflow);
         *code = CODE(NUMBER, INT64);

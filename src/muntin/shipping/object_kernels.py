@@ -17,7 +17,7 @@ from numba.core import types as numba_types
 
 from muntin.dispatcher_kernels import ENTRIES
 from muntin.shipped_library import BASELINES, facts
-from muntin.shipping.c_source import ARRAY_WORDS, Type, flattened
+from muntin.shipping.c_source import ARRAY_WORDS, DTYPES, Type, flattened
 from muntin.warming import steps
 
 types: Any = numba_types  # the module is typed incompletely
@@ -31,7 +31,7 @@ def describe(kind: Any) -> Type | None:
             kind.ndim in (1, 2) and kind.aligned and isinstance(kind.dtype, types.Number | types.Boolean)
         )
         return ["array", str(kind.dtype), kind.ndim, kind.layout, not kind.mutable] if supported else None
-    if isinstance(kind, types.Boolean | types.Integer | types.Float):
+    if str(kind) in DTYPES:
         return ["number", str(kind)]
     if isinstance(kind, types.NoneType):
         return ["none"]
