@@ -1,9 +1,9 @@
 """`muntin warmup`: small queries of every kind, which compile the kernels of later queries.
 
-The build runs the same queries to make the library of compiled kernels, so that nothing is left to compile
-where that is used. A kernel is compiled for the types of its arguments. These queries have the usual ones: integers, floats,
-texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of texts
-and of integers, streams in order and out of order.
+The build runs the same queries to make the library of compiled kernels; where that is used, nothing is left
+to compile. A kernel is compiled for the types of its arguments. These queries have the usual ones: integers,
+floats, texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of
+texts and of integers, streams in order and out of order.
 """
 
 from __future__ import annotations
