@@ -77,7 +77,7 @@ lock:  ## Choose the versions anew (UPGRADE=1: the newest) and write the lock fi
 
 clean:  ## Remove the environment, caches and what was built
 	@echo '==> Removing .venv, build and caches'
-	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv build dist src/muntin/shipped .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup:

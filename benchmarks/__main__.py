@@ -104,6 +104,14 @@ def bench_flights(
         _fail(error)
 
 
+@app.command("start")
+def bench_start(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """What the first query of a fresh process costs: time, memory and compiled functions."""
+    from benchmarks.start import run_start
+
+    run_start(Console(), json)
+
+
 @app.command("spark")
 def bench_spark(
     rows: Annotated[int, typer.Option(help="How many tuples a workload reads.", min=1_000)] = 2_000_000,

@@ -244,7 +244,7 @@ def doctor() -> None:
 
 @app.command()
 def warmup() -> None:
-    """Compile what queries need, once per machine; what is compiled already is only loaded.
+    """Run small queries of every kind, which compiles what the library of kernels lacks, once per machine.
 
     \b
     Examples:

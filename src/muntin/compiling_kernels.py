@@ -6,15 +6,13 @@ import sys
 import time
 from typing import Any
 
-from numba.core import event
-
 LONG = 1.0
 """Seconds of compilation before the message: shorter waits need no explanation."""
 
 MESSAGE = "muntin: compiling, which takes a while once per machine; `muntin warmup` does it ahead of time\n"
 
 
-class Announcer(event.Listener):
+class Announcer:
     """Adds up the compilation time of Muntin's functions, and prints the message once.
 
     Functions that are not cached on disk, such as those of a user's aggregate, do not count: every process
@@ -28,13 +26,13 @@ class Announcer(event.Listener):
         self._open: list[float] = []
 
     def on_start(self, event: Any) -> None:
-        """Called by Numba, also from other threads; only one of them compiles at a time."""
+        """Called when Numba begins, also from other threads; only one of them compiles at a time."""
         if self._open or _is_cached(event):
             self._open.append(time.perf_counter())
             self._announce()
 
     def on_end(self, event: Any) -> None:
-        """Called by Numba."""
+        """Called when Numba has compiled a function."""
         if not self._open:
             return
         started = self._open.pop()
@@ -57,9 +55,8 @@ def _is_cached(event: Any) -> bool:
 
 
 ANNOUNCER = Announcer()
-event.register("numba:compile", ANNOUNCER)
 
 
 def announce_compiling() -> Announcer:
-    """The announcer; importing this module makes it print to stderr, once, when compilation takes long."""
+    """The announcer, which prints to stderr, once, when compilation takes long."""
     return ANNOUNCER

@@ -1,8 +1,9 @@
 """`muntin warmup`: small queries of every kind, which compile the kernels of later queries.
 
-A kernel is compiled for the types of its arguments. These queries have the usual ones: integers, floats,
-texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of texts
-and of integers, streams in order and out of order.
+The build runs the same queries to make the library of compiled kernels; where that is used, nothing is left
+to compile. A kernel is compiled for the types of its arguments. These queries have the usual ones: integers,
+floats, texts, booleans and decimals, with and without nulls, times as timestamps and as integers, keys of
+texts and of integers, streams in order and out of order.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
 from muntin.planning.plan import STORES
 from muntin.query import each_batch
@@ -40,6 +42,9 @@ _BY_TUPLES: dict[str, dict[str, Window]] = {
         "d": w.delta("f", 2.0),
         "b": w.boundary("f", 2.0),
         "u": w.until(a.sum("i"), 9),
+        "di": w.delta("i", 2),
+        "bi": w.boundary("i", 2),
+        "uf": w.until(a.sum("f"), 9.0),
     },
     "other windows": {
         "p": w.punctuation("b"),
@@ -51,6 +56,9 @@ _BY_TUPLES: dict[str, dict[str, Window]] = {
         "m": w.tumbling(4, measure="m"),
         "s": w.sliding(8, 4, measure="m"),
         "g": w.session(2, measure="m"),
+        "mf": w.tumbling(4, measure="x"),
+        "sf": w.sliding(8, 4, measure="x"),
+        "gf": w.session(2, measure="x"),
     },
 }
 _SUMS: dict[str, Any] = {
@@ -63,6 +71,10 @@ _OTHERS: dict[str, dict[str, Any]] = {
         "co": a.covariance("f", "i"), "cr": a.correlation("f", "i"), "g": a.geometric_mean("f"),
         "wm": a.weighted_mean("f", "i"),
     },
+    "statistics of integers": {
+        "sk": a.skewness("i"), "ku": a.kurtosis("i"), "co": a.covariance("i", "m"),
+        "cr": a.correlation("i", "m"),
+    },
     "extremes": {
         "ls": a.min("s"), "hs": a.max("s"), "lc": a.min_count("i"), "hc": a.max_count("f"), "hb": a.max("b"),
         "am": a.arg_max("s", by="i"), "an": a.arg_min("i", by="f"), "hd": a.max("d"),
@@ -73,7 +85,8 @@ _OTHERS: dict[str, dict[str, Any]] = {
     },
     "quantiles": {
         "mf": a.median("f"), "mi": a.median("i"), "q": a.quantile("f", 0.9), "p": a.percentiles("i", [0.1]),
-        "h": a.histogram("f", bins=3), "tk": a.top_k("i", 2), "tb": a.top_k("s", 2, by="f"),
+        "h": a.histogram("f", bins=3),
+        "he": a.histogram("f", edges=[0.0, 4.0, 8.0]), "tk": a.top_k("i", 2), "tb": a.top_k("s", 2, by="f"),
     },
     "distinct values": {
         "ds": a.count_distinct("s"), "di": a.count_distinct("i"), "df": a.count_distinct("f"),
@@ -133,6 +146,7 @@ def _tuples(nulls: bool = False, ordered: bool = False) -> pa.RecordBatch:
     columns = {
         "t": pa.array(time, pa.int64()),
         "m": pa.array(range(n), pa.int64()),
+        "x": pa.array(range(n), pa.float64()),
         "k": pa.array(["a", "b", "c"] * 8),
         "j": pa.array([1, 2, 3, 4] * 6, pa.int64()),
         "i": column([7 * i % 10 for i in range(n)], pa.int64()),
@@ -152,6 +166,8 @@ def _stream(query: Query, tuples: pa.RecordBatch, **options: Any) -> None:
         if not options.get("in_order"):
             operator.advance(at + 4)
     operator.stats()  # folds slices, which otherwise happens only with many of them
+    if not options.get("in_order"):
+        Operator.restore(operator.snapshot()).process(tuples.slice(16, 8))
     operator.finish()
 
 
@@ -160,6 +176,7 @@ def _in_modes(query: Query) -> None:
     for keys in ((), ("k",), ("j",), ("k", "j")):
         keyed = query.by(*keys).on("t") if keys else query.on("t")
         keyed.run(_tuples(nulls=True))
+        keyed.run(_tuples(nulls=True, ordered=True))
         _stream(keyed, _tuples())
         _stream(keyed, _tuples(ordered=True), in_order=True)
 

@@ -40,7 +40,10 @@ def start(code: str, **environment: str) -> subprocess.Popen[str]:
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG")}
     return subprocess.Popen(
         [sys.executable, "-B", "-c", code],
-        env=kept | {"PYTHONPATH": str(PACKAGE.parent), "HOME": "/dev/null/home"} | environment,
+        env=kept
+        | {"PYTHONPATH": str(PACKAGE.parent), "HOME": "/dev/null/home"}
+        | {"MUNTIN_COMPILE": "always"}
+        | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

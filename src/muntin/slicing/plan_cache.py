@@ -51,9 +51,6 @@ class _Request:
 
     def plan(self) -> BoundPlan:
         """Bind and plan."""
-        from muntin.compiling_kernels import announce_compiling
-
-        announce_compiling()
         return BoundPlan.of(self.spec, self.settings, self.served, self.schema, self.records)
 
 

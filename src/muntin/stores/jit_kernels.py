@@ -8,7 +8,7 @@ import numba
 from numba import types
 from numba.core.errors import NumbaError
 
-from muntin.compiling_kernels import announce_compiling
+from muntin.dispatcher_kernels import njit
 
 if TYPE_CHECKING:
     from muntin.stores.monoids import Monoid
@@ -23,7 +23,7 @@ def jit(function: Any, *, hot: bool = False) -> Any:
     ``hot``: small and called often, so it becomes part of its callers.
     """
     without: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return _one_for_all_values(numba.njit(**_OPTIONS, **without, forceinline=hot)(function))
+    return _one_for_all_values(njit(**_OPTIONS, **without, forceinline=hot)(function))
 
 
 def _one_for_all_values(kernel: Any) -> Any:
@@ -42,9 +42,8 @@ def _one_for_all_values(kernel: Any) -> Any:
 
 def jit_entry(function: Any, *, cache: bool) -> Any:
     """Compile a function that Python calls."""
-    announce_compiling()
     without: dict[str, Any] = {"no_cfunc_wrapper": True}
-    return numba.njit(**_OPTIONS, **without, cache=cache)(function)
+    return njit(**_OPTIONS, **without, cache=cache)(function)
 
 
 def why_not_compilable(monoid: Monoid) -> str:

@@ -12,19 +12,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.core.dispatcher import Dispatcher
-from numba.extending import intrinsic
 
 from muntin.aggregates.arrays import Bools, Ints
 from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled_around, inner
+from muntin.deferred_import import DeferredImport
 from muntin.scalars import Scalars
+
+types: Any = DeferredImport("numba.core.types")  # what follows it runs while Numba compiles
 
 __all__ = ["Loops", "loops"]
 
@@ -36,6 +36,9 @@ invert: Any = None
 lower: Any = None
 get: Any = None
 put: Any = None
+row: Any = None
+row_before: Any = None
+row_after: Any = None
 
 
 def _lift_runs(
@@ -154,11 +157,6 @@ def _row_after(typing_context: Any, contexts: Any, i: Any) -> Any:
     return _read(contexts, [cell for cell in _cells(contexts, 2) if cell[0] >= len(contexts) // 2])
 
 
-row: Any = intrinsic(_row)
-row_before: Any = intrinsic(_row_before)
-row_after: Any = intrinsic(_row_after)
-
-
 def _access(width: int) -> tuple[Any, Any]:
     """`get` and `put` of a row of a state: one array, with `width` numbers a row, or a tuple of columns."""
 
@@ -180,7 +178,16 @@ def _access(width: int) -> tuple[Any, Any]:
         tuple_ = isinstance(p, types.BaseTuple)
         return types.none(state, types.uint64, p), generate
 
-    return intrinsic(get), intrinsic(put)
+    return get, put
+
+
+def _prepare(namespace: dict[str, Any], width: int) -> None:
+    """Give Numba the access to rows."""
+    from numba.extending import intrinsic
+
+    get, put = _access(width)
+    access = {"get": get, "put": put, "row": _row, "row_before": _row_before, "row_after": _row_after}
+    namespace |= {name: intrinsic(function) for name, function in access.items()}
 
 
 # --- the copies ---------------------------------------------------------------------------------------
@@ -200,21 +207,26 @@ class Loops:
 
 @cache
 def loops(scalars: Scalars, cached: bool = True) -> Loops:
-    """The loops around a declaration, each compiled for the types of its first call and cached on disk."""
+    """The loops around a declaration, for the types of their calls; those of users are not cached on disk."""
     bound = {field.name: getattr(scalars, field.name) for field in fields(scalars)}
     namespace = globals() | {name: _inner(part) for name, part in bound.items() if callable(part)}
-    namespace["get"], namespace["put"] = _access(scalars.width)
     namespace["START"] = (scalars.identity,)  # Numba would give a plain number a literal type
     parts = tuple(bound.values())
     functions = (_lift_runs, _lift_scattered, _reduce_rows, _lift_each, _invert_rows, _lower_rows)
     copies = (FunctionType(f.__code__, namespace, f.__name__) for f in functions)
-    return Loops(*(compiled_around(copy, parts) if cached else njit(nogil=True)(copy) for copy in copies))
+    prepare = cache(partial(_prepare, namespace, scalars.width))
+    if cached:
+        return Loops(*(compiled_around(copy, parts, prepare) for copy in copies))
+    from muntin.dispatcher_kernels import uncached
+
+    prepare()
+    return Loops(*map(uncached, copies))
 
 
 @cache
 def _inner(function: Any) -> Any:
     """A function of a declaration, compiled into the loops."""
-    if isinstance(function, Dispatcher):
+    if hasattr(function, "py_func"):  # it is a kernel already
         return function
     copy = FunctionType(
         function.__code__, function.__globals__, function.__name__, None, function.__closure__
