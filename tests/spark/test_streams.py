@@ -134,9 +134,11 @@ def test_a_repeated_micro_batch_takes_up_the_same_changes(files: Files, tmp_path
     running = Running(files.frame().transform(live), checkpoint)
     files.put(table((1, "a", 1), (12, "b", 2)))
     running.catch_up()
+    running.stop()
     before = max(running.rows)
     live.add(five=w.tumbling("5 seconds"))
     files.put(table((13, "b", 4), (16, "b", 8)))
+    running = Running(files.frame().transform(live), checkpoint)  # one micro-batch takes up both
     running.catch_up()
     running.stop()
     # As if the driver had died in the micro-batch that took the change up; then comes another one.

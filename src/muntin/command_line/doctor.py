@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from muntin.shipped_library import FOLDER, shipped_library
+
 __all__ = ["Finding", "findings"]
 
 _SPARK_NEEDS = ("protobuf", "grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
@@ -70,7 +72,9 @@ def _version(name: str) -> str | None:
 
 
 def _compiled() -> Finding:
-    """Where compiled code is kept, and whether there is any."""
+    """The library of kernels that ships; without it where compiled code is kept, and whether there is any."""
+    if shipped_library() is not None:
+        return Finding("compiled code", f"the library of kernels in {FOLDER}", "")
     folder = os.environ.get("NUMBA_CACHE_DIR")
     places = [Path(folder)] if folder else [Path(__file__).parents[1]]
     number = sum(1 for place in places if place.is_dir() for _ in place.rglob("*.nbi"))
