@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import log2
 from typing import Any
@@ -19,6 +20,7 @@ from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.exact_sums import ExactSum
 from muntin.dsl import windows
 from muntin.expressions import as_expr
+from muntin.slicing import plan_cache
 from muntin.slicing.stats import Stats
 from muntin.windows import session, tumbling
 
@@ -44,9 +46,10 @@ Handed = dict[object, npt.NDArray[np.int64]]
 
 
 @pytest.fixture
-def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
+def handed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Handed]:
     """What the partials of a sum lift, where the value of each tuple is its own number."""
     found: Handed = {}
+    plan_cache.forget_plans()  # a plan holds the functions that its partials had when it was made
 
     def counting(kind: type[ExactSum] | type[Values]) -> None:
         lift = kind.lift
@@ -60,7 +63,8 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
 
     counting(ExactSum)
     counting(Values)
-    return found
+    yield found
+    plan_cache.forget_plans()
 
 
 def taken(g: Groups) -> npt.NDArray[np.int64]:

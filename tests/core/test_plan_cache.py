@@ -163,7 +163,7 @@ def test_run_changes_no_plan(query: Any) -> None:
 
 def test_threads_share_plans() -> None:
     expected = [query.run(tuples()) for query in QUERIES]
-    plan_cache._shared.cache_clear()
+    plan_cache.forget_plans()
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
             results = list(pool.map(lambda query: query.run(tuples()), QUERIES * 4))

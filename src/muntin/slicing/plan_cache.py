@@ -24,7 +24,7 @@ from muntin.slicing.bound_plan import BoundPlan, Settings
 from muntin.slicing.served import ServedWindows
 from muntin.timeline import Micros
 
-__all__ = ["MOST_PLANS", "plan_for"]
+__all__ = ["MOST_PLANS", "forget_plans", "plan_for"]
 
 MOST_PLANS = 64
 """The most plans in the cache; one takes a few kilobytes."""
@@ -73,6 +73,11 @@ def plan_for(
     plan = _shared(request)
     # Schemas that differ in metadata are equal.
     return plan if plan.binding.schema.equals(schema, check_metadata=True) else request.plan()
+
+
+def forget_plans() -> None:
+    """Empty the cache."""
+    _shared.cache_clear()
 
 
 def _exact(value: Any) -> Any:
