@@ -138,7 +138,7 @@ def own_results() -> pa.Table:
     named = {f"c{i}": aggregate for i, (aggregate, _) in enumerate(CASES)}
     named |= {f"s{i}": sketch for i, (sketch, _, _) in enumerate(SKETCHES)}
     query = mt.windows(group=w.tumbling(GROUP)).aggregate(**named).on("at")
-    return query.run(data().drop_columns("g"))
+    return query.run(data().drop_columns("g")).to_arrow()
 
 
 WITHOUT_COUNTERPART = {

@@ -319,10 +319,10 @@ def embedded(query: mt.Query, tables: list[pa.Table], delay: int) -> pa.Table:
     seen: list[dt.datetime] = []
     for number, table in enumerate([*tables, None]):
         if table is not None:
-            found.append(numbered(operator.process(table), number))
+            found.append(numbered(operator.process(table).to_arrow(nested=True), number))
         if seen:
             watermark = max(seen) - dt.timedelta(seconds=delay)
-            found.append(numbered(operator.advance(watermark - wait), number))
+            found.append(numbered(operator.advance(watermark - wait).to_arrow(nested=True), number))
         if table is not None:
             seen += table["ts"].to_pylist()
     return pa.concat_tables(part for part in found if part.num_rows)
@@ -389,7 +389,7 @@ def bounded_aggregates(spark: SparkSession) -> pa.Table:
 
 
 def test_all_aggregates_of_a_bounded_frame(bounded_aggregates: pa.Table) -> None:
-    compare(bounded_aggregates, everything().run(pa.concat_tables(steps(1, 2))))
+    compare(bounded_aggregates, everything().run(pa.concat_tables(steps(1, 2))).to_arrow(nested=True))
 
 
 def test_all_aggregates_of_a_stream(
@@ -410,7 +410,7 @@ def test_all_windows_of_a_bounded_frame(spark: SparkSession, which: str) -> None
     tables = steps(2, 3)
     found = frame_of(spark, tables).transform(everywhere(which), plan="packed", tie="place").toArrow()
     assert set(found["window_name"].to_pylist()) == WINDOWS[which].keys()
-    compare(found, everywhere(which).run(pa.concat_tables(tables)))
+    compare(found, everywhere(which).run(pa.concat_tables(tables)).to_arrow(nested=True))
 
 
 # In the output mode update rows leave as they are: Spark replaces none by another.

@@ -15,6 +15,7 @@ from muntin.demo.flights import in_order_of_arrival
 from muntin.demo.query import ASKED, ten_windows
 from muntin.demo.show import Summary, newest, results_table
 from muntin.demo.stream import SETTINGS, Step, play
+from muntin.timeline import Micros
 
 DELAY = 10 * 60_000_000
 """The watermark's, in microseconds."""
@@ -38,7 +39,7 @@ def flights(rows: int = 1_500) -> pa.Table:
     return in_order_of_arrival(pa.table(table))
 
 
-def rows_of(table: pa.Table) -> list[dict[str, object]]:
+def rows_of(table: pa.Table | mt.Results) -> list[dict[str, object]]:
     def rounded(row: dict[str, object]) -> dict[str, object]:
         return {name: round(value, 9) if isinstance(value, float) else value for name, value in row.items()}
 
@@ -64,7 +65,7 @@ def test_the_stream_gives_what_the_embedded_engine_gives(steps: list[Step]) -> N
         late.append(behind)
         operator.process(table.slice(400 * number, 400))
         newest_time = max(times[: some.stop])
-        expected = operator.advance(int(newest_time) - DELAY)
+        expected = operator.advance(Micros(int(newest_time) - DELAY))
         assert rows_of(step.results) == rows_of(expected)
     assert sum(step.tuples for step in steps) == len(table)
     assert [step.late for step in steps] == late

@@ -91,7 +91,7 @@ def expected(asked: mt.Query | None = None) -> list[dict[str, Any]]:
             found.append(operator.advance(newest - behind))
         newest = max([step["ts"].to_numpy().max().item(), *([newest] if newest else [])])
     found.append(operator.advance(newest - behind))
-    return rows_of(pa.concat_tables(found, promote_options="permissive"))
+    return rows_of(mt.Results.concat(found))
 
 
 def written(folder: Path, results: str = "results") -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def written(folder: Path, results: str = "results") -> list[dict[str, Any]]:
     return rows_of(pa.concat_tables(tables))
 
 
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table | mt.Results) -> list[dict[str, Any]]:
     return sorted(table.to_pylist(), key=repr)
 
 

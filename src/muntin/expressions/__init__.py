@@ -52,8 +52,6 @@ class Expr:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that it reads."""
-        if self.column is not None:
-            return (self.column,)
         if self.node is not None:
             return columns_of(self.node)
         from muntin.expressions.arrow import describe

@@ -9,6 +9,7 @@ The counters of a step are in a row of their own, as a text in the column COUNTE
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING
@@ -16,13 +17,31 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, BinaryType, MapType, StringType, StructField, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    VariantType,
+)
 
 from muntin.connectors.spark.packed_rows import PAYLOAD, pack_results
 from muntin.connectors.spark.stream_stats import COUNTED
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["PACKED_RESULTS", "are_plain", "as_columns", "as_payloads", "plain_columns", "results_of"]
 
@@ -33,10 +52,24 @@ PACKED_RESULTS = StructType([StructField(PAYLOAD, BinaryType()), StructField(COU
 """The columns of packed results."""
 
 
+ZEROS: dict[type[DataType], object] = {
+    StringType: "", BinaryType: bytearray(), BooleanType: False, ByteType: 0, ShortType: 0, IntegerType: 0,
+    LongType: 0, FloatType: 0.0, DoubleType: 0.0, DateType: dt.date(1970, 1, 1),
+    TimestampType: dt.datetime(1970, 1, 1, tzinfo=dt.UTC),
+}  # fmt: skip
+"""For each type that a column without nulls may have: a value that stands in for null, which never comes.
+
+Spark takes every column of a stateful operator as nullable; `coalesce` with a value tells it that it is not.
+"""
+
+
 def are_plain(output: StructType) -> bool:
     """Whether results of these columns leave as columns."""
     plain = [field for field in output if field.name != WINDOW]
-    return not output[WINDOW].nullable and not any(isinstance(field.dataType, NESTED) for field in plain)
+    return not output[WINDOW].nullable and not any(
+        isinstance(field.dataType, NESTED) or (not field.nullable and type(field.dataType) not in ZEROS)
+        for field in plain
+    )
 
 
 def plain_columns(output: StructType) -> StructType:
@@ -50,9 +83,17 @@ def results_of(stepped: DataFrame, output: StructType) -> DataFrame:
     """The results in a DataFrame of `plain_columns`."""
     numbers, columns = count(), []
     for field in output:
-        parts = [f.col(f"c{next(numbers)}").alias(part.name) for part in _parts(field)]
+        parts = [_named(f.col(f"c{next(numbers)}"), part) for part in _parts(field)]
         columns.append(f.struct(*parts).alias(field.name) if field.name == WINDOW else parts[0])
     return stepped.where(f.col(COUNTED).isNull()).select(*columns)
+
+
+def _named(column: Column, field: StructField) -> Column:
+    """A column with the name and the nullability of a field."""
+    if not field.nullable:
+        zero = f.lit(ZEROS[type(field.dataType)]).cast(field.dataType)
+        column = f.coalesce(column, zero)
+    return column.alias(field.name)
 
 
 def _parts(field: StructField) -> list[StructField]:
