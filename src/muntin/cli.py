@@ -368,9 +368,10 @@ def _run_on_spark(
     from muntin.connectors.spark.files import read_files
 
     paths = [(source.path, source.form) for source in found]
-    writer = opened_output(output, output_format(output, None if form is None else str(form)))
+    chosen = output_format(output, None if form is None else str(form))
+    frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
+    writer = opened_output(output, chosen)
     try:
-        frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
         writer.write(frame.transform(query).toArrow())
     finally:
         writer.close()

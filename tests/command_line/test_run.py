@@ -112,6 +112,15 @@ def test_directories_patterns_and_several_files(folder: Path) -> None:
         assert totals(muntin("run", "q.toml", *inputs, "--format", "jsonl").stdout) == TOTALS
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl.gz", "x.parquet", "x.arrow"])
+def test_a_named_pipe_is_read(folder: Path, name: str) -> None:
+    write(folder / name)
+    os.mkfifo(folder / f"pipe_{name}")
+    with subprocess.Popen(["sh", "-c", f"cat {name} > pipe_{name}"], cwd=folder):
+        found = muntin("run", "q.toml", f"pipe_{name}", "--format", "jsonl").stdout
+    assert totals(found) == TOTALS
+
+
 def test_watermark_lines_close_windows(folder: Path) -> None:
     stream = lines([*ROWS[:3], {"watermark": "2024-01-31T12:02:00"}, ROWS[0], ROWS[3]])
     done = muntin("run", "q.toml", "-", "--format", "jsonl", given=stream)

@@ -32,10 +32,12 @@ class InputFile:
     def opened(self) -> Iterator[Any]:
         """Its bytes, decompressed."""
         compression = Format.of(self.path).compression
-        mapped = self.form == "arrow" and compression is None
-        stream = pa.memory_map(self.path) if mapped else pa.input_stream(self.path, compression=compression)
-        with stream:
-            yield stream
+        if self.form == "arrow" and compression is None and Path(self.path).is_file():
+            with pa.memory_map(self.path) as stream:
+                yield stream
+            return
+        with Path(self.path).open("rb") as file:  # unlike Arrow, Python opens pipes too
+            yield pa.CompressedInputStream(file, compression) if compression else file
 
 
 def files_of(given: str | PathLike[str], form: str | None = None, cure: str = _CURE) -> list[InputFile]:

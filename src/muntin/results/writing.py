@@ -49,7 +49,7 @@ class ResultFile:
         self._path, self._open = Path(path), ExitStack()
         _, delimiter, compression = Format.of(path)
         with self._writable():
-            begun = append and self._path.exists() and _has_bytes(path, compression)
+            begun = append and self._path.is_file() and _has_bytes(path, compression)
             sink = self._open.enter_context(pa.OSFile(path, "ab" if append else "wb"))
             if compression is not None:
                 sink = self._open.enter_context(pa.CompressedOutputStream(sink, compression))
