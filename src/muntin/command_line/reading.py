@@ -28,6 +28,7 @@ PATIENCE = 0.2
 """The seconds to wait for more lines of a file that is followed."""
 _TYPING = "--type amount=float64, or a line under [input.types]"
 _NOTHING = pa.RecordBatch.from_pydict({})
+"""Stands for the absence of new lines in a file that is followed."""
 
 
 @dataclass(frozen=True, slots=True)
