@@ -16,8 +16,8 @@ from rich.console import Console
 from muntin.errors import MuntinError, QueryError
 
 if TYPE_CHECKING:
-    from muntin.command_line.inputs import Source
     from muntin.command_line.settings import InputSettings
+    from muntin.connectors.input_files import InputFile
     from muntin.dsl import Query
 
 EXIT_CODES = """\b
@@ -314,7 +314,7 @@ def _types(given: list[str] | None) -> dict[str, str] | None:
 
 def _run_embedded(
     query: Query,
-    found: list[Source],
+    found: list[InputFile],
     settings: InputSettings,
     output: str,
     form: OutputFormat | None,
@@ -329,7 +329,7 @@ def _run_embedded(
     from muntin.command_line.running import Run
     from muntin.command_line.saved_run import SavedRun, load_run, save_run
     from muntin.command_line.times import TimeReader
-    from muntin.command_line.writing import opened_writer, output_format
+    from muntin.command_line.writing import opened_output, output_format
     from muntin.connectors.embedded import Operator
     from muntin.slicing.binding import columns_read, kind_of_time
 
@@ -341,7 +341,7 @@ def _run_embedded(
     else:
         operator = Operator.restore(saved.operator)
     chosen = output_format(output, None if form is None else str(form))
-    writer = opened_writer(output, chosen, again=resume, live=follow)
+    writer = opened_output(output, chosen, again=resume, live=follow)
     kind = kind_of_time(query, windows, None)
     times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
     progress = Progress(not quiet)
@@ -362,18 +362,17 @@ def _run_embedded(
 
 
 def _run_on_spark(
-    query: Query, found: list[Source], settings: InputSettings, output: str, form: OutputFormat | None
+    query: Query, found: list[InputFile], settings: InputSettings, output: str, form: OutputFormat | None
 ) -> None:
-    from muntin.command_line.writing import opened_writer, output_format
+    from muntin.command_line.writing import opened_output, output_format
     from muntin.connectors.spark.files import read_files
 
-    chosen = output_format(output, None if form is None else str(form))
     paths = [(source.path, source.form) for source in found]
+    chosen = output_format(output, None if form is None else str(form))
     frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
-    results = frame.transform(query).toArrow()
-    writer = opened_writer(output, chosen)
+    writer = opened_output(output, chosen)
     try:
-        writer.write(results)
+        writer.write(frame.transform(query).toArrow())
     finally:
         writer.close()
 

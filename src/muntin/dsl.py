@@ -56,7 +56,7 @@ class Query(QuerySpec):
         Args:
             source: An Arrow table or batch, a pandas or polars DataFrame, a dict of
                 columns or a list of dicts. Or a source that is read part by part, so that it may be
-                larger than memory: the path of a file (.csv, .jsonl, .parquet, .arrow; texts also .gz),
+                larger than memory: the path of a file (.csv, .jsonl, .parquet, .arrow; also .gz),
                 of a directory or a pattern like "2026-*.csv"; a pyarrow dataset or
                 RecordBatchReader; an iterator of tables, batches or records. Slices stay in memory
                 until the end, tuples only where a window depends on their order.

@@ -23,6 +23,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, MuntinError, QueryError
+from muntin.results.writing import ResultFile, format_of
 
 NINE = dt.datetime(2026, 5, 4, 9)
 SALES = pa.table(
@@ -318,6 +319,9 @@ def test_results_come_back_from_files(tmp_path: Path) -> None:
         assert pa.ipc.open_file(source).read_all().equals(plain)
     for name in ("x.csv", "x.csv.gz", "X.CSV"):
         assert csv.read_csv(tmp_path / name).cast(plain.schema).equals(plain)
+    results.write(tmp_path / "x.tsv.bz2")
+    tabs = csv.read_csv(tmp_path / "x.tsv.bz2", parse_options=csv.ParseOptions(delimiter="\t"))
+    assert tabs.cast(plain.schema).equals(plain)
     text = (tmp_path / "x.jsonl").read_text()
     assert gzip.decompress((tmp_path / "x.jsonl.gz").read_bytes()).decode() == text
     lines = [json.loads(line) for line in text.splitlines()]
@@ -345,6 +349,19 @@ def test_values_that_json_and_csv_have_no_type_for(tmp_path: Path) -> None:
     ]
     results.write(tmp_path / "x.csv")
     assert csv.read_csv(tmp_path / "x.csv").select(["all", "b"]).to_pylist() == [{"all": '["é"]', "b": "ff"}]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.jsonl.zst"])
+def test_a_file_that_is_continued_has_one_header(tmp_path: Path, name: str) -> None:
+    results, path = QUERY.run(SALES), str(tmp_path / name)
+    ResultFile(path, format_of(path), append=True).close()  # a run that was stopped before its first result
+    for part in (results[:1], results[1:]):
+        file = ResultFile(path, format_of(path), append=True)
+        file.write(part.to_arrow())
+        file.close()
+    results.write(tmp_path / f"whole_{name}")
+    with pa.input_stream(path) as found, pa.input_stream(tmp_path / f"whole_{name}") as whole:
+        assert found.read() == whole.read()
 
 
 def test_paths_that_cannot_be_written(tmp_path: Path) -> None:

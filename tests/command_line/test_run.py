@@ -112,6 +112,15 @@ def test_directories_patterns_and_several_files(folder: Path) -> None:
         assert totals(muntin("run", "q.toml", *inputs, "--format", "jsonl").stdout) == TOTALS
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl.gz", "x.parquet", "x.arrow"])
+def test_a_named_pipe_is_read(folder: Path, name: str) -> None:
+    write(folder / name)
+    os.mkfifo(folder / f"pipe_{name}")
+    with subprocess.Popen(["sh", "-c", f"cat {name} > pipe_{name}"], cwd=folder):
+        found = muntin("run", "q.toml", f"pipe_{name}", "--format", "jsonl").stdout
+    assert totals(found) == TOTALS
+
+
 def test_watermark_lines_close_windows(folder: Path) -> None:
     stream = lines([*ROWS[:3], {"watermark": "2024-01-31T12:02:00"}, ROWS[0], ROWS[3]])
     done = muntin("run", "q.toml", "-", "--format", "jsonl", given=stream)
@@ -184,6 +193,11 @@ def test_an_output_in_the_format_of_its_ending(folder: Path, name: str) -> None:
     assert {"window_start", "window_end"} <= set(found.column_names)
 
 
+def test_values_that_json_has_no_number_for(folder: Path) -> None:
+    (folder / "x.csv").write_text("ts,shop,amount\n2024-01-31T12:00:00,a,inf\n")
+    assert '"total": "inf"' in muntin("run", "q.toml", "x.csv", "--format", "jsonl").stdout
+
+
 def test_lists_in_csv_are_json(folder: Path) -> None:
     (folder / "q.toml").write_text(QUERY.replace('"sum"', '"collect"'))
     write(folder / "x.csv")
@@ -234,12 +248,12 @@ def test_a_reader_that_stops_early_is_no_traceback(folder: Path) -> None:
 
 MISTAKES = {
     "nix.toml x.csv": "there is no file /.*nix.toml; give the path of a query file",
-    "q.toml y.csv": r'there is no file y.csv; give a file, .* Did you mean "x.csv"\?',
+    "q.toml y.csv": r'there is no file y.csv; check the path. Did you mean "x.csv"\?',
     "q.toml z*.csv": r"a pattern must match a file: got z\*.csv",
     "q.toml empty": "a directory must have files that end in .*: got empty",
     "q.toml q.toml": "files must end in .*: got q.toml; say what it is with --input-format",
-    "q.toml x.csv -o no/dir/x.csv": "the directory of an output must exist: got no/dir/x.csv; make it",
-    "q.toml x.csv -o empty": "an output must end in .*: got empty; rename it",
+    "q.toml x.csv -o no/dir/x.csv": "cannot write no/dir/x.csv: there is no directory no/dir; create it",
+    "q.toml x.csv -o empty": "results are written to files that end in .*: got empty; .* or give --format",
     "q.toml x.csv --time-unit min": "time_unit must be s, ms, us, ns: got 'min'",
     "q.toml x.csv --delimiter ::": "delimiter must be one character: got '::'",
     "q.toml x.csv --type amount": "--type takes COLUMN=TYPE, like amount=float64",
@@ -251,7 +265,7 @@ MISTAKES = {
     "q.toml list.jsonl": r"list.jsonl, line 1: must be a JSON object: got \[1\]",
     "q.toml value.jsonl": 'value.jsonl, row 2: the column "amount" must be of type .*: got .many.',
     "q.toml x.csv --resume": "there is no snapshot q.snapshot to go on from",
-    "q.toml fake.csv.gz": "cannot read fake.csv.gz: Not a gzipped file",
+    "q.toml fake.csv.gz": "cannot read fake.csv.gz: .*; rename it if it is not in the format of gzip",
     "q.toml fake.parquet": "cannot read fake.parquet: ",
     "q.toml - -": 'the standard input can be read once: got "-" twice',
     "q.toml x.csv --engine spark --follow": "--engine spark reads files to their end",
@@ -338,6 +352,28 @@ def test_a_file_is_followed_stopped_and_resumed(folder: Path) -> None:
     assert process.returncode == 0
     assert totals(output.read_text()) == TOTALS
     assert not (folder / "q.snapshot").exists()
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.csv.gz"])
+def test_a_csv_file_is_followed_stopped_and_resumed(folder: Path, output: str) -> None:
+    write(folder / "live.csv")
+    *first, last = (folder / "live.csv").read_text().splitlines(keepends=True)
+    (folder / "live.csv").write_text("".join(first[:2]))
+    arguments = ("live.csv", "--follow", "--watermark-lag", "0 seconds", "--output", output)
+    with started(folder, *arguments) as process:
+        waited((folder / output).exists)
+        with (folder / "live.csv").open("a") as more:
+            more.write("".join(first[2:]) + last[:9])  # a line that is not complete yet
+        waited(lambda: (folder / output).stat().st_size > 0)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    with (folder / "live.csv").open("a") as more:
+        more.write(last[9:])
+    muntin("run", "q.toml", "live.csv", "--resume", "--output", output)
+    data = (folder / output).read_bytes()
+    found = csv.read_csv(pa.py_buffer(gzip.decompress(data) if output.endswith(".gz") else data))
+    assert found["total"].to_pylist() == [1, 2, 4, 8]
 
 
 def test_ctrl_c_while_the_standard_input_is_silent(folder: Path) -> None:

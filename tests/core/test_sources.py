@@ -56,11 +56,14 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "csv": lambda folder: folder / "x.csv",
     "csv as text": lambda folder: str(folder / "x.csv"),
     "compressed csv": lambda folder: folder / "x.csv.gz",
+    "tabs": lambda folder: folder / "x.tsv.zst",
     "json lines": lambda folder: folder / "x.jsonl",
     "compressed json lines": lambda folder: folder / "x.jsonl.gz",
     "parquet": lambda folder: folder / "x.parquet",
+    "compressed parquet": lambda folder: folder / "x.pq.gz",
     "arrow file": lambda folder: folder / "x.arrow",
     "arrow stream": lambda folder: folder / "stream.arrow",
+    "compressed arrow stream": lambda folder: folder / "stream.ipc.gz",
     "pattern": lambda folder: str(folder / "part-*.parquet"),
     "deep pattern": lambda folder: str(folder / "**" / "piece-*.csv"),
     "directory": lambda folder: folder / "deep",
@@ -90,6 +93,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.write_table(TABLE, max_chunksize=400)
     with pa.OSFile(str(folder / "stream.arrow"), "wb") as sink, pa.ipc.new_stream(sink, TABLE.schema) as out:
         out.write_table(TABLE, max_chunksize=400)
+    with pa.output_stream(folder / "x.tsv.zst", compression="zstd") as sink:
+        csv.write_csv(TABLE, sink, csv.WriteOptions(delimiter="\t"))
+    for name, plain in (("x.pq.gz", "x.parquet"), ("stream.ipc.gz", "stream.arrow")):
+        (folder / name).write_bytes(gzip.compress((folder / plain).read_bytes()))
     for number, (begin, size) in enumerate([(0, 1_000), (1_000, 1_500), (2_500, 500)]):
         parquet.write_table(TABLE.slice(begin, size), folder / f"part-{number}.parquet")
         csv.write_csv(TABLE.slice(begin, size), folder / "deep" / f"piece-{number}.csv")

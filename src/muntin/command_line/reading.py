@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import sys
 import time as clocks
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import csv, parquet
 
-from muntin.command_line.inputs import STDIN, Source
+from muntin.command_line.inputs import StandardInput
 from muntin.command_line.settings import InputSettings
 from muntin.command_line.times import TimeReader
+from muntin.connectors.files import Wanted, csv_batches, file_batches, readable, whole_lines
+from muntin.connectors.input_files import InputFile
 from muntin.errors import DataError, value_text
 
 __all__ = ["Portion", "Reader"]
 
 ROWS = 65_536
 """The most rows of a portion."""
-BLOCK = 4 << 20
-"""The bytes of a CSV file that become one portion; the first ones decide the types of its columns."""
+CHUNK = 1 << 20
+"""The most bytes of lines that are read at a time."""
 PATIENCE = 0.2
 """The seconds to wait for more lines of a file that is followed."""
+_TYPING = "--type amount=float64, or a line under [input.types]"
+_NOTHING = pa.RecordBatch.from_pydict({})
+"""Stands for the absence of new lines in a file that is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +52,22 @@ class Reader:
     follow: bool = False
     """Whether text files are read on as they grow; an empty portion comes while they do not."""
 
-    def portions(self, source: Source, skip: int = 0) -> Iterator[Portion]:
+    def portions(self, source: InputFile, skip: int = 0) -> Iterator[Portion]:
         """The tuples of a source after its first `skip` rows."""
-        read = {"csv": self._csv, "jsonl": self._json_lines, "parquet": self._parquet, "arrow": self._arrow}
-        try:
-            yield from read[source.form](source, skip)
-        except pa.ArrowException as error:
-            raise DataError(f"cannot read {source}: {error}") from error
-        except (OSError, EOFError, UnicodeDecodeError) as error:
-            raise DataError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}") from error
+        with readable(source, _TYPING):
+            if source.form == "jsonl":
+                yield from self._json_lines(source, skip)
+            else:
+                yield from self._batches(source, skip)
 
-    def _batches(
-        self, source: Source, batches: Iterator[pa.RecordBatch], skip: int, header: int
-    ) -> Iterator[Portion]:
-        rows = 0
-        for batch in batches:
+    def _batches(self, source: InputFile, skip: int) -> Iterator[Portion]:
+        types = {self.times.column: pa.string()} | self.settings.schema
+        wanted = Wanted(self.reads, types, self.settings.delimiter, _TYPING)
+        read = self._csv_lines if source.form == "csv" and self.follow else file_batches
+        header, rows = int(source.form == "csv"), 0
+        for batch in read(source, wanted):
+            if batch is _NOTHING:
+                yield Portion([], rows)
             for start in range(0, batch.num_rows, ROWS):
                 part = batch.slice(start, ROWS)
                 first, rows = rows, rows + part.num_rows
@@ -74,73 +76,25 @@ class Reader:
                     line = rows - part.num_rows + header + 1
                     yield Portion(self.times.read(part, str(source), line), rows)
 
-    def _csv(self, source: Source, skip: int) -> Iterator[Portion]:
-        if self.follow:
-            yield from self._csv_lines(source, skip)
-            return
-        types = {self.times.column: pa.string()} | self.settings.schema
-        with _opened(source) as stream:
-            reader = csv.open_csv(
-                stream,
-                csv.ReadOptions(block_size=BLOCK, use_threads=False),
-                csv.ParseOptions(delimiter=_delimiter(source, self.settings)),
-                csv.ConvertOptions(column_types=types),
-            )
-            try:
-                yield from self._batches(source, iter(reader), skip, header=1)
-            except pa.ArrowInvalid as error:
-                raise DataError(
-                    f"cannot read {source}: {error}; the first {BLOCK >> 20} MB decide the types of columns: "
-                    "give the type with --type column=float64, or under [input.types]"
-                ) from error
-
-    def _csv_lines(self, source: Source, skip: int) -> Iterator[Portion]:
+    def _csv_lines(self, source: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """A CSV file that is followed: lines as they come, in the types of the first ones."""
-        options = csv.ParseOptions(delimiter=_delimiter(source, self.settings))
-        types = {self.times.column: pa.string()} | self.settings.schema
-        header, rows = b"", 0
+        header = b""
         for lines in self._lines(source):
-            if not header and lines:
-                header, *lines = lines
-            if not lines:
-                yield Portion([], rows)
+            if not header:
+                header, _, lines = lines.partition(b"\n")
+            if not lines.strip():
+                yield _NOTHING
                 continue
-            table = csv.read_csv(
-                pa.py_buffer(header + b"".join(lines)),
-                parse_options=options,
-                convert_options=csv.ConvertOptions(column_types=types),
-            )
-            types |= {f.name: f.type for f in table.schema if not pa.types.is_null(f.type)}
-            types[self.times.column] = pa.string()
-            for portion in self._batches(source, iter(table.to_batches()), max(0, skip - rows), 1 + rows):
-                yield Portion(portion.tuples, rows + portion.rows)
-            rows += table.num_rows
+            for batch in csv_batches(pa.BufferReader(header + b"\n" + lines), wanted.of(source)):
+                known = {field.name: field.type for field in batch.schema if not pa.types.is_null(field.type)}
+                wanted = wanted._replace(types={**wanted.types, **known})
+                yield batch
 
-    def _parquet(self, source: Source, skip: int) -> Iterator[Portion]:
-        with _opened(source, seekable=True) as stream:
-            file = parquet.ParquetFile(stream)
-            names = file.schema_arrow.names
-            columns = None if self.reads is None else [name for name in names if name in self.reads]
-            yield from self._batches(source, file.iter_batches(ROWS, columns=columns or None), skip, header=0)
-
-    def _arrow(self, source: Source, skip: int) -> Iterator[Portion]:
-        """A file of Arrow, or a stream; a file in gzip's format or from the standard input is read whole."""
-        whole = source.compressed or source.path == STDIN
-        with _opened(source, seekable=True) if whole else pa.memory_map(source.path) as stream:
-            try:
-                file = pa.ipc.open_file(stream)
-            except pa.ArrowInvalid:
-                stream.seek(0)
-                yield from self._batches(source, iter(pa.ipc.open_stream(stream)), skip, header=0)
-            else:
-                batches = (file.get_batch(i) for i in range(file.num_record_batches))
-                yield from self._batches(source, batches, skip, header=0)
-
-    def _json_lines(self, source: Source, skip: int) -> Iterator[Portion]:
+    def _json_lines(self, source: InputFile, skip: int) -> Iterator[Portion]:
         records: list[dict[str, Any]] = []
         line = 0
         for lines in self._lines(source):
-            for text in lines:
+            for text in BytesIO(lines):
                 line += 1
                 if line <= skip or not text.strip():
                     continue
@@ -155,13 +109,13 @@ class Reader:
                 if len(records) >= ROWS:
                     yield self._portion(records, source, line)
                     records = []
-            if self.follow or source.path == STDIN:  # whoever waits for results should not wait for more
+            if self.follow or isinstance(source, StandardInput):  # results should not wait for more lines
                 yield self._portion(records, source, line)
                 records = []
         if records:
             yield self._portion(records, source, line)
 
-    def _portion(self, records: list[dict[str, Any]], source: Source, line: int) -> Portion:
+    def _portion(self, records: list[dict[str, Any]], source: InputFile, line: int) -> Portion:
         """Records with times in place of texts; those that are none stay, and are bad tuples."""
         column = self.times.column
         values = [record.get(column) for record in records]
@@ -177,26 +131,22 @@ class Reader:
             record[column] = text if value is None else value
         return Portion(records, line)
 
-    def _lines(self, source: Source) -> Iterator[list[bytes]]:
-        """Whole lines, some at a time; a source that is followed never ends."""
-        with _opened(source) as stream:
-            rest = b""
-            while True:
-                chunk = stream.read1(1 << 20) if hasattr(stream, "read1") else stream.read(1 << 20)
-                if not chunk:
-                    if not self.follow or source.path == STDIN:
-                        break
-                    clocks.sleep(PATIENCE)
-                    yield []
-                    continue
-                *whole, rest = (rest + chunk).split(b"\n")
-                if whole:
-                    yield [line + b"\n" for line in whole]
-            if rest.strip():
-                yield [rest]
+    def _lines(self, source: InputFile) -> Iterator[bytes]:
+        """Whole lines, some at a time, and none while a file that is followed has no more."""
+        follow = self.follow and not isinstance(source, StandardInput)
+        with source.opened() as stream:
+            yield from whole_lines(_chunks(stream, follow))
 
 
-def _record(text: bytes, source: Source, line: int) -> dict[str, Any]:
+def _chunks(stream: Any, follow: bool) -> Iterator[bytes]:
+    """Bytes as they come: `read1` does not wait until a pipe has as many as it may give."""
+    while (chunk := stream.read1(CHUNK)) or follow:
+        if not chunk:
+            clocks.sleep(PATIENCE)
+        yield chunk
+
+
+def _record(text: bytes, source: InputFile, line: int) -> dict[str, Any]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -205,21 +155,3 @@ def _record(text: bytes, source: Source, line: int) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise DataError(f"{source}, line {line}: must be a JSON object: got {value_text(record, 80)}")
     return record
-
-
-def _delimiter(source: Source, settings: InputSettings) -> str:
-    tabs = source.path.removesuffix(".gz").endswith(".tsv") and settings.delimiter == ","
-    return "\t" if tabs else settings.delimiter
-
-
-@contextmanager
-def _opened(source: Source, seekable: bool = False) -> Iterator[Any]:
-    if source.path == STDIN:
-        stream = sys.stdin.buffer
-        yield pa.BufferReader(stream.read()) if seekable else stream
-    elif source.compressed:
-        with gzip.open(source.path) as stream:
-            yield pa.BufferReader(stream.read()) if seekable else stream
-    else:
-        with Path(source.path).open("rb") as stream:
-            yield stream

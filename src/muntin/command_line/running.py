@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from muntin.command_line.inputs import STDIN, Source
+from muntin.command_line.inputs import StandardInput
 from muntin.command_line.progress import Progress
 from muntin.command_line.reading import Portion, Reader
-from muntin.command_line.writing import Writer
+from muntin.command_line.writing import Output
 from muntin.connectors.embedded import Operator
+from muntin.connectors.input_files import InputFile
 from muntin.errors import DataError
 from muntin.slicing.arrivals import BadTupleError
 
@@ -25,15 +26,15 @@ class Run:
 
     operator: Operator
     reader: Reader
-    writer: Writer
+    writer: Output
     progress: Progress
     positions: dict[str, int] = field(default_factory=dict)
 
-    def over(self, sources: list[Source]) -> bool:
+    def over(self, sources: list[InputFile]) -> bool:
         """Take all sources in, and the end of the stream; False where Ctrl-C stopped it between two steps."""
         with _interrupts() as interrupt:
             for source in sources:
-                skip = 0 if source.path == STDIN else self.positions.get(source.path, 0)
+                skip = 0 if isinstance(source, StandardInput) else self.positions.get(source.path, 0)
                 follow = self.reader.follow and source is sources[-1]
                 portions = replace(self.reader, follow=follow).portions(source, skip)
                 while (portion := interrupt.wait_for(portions)) is not None:
@@ -43,7 +44,7 @@ class Run:
             self.writer.write(self.operator.finish())
         return True
 
-    def _take(self, source: Source, portion: Portion) -> None:
+    def _take(self, source: InputFile, portion: Portion) -> None:
         number = len(portion.tuples)
         try:
             if portion.watermark is not None:

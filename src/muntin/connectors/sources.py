@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.connectors.files import Wanted, file_batches
+from muntin.connectors.input_files import files_of
 from muntin.connectors.tables import as_record
 from muntin.errors import DataError
 
@@ -23,7 +24,8 @@ def parts_of(source: object, time: str, wanted: Callable[[], Wanted]) -> Iterato
     A part is anything that `process` takes, records in lists. `wanted` says which columns are read.
     """
     if isinstance(source, str | PathLike):
-        return _joined(file_batches(source, wanted()))
+        chosen = wanted()
+        return _joined(batch for file in files_of(source) for batch in file_batches(file, chosen))
     if isinstance(source, pa.RecordBatchReader):
         return _joined(_read(source))
     dataset: Any = sys.modules.get("pyarrow.dataset")  # a dataset exists only where it was imported

@@ -185,7 +185,7 @@ class Results:
         return polars.DataFrame(self.to_arrow())
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the results to a file: .csv, .jsonl, .parquet or .arrow; also .csv.gz and .jsonl.gz.
+        """Write the results to a file: .csv, .jsonl, .parquet or .arrow; texts also compressed, as .csv.gz.
 
         A file that exists is replaced. In CSV, lists and other nested values are JSON texts.
         """

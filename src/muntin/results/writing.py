@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.errors import DataError
+from muntin.file_formats import COMPRESSIONS, ENDINGS, TEXTS, Format
 
 _ROWS = 65_536
 """The number of rows that are Python objects at a time while JSON Lines are written."""
@@ -20,31 +22,137 @@ _ROWS = 65_536
 
 def write(table: pa.Table, path: str | PathLike[str]) -> None:
     """Write a flat table in the format of the ending of the path: replaces a file that exists."""
-    target = Path(fspath(path))
-    name = target.name.lower()
-    ending = Path(name.removesuffix(".gz")).suffix
-    if ending not in WRITERS or (name.endswith(".gz") and ending in _BINARY):
-        raise DataError(
-            f"results are written to files that end in {', '.join(WRITERS)} (or .csv.gz, .jsonl.gz): "
-            f"got {target.name}; rename it"
-        )
+    file = ResultFile(fspath(path), format_of(fspath(path)))
     try:
-        with pa.output_stream(str(target), compression="gzip" if name.endswith(".gz") else None) as sink:
-            WRITERS[ending](table, sink)
-    except FileNotFoundError as error:
-        raise DataError(f"cannot write {target}: there is no directory {target.parent}; create it") from error
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error}; choose another path") from error
+        file.write(table)
+    finally:
+        file.close()
 
 
-def _write_csv(table: pa.Table, sink: Any) -> None:
-    from pyarrow import csv
+def format_of(path: str, cure: str = "rename it") -> str:
+    """The name of the format of a file of results; `cure` is the advice for an ending that names none."""
+    form, _, compression = Format.of(path)
+    if form is None or (compression and form not in TEXTS):
+        usual = [f".{name}" for name in WRITERS]
+        others = [ending for ending in ENDINGS if ending not in usual]
+        raise DataError(
+            f"results are written to files that end in {', '.join(usual)} (or {', '.join(others)}; "
+            f"texts also in {', '.join(COMPRESSIONS)}): got {Path(path).name}; {cure}"
+        )
+    return form
 
-    for i, field in enumerate(table.schema):
-        if not _has_csv_form(field.type):
-            texts = [None if v is None else _text(v) for v in table.column(i).to_pylist()]
-            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
-    csv.write_csv(table, sink)
+
+class ResultFile:
+    """A file that takes flat tables, one after the other; `append` goes on behind the lines of a file."""
+
+    def __init__(self, path: str, form: str, append: bool = False) -> None:
+        self._path, self._open = Path(path), ExitStack()
+        _, delimiter, compression = Format.of(path)
+        with self._writable():
+            begun = append and self._path.is_file() and _has_bytes(path, compression)
+            sink = self._open.enter_context(pa.OSFile(path, "ab" if append else "wb"))
+            if compression is not None:
+                sink = self._open.enter_context(pa.CompressedOutputStream(sink, compression))
+        self._writer = WRITERS[form](sink, begun, delimiter)
+        self._open.callback(self._writer.close)
+
+    def write(self, table: pa.Table) -> None:
+        """Write the rows of a table; all tables have the columns of the first."""
+        with self._writable():
+            self._writer.write(table)
+
+    def close(self) -> None:
+        """Complete the file."""
+        with self._writable():
+            self._open.close()
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        """Name the file in errors of the system."""
+        path = self._path
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise DataError(f"cannot write {path}: there is no directory {path.parent}; create it") from error
+        except OSError as error:
+            raise DataError(f"cannot write {path}: {error}; choose another path") from error
+
+
+def _has_bytes(path: str, compression: str | None) -> bool:
+    """Whether a file has contents; a compressed one without any is not empty."""
+    with pa.input_stream(path, compression=compression) as stream:
+        return bool(stream.read(1))
+
+
+class Writer:
+    """Writes tables to a stream of bytes in one format; a stream that is `begun` has a header already."""
+
+    def __init__(self, sink: Any, begun: bool = False, delimiter: str = ",") -> None:
+        self._sink, self._begun, self._delimiter = sink, begun, delimiter
+
+    def write(self, table: pa.Table) -> None:
+        """Write the rows of a table, and hand them to the system."""
+        self._write(table)
+        self._begun = True
+        self._sink.flush()
+
+    def _write(self, table: pa.Table) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write the end of the format; the stream stays open."""
+
+
+class _Csv(Writer):
+    def _write(self, table: pa.Table) -> None:
+        from pyarrow import csv
+
+        for i, field in enumerate(table.schema):
+            if not _has_csv_form(field.type):
+                texts = [None if v is None else _text(v) for v in table.column(i).to_pylist()]
+                table = table.set_column(i, field.name, pa.array(texts, pa.string()))
+        options = csv.WriteOptions(include_header=not self._begun, delimiter=self._delimiter)
+        csv.write_csv(table, self._sink, options)
+
+
+class _JsonLines(Writer):
+    def _write(self, table: pa.Table) -> None:
+        for batch in table.to_batches(max_chunksize=_ROWS):
+            lines = (json.dumps(_plain(row), ensure_ascii=False) for row in batch.to_pylist())
+            self._sink.write("".join(f"{line}\n" for line in lines).encode())
+
+
+class _Arrow(Writer):
+    _format: Any = None
+    _schema: pa.Schema
+
+    def _write(self, table: pa.Table) -> None:
+        if self._format is None:
+            self._schema, self._format = table.schema, self._started(table.schema)
+        self._format.write_table(table.cast(self._schema))
+
+    def _started(self, schema: pa.Schema) -> Any:
+        return pa.ipc.new_file(self._sink, schema)
+
+    def close(self) -> None:
+        if self._format is not None:
+            self._format.close()
+
+
+class _Parquet(_Arrow):
+    def _started(self, schema: pa.Schema) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetWriter(self._sink, schema)
+
+
+WRITERS: dict[str, Callable[[Any, bool, str], Writer]] = {
+    "csv": _Csv,
+    "jsonl": _JsonLines,
+    "parquet": _Parquet,
+    "arrow": _Arrow,
+}
+"""The writers, by the names of their formats."""
 
 
 def _has_csv_form(kind: pa.DataType) -> bool:
@@ -65,33 +173,6 @@ def _text(value: Any) -> str:
     """A value as text: the JSON of a list or dictionary."""
     plain = _plain(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-
-
-def _write_json_lines(table: pa.Table, sink: Any) -> None:
-    for batch in table.to_batches(max_chunksize=_ROWS):
-        lines = (json.dumps(_plain(row), ensure_ascii=False) for row in batch.to_pylist())
-        sink.write("".join(f"{line}\n" for line in lines).encode())
-
-
-def _write_parquet(table: pa.Table, sink: Any) -> None:
-    from pyarrow import parquet
-
-    parquet.write_table(table, sink)
-
-
-def _write_ipc(table: pa.Table, sink: Any) -> None:
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-_BINARY = (".parquet", ".arrow")
-WRITERS: dict[str, Callable[[pa.Table, Any], None]] = {
-    ".csv": _write_csv,
-    ".jsonl": _write_json_lines,
-    ".parquet": _write_parquet,
-    ".arrow": _write_ipc,
-}
-"""The functions that write a table to a stream, by the ending of the file."""
 
 
 def _plain(value: Any) -> Any:
