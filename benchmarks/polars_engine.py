@@ -1,9 +1,9 @@
 """The workloads as an expert writes them in polars.
 
 Each window by itself is as fast as we could write it; what several windows have in common is left to polars
-to find (`collect_all`), but for one sort. Tumbling windows are groups of truncated times, which are told to
-be in order where they are. Sliding windows are dynamic groups over groups as long as their slide: over the
-tuples themselves they took twice as long, with keys fifteen times.
+to find (`collect_all`), but for one sort. Tumbling windows are groups of truncated times, which are
+declared to be in order where they are. Sliding windows are dynamic groups over groups as long as their
+slide: over the tuples themselves they took twice as long, with keys fifteen times.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class Query(QuerySpec):
         return Controlled(self.validated(), fspath(path))
 
     def stats(self, running: Any) -> StreamStats:
-        """The work of this query so far in a running streaming query of Spark; print it."""
+        """The work that this query has done in a running streaming query of Spark; print it."""
         from muntin.connectors.spark.stream_stats import stats
 
         return stats(self, running)

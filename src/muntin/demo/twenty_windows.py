@@ -40,7 +40,7 @@ class Race:
 
     tuples: int
     windows: int
-    """How many came out; polars gave the same number, and the same totals."""
+    """The number of emitted windows; polars gave the same number, and the same totals."""
     ours: Timing
     polars: Timing | None
     """None where polars is not installed."""
@@ -70,7 +70,7 @@ def twenty() -> Query:
 
 
 def _passes(table: pa.Table) -> Callable[[], list[Any]]:
-    """Twenty groups of truncated times, told to be in order: faster than twenty dynamic groups."""
+    """Twenty groups of truncated times, declared to be in order: faster than twenty dynamic groups."""
     import polars as pl
 
     frame: Any = pl.from_arrow(table)
