@@ -31,7 +31,7 @@ def ask_polars(case: Case) -> Ask:
 
     query, shape = case.workload.query, case.workload.shape
     frame: Any = pl.from_arrow(pa.Table.from_batches(case.arrivals.batches(len(case.arrivals))))
-    if not shape.late:  # told to polars as it is to Muntin
+    if not shape.late:  # Muntin knows it, too
         frame = frame.with_columns(pl.col("at").set_sorted())
     keys, asked = list(query.keys), {name: one.constructor for name, one in query.aggregates}
     by_tuple = any(isinstance(window, Session | Count) for _, window in query.windows)

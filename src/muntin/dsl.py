@@ -35,7 +35,7 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    if not TYPE_CHECKING:  # which would take any name for a method that exists
+    if not TYPE_CHECKING:  # else type checkers would accept any name
 
         def __getattr__(self, name: str) -> Any:
             from muntin import foreign_names

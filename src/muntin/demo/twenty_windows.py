@@ -20,7 +20,7 @@ __all__ = ["TUPLES", "Race", "Timing", "race"]
 TUPLES = 4_000_000
 PER_SECOND = 2_000
 LENGTHS = range(1, 21)
-"""Of the windows, in seconds."""
+"""The lengths of the windows, in seconds."""
 Result = TypeVar("Result")
 
 
@@ -29,14 +29,14 @@ class Timing:
     """The best of three runs."""
 
     passed: float
-    """Seconds until the results were there."""
+    """Seconds of wall-clock time."""
     cpu: float
     """Seconds of CPU time, of all cores together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """The same windows in both."""
+    """The times of both for the same windows."""
 
     tuples: int
     windows: int
