@@ -66,7 +66,7 @@ class Ranges:
 
 
 def tumbling_ranges(stream: Stream, length: int) -> Ranges:
-    """Of tumbling windows of so many microseconds."""
+    """The ranges of tumbling windows; `length` is in microseconds."""
     start = stream.time // length * length
     begin = np.flatnonzero(np.append(True, np.diff(start) > 0))
     return Ranges(start[begin], begin, np.append(begin[1:], len(start)))

@@ -102,7 +102,7 @@ class Measurement:
 
 
 def catalogue() -> dict[str, Aggregate]:
-    """One of each aggregate that `muntin.aggregates` has, and a few of one's own."""
+    """One of each aggregate that `muntin.aggregates` has, and a few user-defined ones."""
     built_in = [name for name in a.__all__ if name.islower() and name not in ("aggregate", "col")]
     return {name: _one(name) for name in built_in} | OWN
 

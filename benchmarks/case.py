@@ -23,7 +23,7 @@ class Case:
 
     @classmethod
     def of(cls, workload: Workload, tuples: int) -> Case:
-        """Make so many tuples, and compute what must come out."""
+        """Make this number of tuples, and compute the expected results."""
         arrivals = workload.shape.generate(tuples)
         return cls(workload, arrivals, expected(workload.query, arrivals))
 
@@ -37,4 +37,4 @@ class Ask:
     sums: Callable[[Any], Sums]
     """The sums of these results."""
     combines: Callable[[Any], int] | None = None
-    """How often it combined; None if it does not tell."""
+    """How often it combined; None if the engine does not count."""

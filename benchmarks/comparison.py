@@ -36,13 +36,13 @@ class Comparison:
     engine: str
     tuples: int
     batch: int | None
-    """So many tuples at a time; None: all at once, as a finished table."""
+    """The number of tuples of a batch; None: all at once, as a finished table."""
     cpu: float
     """By the CPU time of all threads, the best run."""
     wall: float
     """By the time that passed, the best run."""
     combines: float | None
-    """Per tuple; None if the engine does not tell."""
+    """Per tuple; None if the engine does not count."""
 
 
 def missing() -> list[str]:
@@ -66,7 +66,7 @@ def answering(workload: Workload) -> list[str]:
 
 
 def tuples_for(engine: str, workload: Workload, tuples: int) -> int:
-    """How many tuples an engine reads: all of them, or so few that a run takes some seconds at most.
+    """The number of tuples that an engine reads: all, or fewer where a run would take more than some seconds.
 
     >>> from benchmarks.workloads import chosen
     >>> [tuples_for("polars", workload, 4_194_304) for workload in chosen(("W1",))]

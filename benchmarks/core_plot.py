@@ -16,7 +16,7 @@ FORMS = (".svg", ".png", ".pdf")
 
 
 def check_place(path: Path) -> None:
-    """A QueryError if nothing can be drawn there: told before anything is measured.
+    """A QueryError if nothing can be drawn there: raised before anything is measured.
 
     >>> check_place(Path("rates.txt"))
     Traceback (most recent call last):

@@ -19,7 +19,7 @@ from muntin.errors import DataError
 __all__ = ["Report", "as_markdown", "read_report", "run_core", "show"]
 
 _WIDE = 110
-"""A terminal of so many characters has room for what the workloads are, and for all engines."""
+"""The width of a terminal, in characters, that has room for descriptions of the workloads and all engines."""
 
 
 @dataclass(frozen=True, slots=True)

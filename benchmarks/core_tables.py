@@ -16,7 +16,7 @@ COLUMNS = ("M/s", "goal", "Scotty", "reduceat", "copy", "slices", "windows", "co
 
 
 def core_grid(found: Sequence[Measurement], told: bool = True) -> Grid:
-    """Muntin by itself; `told`: with what the workloads are."""
+    """Muntin by itself; `told`: with a description of each workload."""
     rows = [(m.workload, *((m.told,) if told else ()), *_cells(m)) for m in found]
     words = ("workload", "query") if told else ("workload",)
     return Grid((*words, *COLUMNS), rows, len(words))

@@ -1,7 +1,8 @@
 """`python -m benchmarks latency`: how long a watermark takes to its results, and what small steps cost.
 
-The first part is Fig. 16 of the Scotty paper: one window of so many slices is due, and the store decides
-how many of them are combined by then. The second part drives an operator in steps of few tuples.
+The first part is Fig. 16 of the Scotty paper: one window over a given number of slices is due, and
+the store decides how many of them are combined by then. The second part drives an operator in steps of few
+tuples.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class LatencyMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class StepMeasurement:
-    """One step of so many tuples, in microseconds of CPU time."""
+    """The cost of steps with `tuples` tuples each, in microseconds of CPU time."""
 
     step: str
     per_second: int
@@ -71,7 +72,7 @@ class StepMeasurement:
 
 
 def measure_latency(aggregate: str, store: str, slices: int, rounds: int = ROUNDS) -> LatencyMeasurement:
-    """Sliding windows of so many slices with one tuple each; a watermark completes one, which is checked."""
+    """Sliding windows over `slices` slices of one tuple; a watermark completes one, which is checked."""
     query = windows(w=sliding(slices, every=1)).aggregate(value=AGGREGATES[aggregate]).on("t")
     operator = Operator(query, store="flatfat")  # which brings the first windows out quickly
     tuples = _tuples(slices + rounds + 2)
@@ -106,7 +107,7 @@ def ten_windows() -> Query:
 
 
 def measure_steps(tuples: int, steps: int, per_second: int = RATES[0]) -> Iterator[StepMeasurement]:
-    """Steps of so many tuples through ten windows: as batches with their watermarks, and one by one."""
+    """Steps of `tuples` tuples through ten windows: as batches with their watermarks, and one by one."""
     query, arrivals = ten_windows(), Shape(per_second=per_second).generate(tuples * steps)
     batches = arrivals.batches(tuples)
     ends = [Micros(end) for end in arrivals.time[tuples - 1 :: tuples].tolist()]

@@ -1,9 +1,9 @@
 """The workloads as an expert writes them in polars.
 
 Each window by itself is as fast as we could write it; what several windows have in common is left to polars
-to find (`collect_all`), but for one sort. Tumbling windows are groups of truncated times, which are told to
-be in order where they are. Sliding windows are dynamic groups over groups as long as their slide: over the
-tuples themselves they took twice as long, with keys fifteen times.
+to find (`collect_all`), but for one sort. Tumbling windows are groups of truncated times, which are
+declared to be in order where they are. Sliding windows are dynamic groups over groups as long as their
+slide: over the tuples themselves they took twice as long, with keys fifteen times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ask_polars(case: Case) -> Ask:
 
     query, shape = case.workload.query, case.workload.shape
     frame: Any = pl.from_arrow(pa.Table.from_batches(case.arrivals.batches(len(case.arrivals))))
-    if not shape.late:  # told to polars as it is to Muntin
+    if not shape.late:  # Muntin knows it, too
         frame = frame.with_columns(pl.col("at").set_sorted())
     keys, asked = list(query.keys), {name: one.constructor for name, one in query.aggregates}
     by_tuple = any(isinstance(window, Session | Count) for _, window in query.windows)

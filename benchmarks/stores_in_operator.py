@@ -24,12 +24,12 @@ SIZES = (2**4, 2**6, 2**8, 2**10, 2**12, 2**14, 2**16)
 MANY = 4096
 RUNS = 5
 WALKS = 2**26
-"""Lazy combines all slices of all windows: beyond so many it is left out."""
+"""The most combines of slices for which lazy, which combines all slices of all windows, is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorMeasurement:
-    """One store in the operator: sliding windows of so many slices, some at each watermark, one key."""
+    """One store in the operator: sliding windows over a number of slices, some at each watermark, one key."""
 
     aggregate: str
     windows_per_watermark: int
@@ -95,7 +95,7 @@ def _advance(operator: Operator, now: int, many: int) -> tuple[float, int]:
 
 
 def _combines(operator: Operator) -> int:
-    """The combines so far; each step makes a new state, with counters of its own."""
+    """The number of combines; each step makes a new state, with counters of its own."""
     return operator._engine.state.metrics.merge_combines
 
 

@@ -35,7 +35,7 @@ class Arrivals:
         return [self.time, self.value] if self.key is None else [self.time, self.value, self.key]
 
     def batches(self, size: int) -> list[pa.RecordBatch]:
-        """So many tuples at a time, with the columns `at`, `value` and, where there are keys, `key`."""
+        """Batches of `size` tuples, with the columns `at`, `value` and, where there are keys, `key`."""
         columns = {"at": pa.array(self.time).cast(pa.timestamp("us")), "value": pa.array(self.value)}
         if self.key is not None:
             columns["key"] = pa.array(self.key)
@@ -56,7 +56,7 @@ class Shape:
     """After every 20 s of tuples nothing comes for up to 6 s, so that sessions end."""
 
     def generate(self, tuples: int) -> Arrivals:
-        """So many tuples."""
+        """Generate this number of tuples."""
         rng = np.random.default_rng(20)
         time = np.arange(tuples, dtype=np.int64) * (SECOND // self.per_second)
         if self.pauses:

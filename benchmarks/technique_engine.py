@@ -73,7 +73,7 @@ def batch_for(technique: type[Technique], batch: int) -> int:
 
 
 def ask_technique(technique: type[Technique], case: Case, batch: int) -> Ask:
-    """How a technique answers the queries of a case, so many tuples at a time."""
+    """How a technique computes the windows of a case, in batches of `batch` tuples."""
     asked, arrivals = _asked(case.workload), case.arrivals
     given: dict[str, Any] = {"windows": list(asked.periodic.values())}
     if issubclass(technique, AnyOrder):
@@ -94,7 +94,7 @@ def ask_technique(technique: type[Technique], case: Case, batch: int) -> Ask:
         query = np.concatenate([part.query for part in found[0]])
         total = np.concatenate([part.total for part in found[0]])
         totals = np.bincount(query, weights=total, minlength=len(asked.names)).tolist()
-        # Techniques tell empty windows, too: how many windows there are is not compared.
+        # Techniques emit empty windows, too: the number of windows is not compared.
         windows = {name: case.wanted.sums[name][0] for name in asked.names}
         return {name: (windows[name], float(one)) for name, one in zip(windows, totals, strict=True)}
 

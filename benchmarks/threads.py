@@ -40,7 +40,7 @@ class Case:
     told: str = ""
     """What it has that the others have not."""
     part: int = 1
-    """It reads one of so many parts of the tuples that are asked for."""
+    """It reads the tuples that are asked for, divided by this number."""
 
     def table(self, tuples: int) -> pa.Table:
         """Its tuples. Their values are no whole numbers: sums show the order of additions."""
@@ -67,7 +67,7 @@ class ThreadsMeasurement:
     one: float
     """With one thread, the best of all rounds."""
     several: float
-    """With so many threads, the best of all rounds."""
+    """With `threads` threads, the best of all rounds."""
 
     @property
     def name(self) -> str:

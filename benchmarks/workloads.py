@@ -1,7 +1,7 @@
 """The workloads of `python -m benchmarks core`: the two of the first milestone, W1 to W7, and P1 to P5.
 
-What Scotty's own core reaches on a machine of this kind (Java, one thread, warm; million tuples per CPU
-second) and the goals stand beside them.
+Each has a goal, and the rate that Scotty's own core reaches on a machine of this kind (Java, one thread,
+warm; million tuples per CPU second).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Workload:
     scotty: float | None = None
     goal: float | None = None
     times_tuples: int = 1
-    """It reads so many times the tuples that the others read."""
+    """The factor by which it reads more tuples than the others."""
 
 
 def chosen(only: tuple[str, ...]) -> list[Workload]:

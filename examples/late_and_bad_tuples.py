@@ -1,4 +1,4 @@
-"""Nothing is lost: tuples that came too late, and tuples without a usable time, are routed."""
+"""Nothing is lost: tuples that arrive too late, and tuples without a usable time, are routed."""
 
 import muntin as mt
 from muntin import aggregates as a

@@ -1,4 +1,4 @@
-"""A window of your own: windows of 1, 2, 4, ... tuples, beside one that exists."""
+"""A window of your own: windows of 1, 2, 4, ... tuples, together with a built-in one."""
 
 import muntin as mt
 from muntin import aggregates as a

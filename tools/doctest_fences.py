@@ -1,6 +1,6 @@
 """An extension of griffe for the reference: examples with `>>>` become blocks of code.
 
-Outside of a section "Examples:" Markdown takes the lines of a doctest for nested quotations.
+Outside of a section "Examples:" Markdown reads the lines of a doctest as nested quotations.
 """
 
 from __future__ import annotations

@@ -101,20 +101,20 @@ def run(
         OutputFormat | None,
         typer.Option(
             "--format",
-            help="By default by the ending of the output; a table on a terminal, else csv.",
+            help="The format of the output; by default by its ending, a table on a terminal, else csv.",
             show_default=False,
         ),
     ] = None,
     input_format: Annotated[
         InputFormat | None,
-        typer.Option(help="Of inputs whose ending does not tell; jsonl for -.", show_default=False),
+        typer.Option(help="The format of inputs with another ending; jsonl for -.", show_default=False),
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of CSV files.", show_default=False)] = None,
+    delimiter: Annotated[str | None, typer.Option(help="The delimiter of CSV.", show_default=False)] = None,
     time_format: Annotated[
-        str | None, typer.Option(help='Of times in texts, like "%m/%d/%Y %H:%M".', show_default=False)
+        str | None, typer.Option(help='The format of times, like "%m/%d/%Y %H:%M".', show_default=False)
     ] = None,
     time_unit: Annotated[
-        str | None, typer.Option(help="Of integers since 1970: s, ms, us or ns.", show_default=False)
+        str | None, typer.Option(help="The unit of integer times: s, ms, us or ns.", show_default=False)
     ] = None,
     column_types: Annotated[
         list[str] | None,
@@ -129,10 +129,12 @@ def run(
         bool, typer.Option("--follow", "-f", help="Wait for more lines at the end of the last input.")
     ] = False,
     engine: Annotated[Engine, typer.Option(help="In this process, or on local Spark.")] = Engine.EMBEDDED,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the snapshot of Ctrl-C.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the state that Ctrl-C saved.")
+    ] = False,
     snapshot: Annotated[
         Path | None,
-        typer.Option(help="Where Ctrl-C saves the state; by default beside the query.", show_default=False),
+        typer.Option(help="Where Ctrl-C saves the state; by default next to the query.", show_default=False),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -147,9 +149,9 @@ def run(
       muntin run sales.toml live.jsonl --follow --watermark-lag '10 seconds'
 
     A line {"watermark": "2024-01-31T12:00:00"} in JSON Lines promises that all tuples before that time
-    have come, and closes windows. Without watermarks all windows close at the end of the input.
+    have arrived, and closes windows. Without watermarks all windows close at the end of the input.
 
-    Ctrl-C saves the state; --resume goes on from it.
+    Ctrl-C saves the state; --resume continues from it.
     """
     with _errors_reported():
         from muntin.command_line.inputs import sources
@@ -222,7 +224,7 @@ def replay(
 
 @app.command()
 def doctor() -> None:
-    """Look at Python, the compiled code, Java and Spark: what is wrong, and the line that mends it.
+    """Check Python, the compiled code, Java and Spark: what is wrong, and the command that repairs it.
 
     \b
     Examples:

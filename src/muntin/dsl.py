@@ -35,7 +35,7 @@ class Query(QuerySpec):
 
     # The engine is imported where it is used: writing a query must stay cheap to import.
 
-    if not TYPE_CHECKING:  # which would take any name for a method that exists
+    if not TYPE_CHECKING:  # else type checkers would accept any name
 
         def __getattr__(self, name: str) -> Any:
             from muntin import foreign_names
@@ -186,7 +186,7 @@ class Query(QuerySpec):
         return Controlled(self.validated(), fspath(path))
 
     def stats(self, running: Any) -> StreamStats:
-        """The work of this query so far in a running streaming query of Spark; print it."""
+        """The work that this query has done in a running streaming query of Spark; print it."""
         from muntin.connectors.spark.stream_stats import stats
 
         return stats(self, running)

@@ -47,7 +47,7 @@ class DataError(MuntinError, ValueError):
 
 
 class SnapshotError(MuntinError):
-    """A snapshot that is damaged, of another format version or of other queries."""
+    """A snapshot that is damaged, of another format version or of another query."""
 
 
 class ConcurrentCallError(MuntinError, RuntimeError):
@@ -65,7 +65,7 @@ class PlacedError(MuntinError):
     key: int | None = None
     """The id of the key."""
     window: tuple[int, int, int] | None = None
-    """The number of the query, and the edges of its window in the unit inside."""
+    """The number of the window in the query, and the edges of its instance in the unit inside."""
     time: int | None = None
     """The time of the tuple that it failed on, in the unit inside."""
     cure: str = ""

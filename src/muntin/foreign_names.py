@@ -1,7 +1,7 @@
 """Names that users bring from Spark, Flink, Beam, pandas, polars and SQL, and what to write instead.
 
-The tables are read only to answer a name that does not exist. A table has, by what to write (a name of ours,
-or code), the names of other systems. Case and underscores do not count, so one entry answers `group_by`,
+The tables serve only the error messages for names that do not exist. They map what to write (a name of ours,
+or code) to the names of other systems. Case and underscores do not count, so one entry covers `group_by`,
 `groupBy` and `groupby`.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Metrics:
-    """The work that an operator has done so far.
+    """The work that an operator has done.
 
     A *combine* joins two partial aggregates: in the update part a tuple into its slice (one per
     tuple and distinct partial), in the merge part slices with slices. [cutty §7]

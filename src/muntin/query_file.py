@@ -1,4 +1,4 @@
-"""Queries as TOML files, for the command line and for people who don't write Python."""
+"""Queries as TOML files, for the command line and for people who do not write Python."""
 
 from __future__ import annotations
 

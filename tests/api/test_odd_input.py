@@ -1,4 +1,4 @@
-"""Input that nobody would write on purpose: an error with the rule, the value and a cure, never a raw one."""
+"""Input that is wrong in unusual ways: an error with the rule, the value and a cure, never a raw one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python values as columns of one type: what fits, and what is told apart."""
+"""Python values as columns of one type: which values fit, and which are distinguished."""
 
 from __future__ import annotations
 

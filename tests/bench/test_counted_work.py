@@ -79,7 +79,7 @@ def taken(g: Groups) -> npt.NDArray[np.int64]:
 
 
 def with_windows(n: int, late: bool) -> Workload:
-    """W1, or with late tuples W2, with so many tumbling windows."""
+    """W1, or with late tuples W2, with a number of tumbling windows."""
     named = {f"t{length}": tumbling(f"{length} ms") for length in lengths(n)}
     query = windows(**named, **({"visit": session("1 second")} if late else {}))
     workload = chosen(("W2 N=1" if late else "W1 N=1",))[0]

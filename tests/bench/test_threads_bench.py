@@ -36,7 +36,7 @@ MUTATIONS: dict[str, Callable[[pa.Table], pa.Table]] = {
 
 
 def mutate(patch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table], after: int = 0) -> None:
-    """What several threads give is changed, after so many tables that are left as they are."""
+    """Change the results of several threads, after a number of tables that are left as they are."""
     run, seen = SlicingOperator.process, 0
 
     def changed(self: SlicingOperator, *arguments: Any, **named: Any) -> pa.Table:

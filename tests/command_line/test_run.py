@@ -1,4 +1,4 @@
-"""`muntin run`: what goes in, what comes out, and what a mistake is answered with."""
+"""`muntin run`: its inputs, its outputs, and its answers to mistakes."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64()), (A
 
 @dataclass
 class Times:
-    """What Spark tells of time."""
+    """The times that Spark gives to a step."""
 
     watermark: int
 

@@ -1,4 +1,4 @@
-"""A small stream of times, step by step: for tests of what comes out when."""
+"""A small stream of times, step by step: for tests of when windows are emitted."""
 
 from __future__ import annotations
 

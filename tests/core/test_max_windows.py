@@ -221,7 +221,7 @@ def test_a_far_watermark_ends() -> None:
 
 
 class Crowd(w.ContextFree):
-    """So many windows around each time that a list of them would fill the memory."""
+    """More windows around each time than a list in memory can hold."""
 
     def next_edge(self, time: int) -> int:
         return time + 1

@@ -335,7 +335,7 @@ class Pairs(w.ForwardContextAware):
 
 
 class Forgetful(Pairs):
-    """What it still needs cannot be told."""
+    """Which tuples it still needs is unknown."""
 
     def observe(self, state: Any, record: w.Record) -> tuple[Any, list[tuple[int, int]]]:
         return None, [(max(0, record.rank - 1), record.rank + 1)]

@@ -1,4 +1,4 @@
-"""Single records: they wait to be sliced together, and nobody can tell."""
+"""Single records: they wait to be sliced together, which changes no result."""
 
 from __future__ import annotations
 

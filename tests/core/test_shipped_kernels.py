@@ -1,4 +1,4 @@
-"""The library of compiled kernels: nothing is compiled in front of a user, and it does what Numba does."""
+"""The library of compiled kernels: queries compile nothing, and results are those of Numba."""
 
 from __future__ import annotations
 

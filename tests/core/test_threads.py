@@ -272,7 +272,7 @@ def test_bad_tuples(bad: str, caplog: pytest.LogCaptureFixture) -> None:
 def test_an_error_without_parts_is_raised(
     windows: str, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there are none, or they are given up, or slices are so few that nobody shares them."""
+    """Where there are none, or they are given up, or there are too few slices to share."""
     query = mt.windows(**WINDOWS[windows]).aggregate(**AGGREGATES["sums"]).by(*keys).on("t")
 
     def refuse(*_: Any) -> None:

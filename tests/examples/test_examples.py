@@ -18,7 +18,7 @@ ON_SPARK = {"on_spark"}
 
 
 def promised(program: Path) -> str:
-    """The output that stands at the end of a program."""
+    """The output at the end of a program."""
     lines = program.read_text().partition("\n# Output:\n")[2].splitlines(keepends=True)
     return "".join(line.removeprefix("# ") for line in lines)
 

@@ -1,4 +1,4 @@
-"""Single records wait in a buffer where nobody can tell: the same as slicing each of them at once."""
+"""Single records wait in a buffer: the results are the same as with each of them sliced at once."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ THEIRS = ["count(*) n", "sum(v) total", "avg(x) mean", "min(x) least", "max(v) m
 
 
 def steps(seed: int, disorder: int) -> list[pa.Table]:
-    """Micro-batches of tuples that are up to so many seconds out of order."""
+    """Micro-batches of tuples that are up to a number of seconds out of order."""
     rng = random.Random(seed)
     size = STEPS * ROWS
     times = sorted(

@@ -1,4 +1,4 @@
-"""The example on Spark prints what stands at its end."""
+"""The example on Spark prints the output at its end."""
 
 from __future__ import annotations
 

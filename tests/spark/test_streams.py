@@ -1,4 +1,4 @@
-"""Streams on local Spark: side outputs, counters, changing windows, silence, restarts, what comes next."""
+"""Streams on local Spark: side outputs, counters, changing windows, silence, restarts, later operators."""
 
 from __future__ import annotations
 

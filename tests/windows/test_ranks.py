@@ -1,4 +1,4 @@
-"""Windows on ranks, or behind every so many tuples."""
+"""Windows on ranks, or after every n-th tuple."""
 
 from __future__ import annotations
 

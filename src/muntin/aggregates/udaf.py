@@ -127,7 +127,7 @@ def aggregate(
             in event-time order.
         type: of the result, as a pyarrow type or the name of one, like "float64"; left out, it is what
             `lower` is annotated to return or returns for sample values.
-        name: for messages; left out, the name of the function that tells most.
+        name: for messages; left out, the name of `lower`, `combine` or `lift`, the first that has one.
         ignore_nulls: False if tuples with nulls count too; `lift` then gets None for a null.
         compile: None compiles numeric functions once that pays; True compiles at once, and says why
             if it cannot; False never does. The results are the same.

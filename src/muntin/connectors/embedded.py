@@ -235,7 +235,7 @@ class Operator:
         return self._engine.nothing()
 
     def stream(self, source: object, *, finish: bool = True) -> Stream:
-        """Take in a source and give the results of each part: `for results in op.stream(source)`.
+        """Process a source and give the results of each part: `for results in op.stream(source)`.
 
         `async for` reads an asynchronous source, and closes the windows of a silent one after `idle_after`.
         Empty results are left out. Without `watermark_lag` or `in_order`, all results come at the end.
@@ -251,7 +251,7 @@ class Operator:
         [30] [1]
 
         Args:
-            source: An iterator of records, batches or whatever else `process` takes; or anything that
+            source: An iterator of records, batches or anything else that `process` takes; or anything that
                 `query.run` takes. With `async for`, an asynchronous iterator of the same items.
             finish: Whether the end of the source is the end of the stream. With False, windows stay open
                 for the tuples of another source.
@@ -262,7 +262,7 @@ class Operator:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Release the threads. Results are returned by calls alone, so this does not end the stream."""
+        """Release the threads. This does not end the stream, because it could not return the last results."""
         self._engine.release_threads()
 
     # Watermarks. ------------------------------------------------------------------------------------

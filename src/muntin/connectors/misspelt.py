@@ -44,8 +44,8 @@ def misspelt_field(
 ) -> tuple[str, str] | None:
     """The column that a record lacks and the field that it has in its place, if one is probably the other.
 
-    A record may lack a field, which is then null. But where it has a field instead that the stream has not
-    had so far, and whose name is `similar`, somebody has misspelt it.
+    A record may lack a field, which is then null. But if it has another field, new in the stream and with a
+    `similar` name, that name is taken as misspelt.
 
     >>> misspelt_field({"ts", "amuont"}, ["ts", "amount"], {"ts", "amount", "shop"})
     ('amount', 'amuont')

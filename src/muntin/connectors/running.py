@@ -35,7 +35,7 @@ def run(query: QuerySpec, data: object, schema: object = None, threads: int = 1)
 
 
 def _run(engine: SlicingOperator, data: object, known: dict[str, pa.DataType]) -> pa.Table:
-    """Take all tuples of the stream in, and its end: in one step, or a step for each part of a source."""
+    """Process all tuples of the stream and its end: in one step, or in a step for each part of a source."""
     spec, connection = engine.spec, Connection(None, known)
     bind_declared(engine, known)
     parts = parts_of(data, spec.time, lambda: wanted(engine, connection))
@@ -54,7 +54,7 @@ def _run(engine: SlicingOperator, data: object, known: dict[str, pa.DataType]) -
 
 
 def _take_part(engine: SlicingOperator, part: object, connection: Connection) -> None:
-    """Take a part of a source in, without early results: the user has not chosen these batches."""
+    """Process a part of a source, without early results: the user has not chosen these batches."""
     batch, misfits = to_batch(part, expected(engine, connection))
     if batch.num_rows or not all(pa.types.is_null(kind) for kind in batch.schema.types):
         engine.process(batch, misfits=misfits, looks=False)

@@ -38,7 +38,7 @@ class Stream:
     def _parts(self) -> Iterable[object]:
         source = self._source
         if isinstance(source, Iterator):
-            return source  # live: each item is taken in when it comes
+            return source  # live: each item is processed when it arrives
         engine = self._operator._engine
         parts = parts_of(source, engine.spec.time, lambda: wanted(engine, self._operator._connection))
         return [source] if parts is None else parts

@@ -50,12 +50,10 @@ def _query_alone(source: str) -> str:
 
 def compared(found: Race) -> str:
     """The outcome in words."""
-    what = (
-        f"{found.tuples / 1e6:g} million tuples, {found.windows:,} windows; ms that passed, and of CPU time"
-    )
+    what = f"{found.tuples / 1e6:g} million tuples, {found.windows:,} windows; ms of wall-clock and CPU time"
     ours = f"Muntin, one pass on one core  {_times(found.ours)}"
     if found.polars is None:
-        return f"{what}\n{ours}\npolars is not installed; with it (pip install polars) it runs here as well."
+        return f"{what}\n{ours}\npolars is not installed; pip install polars adds it to this comparison."
     theirs = f"polars, twenty on all cores   {_times(found.polars)}"
     sooner, less = found.polars.passed / found.ours.passed, found.polars.cpu / found.ours.cpu
     ratio = f"[bold]{sooner:.0f} times as fast, {less:.0f} times less CPU time[/bold]; the totals are equal."

@@ -20,7 +20,7 @@ __all__ = ["TUPLES", "Race", "Timing", "race"]
 TUPLES = 4_000_000
 PER_SECOND = 2_000
 LENGTHS = range(1, 21)
-"""Of the windows, in seconds."""
+"""The lengths of the windows, in seconds."""
 Result = TypeVar("Result")
 
 
@@ -29,18 +29,18 @@ class Timing:
     """The best of three runs."""
 
     passed: float
-    """Seconds until the results were there."""
+    """Seconds of wall-clock time."""
     cpu: float
     """Seconds of CPU time, of all cores together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """The same windows in both."""
+    """The times of both for the same windows."""
 
     tuples: int
     windows: int
-    """How many came out; polars gave the same number, and the same totals."""
+    """The number of emitted windows; polars gave the same number, and the same totals."""
     ours: Timing
     polars: Timing | None
     """None where polars is not installed."""
@@ -70,7 +70,7 @@ def twenty() -> Query:
 
 
 def _passes(table: pa.Table) -> Callable[[], list[Any]]:
-    """Twenty groups of truncated times, told to be in order: faster than twenty dynamic groups."""
+    """Twenty groups of truncated times, declared to be in order: faster than twenty dynamic groups."""
     import polars as pl
 
     frame: Any = pl.from_arrow(table)

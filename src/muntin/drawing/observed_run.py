@@ -65,7 +65,7 @@ class DrawnWindow:
 
 @dataclass(frozen=True, slots=True)
 class ObservedRun:
-    """Times are int64 as inside of the engine: microseconds, or units of an integer time column."""
+    """The contents of a picture. Times are int64: microseconds, or units of an integer time column."""
 
     tuples: tuple[DrawnTuple, ...]
     slices: tuple[DrawnSlice, ...]

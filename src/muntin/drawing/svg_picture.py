@@ -27,7 +27,7 @@ def svg(
     extent: tuple[int, int] | None = None,
     describe: Callable[[object], str] = str,
 ) -> str:
-    """The picture of a run, as the text of an SVG file without anything from elsewhere.
+    """The picture of a run, as the text of an SVG file that refers to no other file.
 
     Args:
         run: What to draw.

@@ -11,7 +11,7 @@ MAX_AHEAD = Micros(366 * 86_400_000_000)
 """The default of `max_ahead` where the watermark follows the data: a leap year.
 
 Times of sensors and schedules may lie in the near future; a wrong year or unit mostly lies further ahead,
-and would move the watermark so far that all later tuples are late.
+and would move the watermark to a time at which all later tuples are late.
 """
 
 MAX_WINDOWS = 10_000_000

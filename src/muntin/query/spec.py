@@ -49,11 +49,11 @@ _CHOICES = {"late": get_args(Late), "bad": get_args(Bad), "on_error": get_args(O
 
 
 class _Field(tuple[Any, ...]):
-    """Several values in a field of a query; a call of it, as of a method, is answered with the method."""
+    """The values of a field of a query; calling it like a method is an error that names the method."""
 
     cure: ClassVar[str]
 
-    if not TYPE_CHECKING:  # which would take the call for a right one
+    if not TYPE_CHECKING:  # type checkers must still report such a call
 
         def __call__(self, *_: object, **__: object) -> None:
             raise QueryError(self.cure)
@@ -75,7 +75,7 @@ class _Keys(_Field):
 
 
 LISTED = frozenset({_Windows, _Aggregates, _Keys})
-"""The types of the tuples that a query holds."""
+"""The types of the fields of a query that hold several values."""
 
 
 @dataclass(frozen=True)

@@ -33,15 +33,15 @@ class TextTable(NamedTuple):
     def of(cls, table: pa.Table, most: int = MOST_ROWS) -> TextTable:
         """The first rows of a table with the struct `window`.
 
-        Edges on ranks or a measure are one column, as `[0, 10)`, where a row has them. `kind` and
-        `revision` are left out where all rows have the same ones.
+        Edges on ranks or a measure are one column, as `[0, 10)`, where a row has them. `kind` is
+        left out where all rows are final, `revision` where all are 0.
         """
         shown = flat(table.slice(0, most))
         columns = Columns.of(table.schema)
-        told = [name for name in ("kind", "revision") if _differs(table[name])]
+        unusual = [name for name in ("kind", "revision") if _differs(table[name])]
         right: dict[str, bool] = {}
         cells: dict[str, list[str]] = {}
-        for name in [*columns.keys, "window_name", *columns.edges[:2], *columns.aggregates, *told]:
+        for name in [*columns.keys, "window_name", *columns.edges[:2], *columns.aggregates, *unusual]:
             if name in columns.aggregates[:1]:
                 cells |= _other_edges(shown, columns.edges[2:])
             cells[name], right[name] = _texts(shown[name]), _is_number(shown.schema.field(name).type)
@@ -107,7 +107,7 @@ def _other_edges(shown: pa.Table, edges: list[str]) -> dict[str, list[str]]:
 
 
 def _differs(column: pa.ChunkedArray) -> bool:
-    """Whether a column tells more than "final, revision 0", or "ordinal 0"."""
+    """Whether some value of a column is not the usual one: "final" of kinds, 0 of numbers."""
     if pa.types.is_string(column.type):
         return bool(pc.any(pc.not_equal(column, "final")).as_py())
     return bool(pc.any(pc.not_equal(column, 0)).as_py())

@@ -200,7 +200,7 @@ class Arrivals:
 
 
 def out_of_order(time: Rows, newest: int, column: TimeColumn) -> DataError:
-    """The error for times that go back behind others, or behind the newest so far."""
+    """The error for times before earlier ones of the batch, or before the newest time."""
     previous = np.concatenate([[newest], time[:-1]])
     wrong = int(np.flatnonzero(time < previous)[0])
     return DataError(

@@ -126,7 +126,7 @@ class Batch:
         )
 
     def with_columns(self, types: Mapping[Expr, pa.DataType]) -> Batch:
-        """The same tuples with null in the columns that they lack: no window has asked for them so far.
+        """The same tuples with null in the columns that they lack: no window has read them before.
 
         A column of another type has been null all the time, and its type was not known.
         """

@@ -28,7 +28,7 @@ ARRIVAL = "__arrival"
 class Binding:
     """What the operator knows once it has seen the schema of its input.
 
-    `unknown` are columns without any value so far. `records` are the columns that the user's code
+    `unknown` are columns that have had no value yet. `records` are the columns that the user's code
     sees where it names none.
     """
 

@@ -48,9 +48,9 @@ def next_result(plan: BoundPlan, state: State) -> int:
 
 
 def latest_result(plan: BoundPlan, state: State) -> int:
-    """The watermark that completes every window over the tuples seen so far, as far as one can.
+    """The watermark that completes every window over the tuples that have arrived, where one can.
 
-    Where tuples wait to be judged, it is higher than the watermark so far: only one that moves judges them.
+    Where tuples wait to be judged, it is higher than the current watermark: only one that moves judges them.
     """
     newest = max(state.newest, state.newest_late)
     if newest == NEG_INF:

@@ -1,7 +1,8 @@
 """A small step of periodic windows, a session and numeric partials as one call of compiled code.
 
-The same results as `muntin.slicing.step` gives function by function. A step of 1,024 tuples and ten windows
-takes 0.45 of the time (measured in turn on one machine). Larger steps gain nothing, and take the other way.
+The results are those of the general route, which is `muntin.slicing.step` function by function. A step of
+1,024 tuples and ten windows takes 0.45 of its time (measured in turn on one machine). Larger steps gain
+nothing, and take the general route.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ FEW_TUPLES = 64
 MOST_COMBINES = 32_768
 """The most combines of slices that a step is expected to cause: stores need fewer of them than a walk."""
 NO_IDS: Column = np.zeros(0, dtype=np.int64)
-"""Stands for one key."""
+"""The ids of a batch whose tuples all have one key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
     """Add a batch and move the watermark on in one call; None, and nothing has changed, where that fails.
 
     It fails for large steps, late tuples, sums of floats out of order or of several keys, nulls, sums that
-    overflow, and values that cannot be computed: the other way skips these, or names the window.
+    overflow, and values that cannot be computed: the general route skips these, or names the window.
     """
     step, before, table = plan.numeric, state.watermark, state.slices
     number, extent = len(table.fresh), batch.extent

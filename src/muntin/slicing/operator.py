@@ -169,7 +169,7 @@ class SlicingOperator:
         return self.advance(INF)
 
     def close_idle(self) -> pa.Table:
-        """Complete every window over the tuples seen so far, as far as a watermark can."""
+        """Complete every window over the tuples that have arrived, where a watermark can."""
         return self.nothing() if self.plan is None else self.advance(latest_result(self.plan, self.state))
 
     def early_look(self) -> pa.Table:

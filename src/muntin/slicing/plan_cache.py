@@ -2,7 +2,7 @@
 
 A program that runs one query over many small tables, or a cell of a notebook that is run again, skips
 binding and planning. A `run` over 8 tuples with one window and one sum then takes 0.4 of the time, with
-three windows and three aggregates 0.75 (160 and 1,180 µs of CPU, measured in turn).
+three windows and three aggregates 0.75 (CPU time, measured in turn).
 
 Plans are immutable, so operators and threads may share them. What a plan derives later (`cached_property`)
 depends on the plan alone. Plans that hold code of the user are not shared, because the programs of

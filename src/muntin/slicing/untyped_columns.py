@@ -1,4 +1,4 @@
-"""Columns without a type, because they have had no value so far: a column of nulls has the type null.
+"""Columns without a type, because they have had no value yet: a column of nulls has the type null.
 
 Until a value arrives, aggregates over such a column are null (or 0, or empty). Expressions are computed as
 if it had one of the usual types, which does not matter for nulls.

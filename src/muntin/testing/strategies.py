@@ -165,7 +165,7 @@ def _window(pick: Picks, clock: Clock, ranges: _Ranges) -> Any:
 
 
 class _Stream:
-    """Turns drawn items into actions; times are relative to the newest row so far."""
+    """Turns drawn items into actions; times are relative to the newest row before."""
 
     def __init__(self, query: Any, clock: Clock, ranges: _Ranges) -> None:
         self._query, self._clock, self._ranges = query, clock, ranges

@@ -1,7 +1,8 @@
 """Lengths of time as other systems write them, and the same length in our words.
 
 ISO 8601 (`PT5M`), offsets of pandas (`5T`) and polars (`1mo`), intervals of SQL (`INTERVAL 5 MINUTES`) and
-clocks (`00:05:00`). None of them is read: `M` is a month here and minutes there. But the answer names ours.
+clocks (`00:05:00`). None of them is accepted, because `M` means a month in one system and minutes in
+another; the error message names our form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times that are texts: reading them, and how a program has to read those that it was given."""
+"""Times that are texts: reading them, and advice on the code that reads the texts of a user."""
 
 from __future__ import annotations
 

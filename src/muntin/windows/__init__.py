@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # which would take any name for one that exists
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         from muntin import foreign_names

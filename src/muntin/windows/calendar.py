@@ -140,7 +140,7 @@ class Calendar(ContextFreeWindow):
         return _edges_of_years(self.unit, self.tz, int(self.offset), years)
 
     def _around(self, lo: int, hi: int) -> Ints:
-        # Years of their mean length: near a new year, one too many or too few, which one more makes up for.
+        # Years of mean length: near a new year the number may be off by one, so one more is taken.
         first, last = lo // _MEAN_YEAR + _EPOCH.year - _SLACK - 1, hi // _MEAN_YEAR + _EPOCH.year + _SLACK + 1
         if hi - lo <= _NEAR:
             return _edges_of_range(self.unit, self.tz, int(self.offset), first, last)

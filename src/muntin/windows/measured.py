@@ -1,7 +1,7 @@
 """Evenly spaced windows on another advancing measure: kilometres, invoice numbers.
 
-A tuple's position is the largest value of the measure so far, in the order of
-tuples: a tuple that lags counts at the position of the stream.
+A tuple's position is the largest value of the measure up to this tuple, in the
+order of tuples: a tuple that lags counts at the position of the stream.
 """
 
 from __future__ import annotations

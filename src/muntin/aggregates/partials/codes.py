@@ -42,7 +42,7 @@ def order_codes(array: pa.Array) -> Ints:
     """
     if arrays.has_keys(array.type):
         return arrays.order_keys(array)
-    if pa.types.is_null(array.type):  # a column without values so far
+    if pa.types.is_null(array.type):  # a column that has had no value yet
         return np.zeros(len(array), dtype=np.int64)
     import pyarrow.compute as pc
 

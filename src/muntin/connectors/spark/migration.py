@@ -22,7 +22,7 @@ __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
 Form = dict[str, Any]
 
 _served: WeakKeyDictionary[ServedWindows, list[list[Any]]] = WeakKeyDictionary()
-"""The forms of windows, which each step writes: they change only together with the windows."""
+"""The forms of windows, made once for each `ServedWindows`."""
 
 
 def asked_for(query: QuerySpec) -> Form:

@@ -84,7 +84,7 @@ class Controlled:
         self._publish(Change(remove=to_remove(names)))
 
     def served(self) -> dict[str, Window]:
-        """The windows after all changes so far."""
+        """The windows after all changes."""
         return dict(current_spec(self._operator()).windows)
 
     def __call__(self, frame: DataFrame, **options: Any) -> DataFrame:
@@ -104,7 +104,7 @@ class Controlled:
         filesystem.move(f"{folder}/_{name}", f"{folder}/{name}")
 
     def _operator(self) -> SlicingOperator:
-        """An operator without tuples, after all changes so far."""
+        """An operator without tuples, after all changes."""
         operator = SlicingOperator(self.query)
         for name, text in read_changes(self.path):
             with suppress(MuntinError):  # the stream refuses it, too

@@ -21,7 +21,7 @@ def find_windows(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     if not tuples:
         return []
     if window.measure is not None:
-        # The position of a tuple is the largest value so far, its own or an earlier one.
+        # The position of a tuple is the largest of its own value and all earlier ones.
         places = accumulate((item.row[window.measure] for item in tuples), max)
         tuples = tuple(item._replace(place=place) for item, place in zip(tuples, places, strict=True))
     return _finder(window)(window, tuples, view)

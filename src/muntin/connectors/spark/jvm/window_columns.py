@@ -158,7 +158,7 @@ def with_sessions(slices: DataFrame, keys: list[str], gaps: list[int]) -> DataFr
     slices = slices.withColumn("silence", f.col(FIRST) - f.lag(LAST).over(in_order))
     for gap in sorted(set(gaps)):
         opens = f.col("silence").isNull() | (f.col("silence") > gap)
-        # Starts grow along the slices, so the last one so far is the largest one.
+        # Starts grow along the slices, so the last one up to a row is the largest.
         started = f.max(f.when(opens, f.col(FIRST))).over(so_far)
         slices = slices.withColumn(_session_column(gap), started)
     return slices
