@@ -409,6 +409,24 @@ def test_lines_for_each_key_and_bars_for_sessions(pyplot: Any, tmp_path: Path) -
     assert results.plot("mean")[0].get_ylabel() == "mean"
 
 
+def test_a_key_has_one_colour_in_all_axes(pyplot: Any) -> None:
+    from matplotlib.colors import to_rgb
+
+    query = mt.windows(five=w.tumbling(5), visit=w.session(1)).aggregate(n=a.count()).by("shop").on("t")
+    data = {"t": [4, 5, 3, 9], "shop": ["north", "north", "south", "north"]}  # a session of south ends first
+    colours = [
+        {
+            text.get_text(): handle
+            for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
+        }
+        for legend in (axes.get_legend() for axes in query.run(data).plot())
+    ]
+    assert [list(handles) for handles in colours] == [["south", "north"], ["north", "south"]]
+    for shop, expected in {"south": "C0", "north": "C1"}.items():
+        bar, line = (handles[shop] for handles in colours)
+        assert bar.get_facecolor()[:3] == to_rgb(line.get_color()) == to_rgb(expected)
+
+
 def test_only_the_latest_rows_are_drawn(pyplot: Any) -> None:
     (axes,) = mt.Results(
         revisions().to_arrow(nested=True).filter(pc.equal(revisions()["window_name"], "ten"))

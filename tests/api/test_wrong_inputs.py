@@ -367,3 +367,14 @@ def test_a_frame_of_spark_is_transformed() -> None:
         DataError, match=r"a DataFrame of Spark .*: use df.transform\(query\), or pass df.toArrow"
     ):
         UNITS.run(frame)
+
+
+@pytest.mark.parametrize(
+    "data", [[{"t": 1.5, "v": 1}], pa.table({"t": [1.5], "v": [1]})], ids=["records", "table"]
+)
+def test_a_fraction_in_the_time_column_is_not_cured_by_a_schema(data: Any) -> None:
+    op = UNITS.operator()
+    op.process({"t": [1], "v": [1]})
+    with pytest.raises(DataError, match=r'the column "t" must be of type int64.*: got 1\.5') as error:
+        op.process(data)
+    assert "schema=" not in str(error.value)

@@ -263,7 +263,13 @@ MISTAKES = {
     "q.toml other.csv": 'other.csv, row 1 to 4: there is no column "amount".*; .*Did you mean "amounts"',
     "q.toml bad.jsonl": "bad.jsonl, line 2: must be a JSON object: got '{\"ts\":'",
     "q.toml list.jsonl": r"list.jsonl, line 1: must be a JSON object: got \[1\]",
-    "q.toml value.jsonl": 'value.jsonl, row 2: the column "amount" must be of type .*: got .many.',
+    "q.toml value.jsonl": (
+        'value.jsonl, row 2: the column "amount" must be of type int64: got .many. in {.*}'
+        ' .1 of 3 tuples are bad.; repair it, or choose bad="skip"'
+    ),
+    "q.toml float.jsonl": (
+        "float.jsonl, row 3: .*: got 2.5 .*; repair it, give its type: --type amount=float64, or"
+    ),
     "q.toml x.csv --resume": "there is no snapshot q.snapshot to go on from",
     "q.toml fake.csv.gz": "cannot read fake.csv.gz: .*; rename it if it is not in the format of gzip",
     "q.toml fake.parquet": "cannot read fake.parquet: ",
@@ -283,6 +289,8 @@ def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> No
     (folder / "bad.jsonl").write_text(lines(ROWS[:1]) + '{"ts":\n')
     (folder / "list.jsonl").write_text("[1]\n")
     (folder / "value.jsonl").write_text(lines([ROWS[0], {**ROWS[1], "amount": "many"}, ROWS[2]]))
+    more = [{**ROWS[0], "amount": 2.5}, *ROWS]
+    (folder / "float.jsonl").write_text(f'{lines(ROWS[:1])}{{"watermark": "2024-01-31"}}\n{lines(more)}')
     (folder / "fake.csv.gz").write_text(good)
     (folder / "fake.parquet").write_text(good)
     done = muntin("run", *mistake.split(), code=2)

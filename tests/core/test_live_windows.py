@@ -391,8 +391,9 @@ def test_what_add_and_remove_do_not_take(seen: bool) -> None:
     op = operator(x=w.tumbling(10))
     if seen:
         feed(op, 1)
-    with pytest.raises(QueryError, match=r"windows need names: write \.add\(half=w\.tumbling"):
-        op.add()
+    for windows in [(), (w.tumbling(5),)]:
+        with pytest.raises(QueryError, match=r"windows need names: write \.add\(half=w\.tumbling"):
+            op.add(*windows)
     with pytest.raises(QueryError, match=r'name the windows to remove: write \.remove\("minute"\)'):
         op.remove()
     with pytest.raises(

@@ -84,7 +84,17 @@ def test_a_mismatch_tells_the_step_and_the_difference(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
-        ("n: EXPECTED", "m: 1", "'n'|unknown column"),
+        ("n: EXPECTED", "m: 1", 'transcript one: unknown column "m" in an expected row'),
+        (", n: EXPECTED", "", 'an expected row must have "n"'),
+        ("window: [0, 10]", "window: [0]", r"must be \[start, end\]: got \[0\]"),
+        ("[11, 1]", "[11]", r"one: an input row must have a value for each of t, v: got \[11\]"),
+        ("[11, 1]", "11", "one: an input row must have a value for each of t, v: got 11"),
+        ("- watermark: 10\n        expect", "- expect", "a step must have one of input, watermark, "),
+        ("columns: [t, v]\n", "", 'one: there is no "columns"; add it'),
+        ("  - name: one", "  - one\n  - name: one", "one.yaml, transcript 1: "),
+        (TRANSCRIPT, "", "one.yaml must be a mapping with a list under transcripts"),
+        (TRANSCRIPT, "[]", "one.yaml must be a mapping with a list under transcripts"),
+        (TRANSCRIPT, "transcripts: 5", "one.yaml must be a mapping with a list under transcripts"),
         ("- watermark", "- watermrk", "watermark"),
         ("    steps", "    shufle: false\n    steps", "shuffle"),
         ("windows: {ten: {type: tumbling", "windows: {ten: {type: !named nobody", "nobody"),
@@ -95,6 +105,18 @@ def test_a_transcript_with_a_typo_is_refused(tmp_path: Path, right: str, wrong: 
     file.write_text(TRANSCRIPT.replace(right, wrong).replace("EXPECTED", "1"))
     with pytest.raises(QueryError, match=message):
         load_transcripts(file)
+
+
+def test_a_key_may_be_one_name(tmp_path: Path) -> None:
+    text = TRANSCRIPT.replace("{time: t}", "{time: t, key: v}").replace("n: EXPECTED", "v: 1, n: 1")
+    (tmp_path / "one.yaml").write_text(text)
+    (transcript,) = load_transcripts(tmp_path)
+    replay(transcript, OracleEngine)
+
+
+def test_a_directory_must_have_transcripts(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match=r"a directory must have files that end in \.yaml: got "):
+        load_transcripts(tmp_path)
 
 
 def test_names_must_differ(tmp_path: Path) -> None:

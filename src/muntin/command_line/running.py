@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,12 +57,22 @@ class Run:
         except DataError as error:
             first = portion.rows - number + 1
             place = f"{first} to {portion.rows}" if number > 1 else f"{portion.rows}"
+            message = str(error)
             if isinstance(error, BadTupleError):
-                place = f"{first + error.row}"
-            raise DataError(f"{source}, row {place}: {error}") from error
+                place, message = f"{first + error.row}", error.without_row
+            raise DataError(f"{source}, row {place}: {_SCHEMA.sub(_as_option, message)}") from error
         self.writer.write(results)
         self.positions[source.path] = portion.rows
         self.progress.add(number, self.operator.watermark)
+
+
+_SCHEMA = re.compile(r'pass schema=\{"(?P<column>[^"]+)": "(?P<type>[^"]+)"\}')
+"""How a message tells to give a type in Python."""
+
+
+def _as_option(found: re.Match[str]) -> str:
+    """The same as an option of the command line."""
+    return f"give its type: --type {found['column']}={found['type']}"
 
 
 class _Interrupt:

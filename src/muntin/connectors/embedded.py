@@ -318,13 +318,13 @@ class Operator:
     # Windows that come and go. ----------------------------------------------------------------------
 
     @exclusive
-    def add(self, /, **named: Window) -> Added:
+    def add(self, /, *unnamed: object, **named: Window) -> Added:
         """Serve more windows from now on, over the same aggregates.
 
         Returns since when each is complete, and says what cannot be served retroactively.
         """
         self._require_open("add")
-        windows = to_add(named)
+        windows = to_add(unnamed, named)
         self._slice_waiting()
         return self._engine.change_windows(windows)
 

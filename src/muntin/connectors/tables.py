@@ -312,7 +312,7 @@ def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expec
             rule = f"must hold {expected.kind}s" if expected.kind else "must hold timestamps or integers"
     if name == expected.time and isinstance(value, str):
         return Misfit(row, name, value, rule, "turn texts into times with datetime.fromisoformat")
-    return Misfit(row, name, value, rule, cure(name, type_, to_column([value])[0].type))
+    return Misfit(row, name, value, rule, _cure(name, type_, to_column([value])[0].type, expected))
 
 
 def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
@@ -329,11 +329,16 @@ def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
         got = f"{given}"
         if loss.row is not None:
             got = f"{value_text(column[loss.row].as_py())} ({given}) in row {loss.row}"
-        other = cure(name, wanted, given)
+        other = _cure(name, wanted, given, expected)
         raise DataError(
             f'the column "{name}" must be of type {wanted} in every batch: got {got}; '
             f"cast it{f', or {other}' if other else ''}"
         ) from None
+
+
+def _cure(name: str, wanted: pa.DataType, given: pa.DataType, expected: Expected) -> str:
+    """How to get a column of another type; of numbers, only integers can be times."""
+    return "" if name == expected.time and kind_of(given) != "integer" else cure(name, wanted, given)
 
 
 def _is_column(value: object) -> bool:

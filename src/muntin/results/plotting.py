@@ -38,8 +38,9 @@ def plot(table: pa.Table, column: str | None) -> list[Axes]:
         max(1, len(names)), 1, sharex=True, squeeze=False, figsize=(9, height), layout="constrained"
     )
     every: list[Axes] = list(grid[:, 0])
+    colours = {label: f"C{number}" for number, (label, _) in enumerate(_by_key(rows, columns.keys))}
     for axes, name in zip(every, names, strict=False):
-        _draw(axes, rows.filter(pc.equal(rows["window_name"], name)), columns.keys, column)
+        _draw(axes, rows.filter(pc.equal(rows["window_name"], name)), columns.keys, column, colours)
         axes.set_title(name, loc="left")
         axes.set_ylabel(column)
     if pa.types.is_timestamp(rows.schema.field("window_start").type):
@@ -64,13 +65,18 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _draw(axes: Axes, rows: pa.Table, keys: list[str], column: str) -> None:
-    """Draw one window: lines where all its instances have the same length, bars otherwise."""
+def _draw(axes: Axes, rows: pa.Table, keys: list[str], column: str, colours: dict[str, str]) -> None:
+    """Draw one window: lines where all its instances have the same length, bars otherwise.
+
+    A key has the same colour in all axes.
+    """
     starts, ends = _values(rows["window_start"]), _values(rows["window_end"])
     heights = _values(rows[column].cast(pa.float64()))
     same_length = len(np.unique(ends - starts)) == 1
     for number, (label, mine) in enumerate(_by_key(rows, keys)):
-        shown: dict[str, Any] = {"label": label} if number < MOST_KEYS else {}
+        shown: dict[str, Any] = {"color": colours[label]}
+        if number < MOST_KEYS:
+            shown["label"] = label
         mine = mine[np.argsort(starts[mine], kind="stable")]
         if same_length:
             axes.plot(starts[mine], heights[mine], marker=".", **shown)

@@ -80,9 +80,11 @@ class BadRows:
 class BadTupleError(DataError):
     """A bad tuple where the policy is "fail"; `row` is its place in the batch."""
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
+    def __init__(self, reason: str, row: int, shown: str) -> None:
+        super().__init__(f"{reason} in row {row}, {shown}")
         self.row = row
+        self.without_row = f"{reason} in {shown}"
+        """The message for a caller that names the place itself."""
 
 
 class Arrivals:
@@ -187,9 +189,10 @@ class Arrivals:
             cure = cures[first[0]]
             others = f" ({len(rows)} of {len(data)} tuples are bad)" if len(data) > 1 else ""
             raise BadTupleError(
-                f"{reasons[0]} in row {rows[0]}, {shown[0]}{others}; "
-                f'repair it, {f"{cure}, " if cure else ""}or choose bad="skip" or bad="route"',
+                f"{reasons[0]}",
                 int(rows[0]),
+                f"{shown[0]}{others}; "
+                f'repair it, {f"{cure}, " if cure else ""}or choose bad="skip" or bad="route"',
             )
         sample = zip(reasons.to_pylist()[:SAMPLE], shown, strict=True)
         LOG.warning("%d bad tuples: %s", len(rows), "; ".join(f"{why} in {tuple_}" for why, tuple_ in sample))

@@ -44,12 +44,12 @@ class Added:
         return "\n".join(self.notes)
 
 
-def to_add(named: Mapping[str, object]) -> dict[str, Window]:
-    """The windows that `add` was given by name; a QueryError for aggregates, or if there are none.
+def to_add(unnamed: Sequence[object], named: Mapping[str, object]) -> dict[str, Window]:
+    """The windows that `add` was given by name; a QueryError without names, or for aggregates.
 
     A QueryError for a value of another type comes later, from the query itself.
     """
-    if not named:
+    if unnamed or not named:
         raise QueryError('windows need names: write .add(half=w.tumbling("30 seconds"))')
     for name, one in named.items():
         if isinstance(one, Aggregate):

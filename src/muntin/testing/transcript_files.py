@@ -74,6 +74,8 @@ def load_transcripts(path: str | Path, named: Mapping[str, Any] | None = None) -
     """
     path = Path(path)
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if not files:
+        raise QueryError(f"a directory must have files that end in .yaml: got {path}, which has none")
     transcripts = [transcript for file in files for transcript in _read_file(file, named or {})]
     names = [transcript.name for transcript in transcripts]
     for name in names:
@@ -90,18 +92,26 @@ def _read_file(file: Path, named: Mapping[str, Any]) -> list[Transcript]:
 
     def look_up(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
         if node.value not in named:
-            raise QueryError(f'{file}: nothing is named "{node.value}".{nearest(node.value, named)}')
+            raise QueryError(
+                f'{file}: nothing is named "{node.value}".'
+                + (nearest(node.value, named) or " In Python, load_transcripts(path, named=...) names it.")
+            )
         return named[node.value]
 
     Loader.add_constructor("!named", look_up)
     document = yaml.load(file.read_text("utf-8"), Loader)
+    if not isinstance(document, dict) or not isinstance(document.get("transcripts"), list):
+        raise QueryError(f"{file} must be a mapping with a list under transcripts")
     shared = {key: value for key, value in document.items() if key != "transcripts"}
     transcripts = []
-    for body in document["transcripts"]:
+    for number, body in enumerate(document["transcripts"], 1):
+        place = f"{file}, transcript {body.get('name', number) if isinstance(body, dict) else number}"
         try:
             transcripts.append(_Reader(_merged(shared, body)).transcript())
-        except (KeyError, TypeError, ValueError) as error:
-            raise QueryError(f"{file}, transcript {body.get('name')}: {error!r}") from error
+        except KeyError as error:
+            raise QueryError(f'{place}: there is no "{error.args[0]}"; add it') from error
+        except (AttributeError, TypeError, ValueError) as error:
+            raise QueryError(f"{place}: {error}") from error
     return transcripts
 
 
@@ -165,7 +175,10 @@ class _Reader:
         for key in step:
             if key not in (*_ACTIONS, *_OUTCOMES):
                 raise QueryError(f'unknown key "{key}" in a step.{nearest(key, (*_ACTIONS, *_OUTCOMES))}')
-        (action,) = [key for key in step if key in _ACTIONS]
+        actions = [key for key in step if key in _ACTIONS]
+        if len(actions) != 1:
+            raise QueryError(f"a step must have one of {', '.join(_ACTIONS)}: got {dict(step)}")
+        action = actions[0]
         value = step[action]
         if action == "input":
             value = [self._row(row) for row in value]
@@ -184,17 +197,31 @@ class _Reader:
 
     def _row(self, row: Any) -> dict[str, Any]:
         """An input row, given as a list of values or as a mapping."""
-        values = row if isinstance(row, dict) else dict(zip(self.columns, row, strict=True))
+        values = self._by_name(row)
         return {name: _typed(values[name], self.schema.field(name).type) for name in self.columns}
 
+    def _by_name(self, row: Any) -> dict[str, Any]:
+        if isinstance(row, dict):
+            return row
+        if not isinstance(row, list) or len(row) != len(self.columns):
+            columns = ", ".join(self.columns)
+            raise QueryError(f"an input row must have a value for each of {columns}: got {row}")
+        return dict(zip(self.columns, row, strict=True))
+
     def _expected(self, row: Mapping[str, Any]) -> Row:
-        keys = self.body["stream"].get("key", [])
-        start, end, *measured = row["window"]
-        aggregates = {name: row[name] for name in self.body["aggregates"]}
-        known = (*keys, *aggregates, *_RESERVED)
+        key = self.body["stream"].get("key", [])
+        keys = [key] if isinstance(key, str) else key
+        known = (*keys, *self.body["aggregates"], *_RESERVED)
         for name in row:
             if name not in known:
                 raise QueryError(f'unknown column "{name}" in an expected row.{nearest(name, known)}')
+        for name in (*keys, "window", *self.body["aggregates"]):
+            if name not in row:
+                raise QueryError(f'an expected row must have "{name}": got {dict(row)}')
+        if not isinstance(row["window"], list) or len(row["window"]) < 2:
+            raise QueryError(f"the window of an expected row must be [start, end]: got {row['window']}")
+        start, end, *measured = row["window"]
+        aggregates = {name: row[name] for name in self.body["aggregates"]}
         return Row(
             keys=tuple(row[key] for key in keys),
             window_name=row["window_name"] if "window_name" in row else _only(self.body["windows"]),
@@ -210,10 +237,10 @@ class _Reader:
         import pyarrow as pa
 
         declared = self.body.get("types", {})
-        rows = [row for step in self.body["steps"] for row in step.get("input") or []]
+        rows = [self._by_name(row) for step in self.body["steps"] for row in step.get("input") or []]
         fields = []
-        for i, name in enumerate(self.columns):
-            values = [row[name] if isinstance(row, dict) else row[i] for row in rows]
+        for name in self.columns:
+            values = [row[name] for row in rows]
             fields.append((name, _type(declared[name]) if name in declared else pa.array(values).type))
         return pa.schema([(name, pa.int64() if type_ == pa.null() else type_) for name, type_ in fields])
 

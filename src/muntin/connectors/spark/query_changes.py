@@ -72,12 +72,12 @@ class Controlled:
         filesystem, folder = _location(self.path)
         filesystem.create_dir(folder, recursive=True)
 
-    def add(self, /, **named: Window) -> None:
+    def add(self, /, *unnamed: object, **named: Window) -> None:
         """Serve more windows, over the same aggregates, from the next micro-batch on.
 
         They start at their first edge after the newest tuple of the stream, for all keys at the same time.
         """
-        self._publish(Change(to_add(named)))
+        self._publish(Change(to_add(unnamed, named)))
 
     def remove(self, *names: str) -> None:
         """Stop serving windows; the last one cannot be removed."""
