@@ -342,7 +342,7 @@ def _run_embedded(
         operator = query.operator(watermark_lag=lag, in_order=in_order, schema=settings.types)
     else:
         operator = Operator.restore(saved.operator)
-    chosen = output_format(output, None if form is None else str(form))
+    chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
     writer = opened_output(output, chosen, again=resume, live=follow)
     kind = kind_of_time(query, windows, None)
     times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
@@ -370,11 +370,11 @@ def _run_on_spark(
     from muntin.connectors.spark.files import read_files
 
     paths = [(source.path, source.form) for source in found]
-    chosen = output_format(output, None if form is None else str(form))
+    chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
     frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
     writer = opened_output(output, chosen)
     try:
-        writer.write(frame.transform(query).toArrow())
+        writer.write(frame.transform(query).toArrow(), last=True)
     finally:
         writer.close()
 

@@ -154,7 +154,7 @@ ARGUMENTS = {
     "schema": "types dtypes dtype",
     "watermark_lag": "watermark delay lag",
     "threads": "nthreads workers njobs parallelism",
-    "table": "data df frame",
+    "source": "data df frame table",
 }
 """Arguments of other functions."""
 

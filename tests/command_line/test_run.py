@@ -198,6 +198,19 @@ def test_values_that_json_has_no_number_for(folder: Path) -> None:
     assert '"total": "inf"' in muntin("run", "q.toml", "x.csv", "--format", "jsonl").stdout
 
 
+@pytest.mark.parametrize("given", ["empty.jsonl", "header.csv"])
+def test_an_output_without_rows_can_be_read(folder: Path, given: str) -> None:
+    (folder / given).write_text("ts,shop,amount\n" if "csv" in given else "")
+    for name in ("out.csv", "out.parquet", "out.arrow"):
+        muntin("run", "q.toml", given, "--output", name)
+    assert (
+        csv.read_csv("out.csv").column_names
+        == parquet.read_table("out.parquet").column_names
+        == pa.ipc.open_file("out.arrow").read_all().column_names
+        == ["shop", "window_name", "window_start", "window_end", "total", "kind", "revision"]
+    )
+
+
 def test_lists_in_csv_are_json(folder: Path) -> None:
     (folder / "q.toml").write_text(QUERY.replace('"sum"', '"collect"'))
     write(folder / "x.csv")
@@ -254,6 +267,8 @@ MISTAKES = {
     "q.toml q.toml": "files must end in .*: got q.toml; say what it is with --input-format",
     "q.toml x.csv -o no/dir/x.csv": "cannot write no/dir/x.csv: there is no directory no/dir; create it",
     "q.toml x.csv -o empty": "results are written to files that end in .*: got empty; .* or give --format",
+    "q.toml x.csv -o ./x.csv": "an output must not be one of the inputs: got ./x.csv; choose another",
+    "q.toml x.csv *.csv": 'a file can be read once: got "x.csv" twice; leave one out',
     "q.toml x.csv --time-unit min": "time_unit must be s, ms, us, ns: got 'min'",
     "q.toml x.csv --delimiter ::": "delimiter must be one character: got '::'",
     "q.toml x.csv --type amount": "--type takes COLUMN=TYPE, like amount=float64",
@@ -297,6 +312,7 @@ def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> No
     assert re.search(f"^error: {MISTAKES[mistake]}", done.stderr), done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+    assert (folder / "x.csv").read_text() == good
 
 
 def test_bad_times_are_skipped_where_the_query_says_so(folder: Path) -> None:

@@ -39,12 +39,15 @@ def sources(arguments: Sequence[str], form: str | None = None) -> list[InputFile
     >>> sources(["-"])
     [StandardInput(path='-', form='jsonl')]
     """
-    if arguments.count(STDIN) > 1:
-        raise DataError('the standard input can be read once: got "-" twice; leave one out')
-    return [
+    found = [
         source
         for argument in arguments
         for source in (
             [StandardInput(form=form or "jsonl")] if argument == STDIN else files_of(argument, form, _CURE)
         )
     ]
+    paths = [source.path for source in found]
+    if twice := [path for path in paths if paths.count(path) > 1]:
+        what = "the standard input" if twice[0] == STDIN else "a file"
+        raise DataError(f'{what} can be read once: got "{twice[0]}" twice; leave one out')
+    return found

@@ -42,7 +42,7 @@ class Run:
                     self._take(source, portion)
                 if interrupt.requested:
                     return False
-            self.writer.write(self.operator.finish())
+            self.writer.write(self.operator.finish(), last=True)
         return True
 
     def _take(self, source: InputFile, portion: Portion) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,10 +20,16 @@ __all__ = ["Output", "opened_output", "output_format"]
 STDOUT = "-"
 
 
-def output_format(output: str, given: str | None) -> str:
-    """The format of an output: as given, by the ending, or what suits a terminal or a pipe."""
+def output_format(output: str, given: str | None, inputs: Sequence[str]) -> str:
+    """The format of an output: as given, by the ending, or what suits a terminal or a pipe.
+
+    A DataError for an output that is one of the inputs, which would be lost.
+    """
     if output == STDOUT:
         return given or ("table" if sys.stdout.isatty() else "csv")
+    path = Path(output)
+    if path.exists() and any(Path(name).exists() and path.samefile(name) for name in inputs):
+        raise DataError(f"an output must not be one of the inputs: got {output}; choose another --output")
     return given or format_of(output, "rename it, or give --format")
 
 
@@ -44,11 +51,16 @@ class Output:
     """Takes the results of a run, table by table, and counts their rows."""
 
     rows = 0
+    _writes_empty = False
+    """Whether results without rows are written, too: a file without rows that others can read."""
 
-    def write(self, results: Results | pa.Table) -> None:
-        """Take results of the embedded engine, or a table of Spark's; both may be empty."""
+    def write(self, results: Results | pa.Table, *, last: bool = False) -> None:
+        """Take results of the embedded engine, or a table of Spark's; `last`: no others follow.
+
+        The first rows decide the types of columns, which may not be known before.
+        """
         found = results if isinstance(results, Results) else Results(results)
-        if len(found):  # without rows, types may not be known yet
+        if len(found) or (last and not self.rows and self._writes_empty):
             self.rows += len(found)
             self._write(found)
 
@@ -62,6 +74,8 @@ class Output:
 
 class _Flat(Output):
     """Rows with plain columns, in a format of files."""
+
+    _writes_empty = True
 
     def __init__(self, sink: ResultFile | Writer) -> None:
         self._sink = sink
