@@ -358,7 +358,8 @@ def waited(condition: Any, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-def test_a_file_is_followed_stopped_and_resumed(folder: Path) -> None:
+@pytest.mark.parametrize("again", ["live.jsonl", "{}/live.jsonl"], ids=["the same name", "the whole path"])
+def test_a_file_is_followed_stopped_and_resumed(folder: Path, again: str) -> None:
     source, output = folder / "live.jsonl", folder / "out.jsonl"
     source.write_text(lines(ROWS[:3]))
     arguments = ("live.jsonl", "--follow", "--watermark-lag", "0 seconds", "--output", "out.jsonl")
@@ -371,7 +372,7 @@ def test_a_file_is_followed_stopped_and_resumed(folder: Path) -> None:
     assert "Traceback" not in told
     with source.open("a") as more:
         more.write(lines(ROWS[3:]))
-    with started(folder, "live.jsonl", "--resume", "--output", "out.jsonl") as process:
+    with started(folder, again.format(folder), "--resume", "--output", "out.jsonl") as process:
         process.communicate(timeout=60)
     assert process.returncode == 0
     assert totals(output.read_text()) == TOTALS

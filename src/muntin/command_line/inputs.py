@@ -27,6 +27,10 @@ class StandardInput(InputFile):
     def __str__(self) -> str:
         return "standard input"
 
+    @property
+    def place(self) -> str:
+        return STDIN
+
     @contextmanager
     def opened(self) -> Iterator[Any]:
         """Its bytes; it stays open."""
@@ -46,8 +50,10 @@ def sources(arguments: Sequence[str], form: str | None = None) -> list[InputFile
             [StandardInput(form=form or "jsonl")] if argument == STDIN else files_of(argument, form, _CURE)
         )
     ]
-    paths = [source.path for source in found]
-    if twice := [path for path in paths if paths.count(path) > 1]:
-        what = "the standard input" if twice[0] == STDIN else "a file"
-        raise DataError(f'{what} can be read once: got "{twice[0]}" twice; leave one out')
+    seen: set[str] = set()
+    for source in found:
+        if source.place in seen:
+            what = "the standard input" if source.place == STDIN else "a file"
+            raise DataError(f'{what} can be read once: got "{source.path}" twice; leave one out')
+        seen.add(source.place)
     return found

@@ -23,7 +23,7 @@ __all__ = ["Run"]
 
 @dataclass
 class Run:
-    """One run; `positions` are the rows of each source that were taken in."""
+    """One run; `positions` are the rows of each source that were taken in, by its place."""
 
     operator: Operator
     reader: Reader
@@ -35,7 +35,7 @@ class Run:
         """Take all sources in, and the end of the stream; False where Ctrl-C stopped it between two steps."""
         with _interrupts() as interrupt:
             for source in sources:
-                skip = 0 if isinstance(source, StandardInput) else self.positions.get(source.path, 0)
+                skip = 0 if isinstance(source, StandardInput) else self.positions.get(source.place, 0)
                 follow = self.reader.follow and source is sources[-1]
                 portions = replace(self.reader, follow=follow).portions(source, skip)
                 while (portion := interrupt.wait_for(portions)) is not None:
@@ -62,7 +62,7 @@ class Run:
                 place, message = f"{first + error.row}", error.without_row
             raise DataError(f"{source}, row {place}: {_SCHEMA.sub(_as_option, message)}") from error
         self.writer.write(results)
-        self.positions[source.path] = portion.rows
+        self.positions[source.place] = portion.rows
         self.progress.add(number, self.operator.watermark)
 
 

@@ -28,6 +28,11 @@ class InputFile:
     def __str__(self) -> str:
         return self.path
 
+    @property
+    def place(self) -> str:
+        """The whole path of the file, which is the same however it was named."""
+        return str(Path(self.path).resolve())
+
     @contextmanager
     def opened(self) -> Iterator[Any]:
         """Its bytes, decompressed."""
