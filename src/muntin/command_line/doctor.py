@@ -91,8 +91,8 @@ def _java() -> Finding:
     if java is None:
         where = f"none in JAVA_HOME, {home}" if home else "none on the PATH"
         return Finding("Java", where, f"unset JAVA_HOME, or {mend}" if home else mend, optional=True)
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)[^"]*"', told)
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)[^"]*"', printed)
     if version is None:
         return Finding("Java", f"{java} does not tell its version", mend, optional=True)
     return Finding("Java", f"{version[1]}, {java}", "" if int(version[1]) >= 17 else mend, optional=True)

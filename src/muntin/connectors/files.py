@@ -56,10 +56,10 @@ def readable(file: InputFile, typing: str) -> Iterator[None]:
         cure = f"; if a type is wrong, give the right one: {typing}" if file.form in TEXTS else ""
         raise DataError(f"cannot read {file}: {error}{cure}") from error
     except (OSError, UnicodeError) as error:
-        compression, told = Format.of(file.path).compression, getattr(error, "strerror", None)
-        if told is None and compression:
-            told = f"{error}; rename it if it is not in the format of {compression}"
-        raise DataError(f"cannot read {file}: {told or error}") from error
+        compression, reason = Format.of(file.path).compression, getattr(error, "strerror", None)
+        if reason is None and compression:
+            reason = f"{error}; rename it if it is not in the format of {compression}"
+        raise DataError(f"cannot read {file}: {reason or error}") from error
 
 
 def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
