@@ -10,7 +10,8 @@ class Metrics:
     """The work that an operator has done.
 
     A *combine* joins two partial aggregates: in the update part a tuple into its slice (one per
-    tuple and distinct partial), in the merge part slices with slices. [cutty §7]
+    tuple and distinct partial, and more where tuples are aggregated again), in the merge part slices
+    with slices. [cutty §7]
     """
 
     tuples: int = 0
@@ -20,7 +21,22 @@ class Metrics:
     windows: int = 0
     updates: int = 0
     retractions: int = 0
+    lifts: int = 0
+    """Tuples whose partial aggregates were made, times the partials: once for each tuple."""
     update_combines: int = 0
     merge_combines: int = 0
+    inverts: int = 0
+    """Partials from which tuples were taken out."""
+    recomputed_tuples: int = 0
+    """Tuples that were aggregated once more: because slices were split, or tuples moved between slices."""
+    splits: int = 0
+    """Slices that were cut in two or more, because a window begins or ends inside."""
+    merges: int = 0
+    """Slices that were joined to the one before, because no window needs the edge between them."""
     errors: int = 0
     """Errors that on_error="skip" skipped."""
+
+    def lifted(self, tuples: int, partials: int) -> None:
+        """Count tuples that are lifted and combined with the partials of their slice."""
+        self.lifts += tuples * partials
+        self.update_combines += tuples * partials

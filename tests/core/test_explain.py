@@ -38,26 +38,20 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
     ("keep tuples?", 5, query(TUMBLING, ORDERED), False, "in the partials", "keeps its lifted tuples"),
     ("keep tuples?", 6, query(TUMBLING), False, "no", "all windows are context free or sessions"),
     ("split slices?", 0, query(AWARE), False, "yes", "may begin inside a slice"),
-    (
-        "split slices?",
-        1,
-        query(FRAME, early=mt.each_batch()),
-        False,
-        "yes",
-        "early results slice tuples beyond the watermark",
-    ),
-    (
-        "split slices?",
-        2,
-        query(TUMBLING, allowed_lateness=5),
-        False,
-        "no",
-        "edges are known before their tuples",
-    ),
-    ("split slices?", 3, query(FRAME), False, "no", "sliced when the watermark reaches them"),
+    ("split slices?", 1, query(TUMBLING, allowed_lateness=5), False, "no", "edges are known before"),
+    ("split slices?", 2, query(FRAME), False, "no", "sliced when the watermark reaches them"),
+    ("split slices?", 3, query(COUNT, allowed_lateness=5), False, "no", "moves tuples from slice to slice"),
     (
         "split slices?",
         4,
+        query(FRAME, early=mt.each_batch()),
+        False,
+        "yes",
+        "early results slice tuples beyond",
+    ),
+    (
+        "split slices?",
+        5,
         query(FRAME, allowed_lateness=5),
         False,
         "yes",
@@ -70,8 +64,16 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
         2,
         query(COUNT, allowed_lateness=5),
         False,
+        "invert",
+        "it is inverted out",
+    ),
+    (
+        "remove tuples from slices?",
+        4,
+        query(COUNT, {"most": a.max("v")}, allowed_lateness=5),
+        False,
         "recompute",
-        "a late tuple shifts",
+        "these slices are recomputed",
     ),
     ("store?", 0, query(TUMBLING), False, "lazy", "few slices per window"),
     ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "a queue persists between watermarks"),
@@ -79,7 +81,7 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
     ("store?", 4, query(SLIDING), False, "flatfat", "over integers and decimals prefix takes its place"),
     ("store?", 5, query(SLIDING, {"most": a.max("v")}), False, "flatfat", "shared by all windows"),
 ]
-WITH_TYPES = {("store?", 3)}  # needs the types of the input, see below
+WITH_TYPES = {("store?", 3), ("remove tuples from slices?", 3)}  # they need the types of the input, see below
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,43 @@ def test_each_decision_comes_with_its_reason(
 def test_every_row_of_every_table_is_reachable() -> None:
     shown = {(question, row) for question, row, *_ in ROWS}
     assert shown | WITH_TYPES == {(question, row) for question, table in TREES for row in range(len(table))}
+
+
+# The prose of [scotty §5.1, §5.2] and Fig. 4 to 6: (windows, aggregates, in order, keep, split, remove).
+PROSE: list[tuple[dict[str, Window], dict[str, Any], bool, str, str, str]] = [
+    # "For in-order streams, only forward context aware windows require" tuples, and splits.
+    (TUMBLING, SUM, True, "no", "no", "no"),
+    (COUNT, SUM, True, "no", "no", "no"),
+    (FRAME, SUM, True, "no", "no", "no"),
+    (AWARE, SUM, True, "yes", "yes", "no"),
+    # Out of order: context-free windows on time never split, sessions split where there is no tuple.
+    (TUMBLING, SUM, False, "no", "no", "no"),
+    (SLIDING, SUM, False, "no", "no", "no"),
+    ({"x": w.session(5)}, SUM, False, "no", "no", "no"),
+    # The count measure: remove tuples, by invert where there is an exact one, else recompute.
+    (COUNT, SUM, False, "yes", "no", "invert"),
+    (COUNT, {"n": a.count()}, False, "yes", "no", "invert"),
+    (COUNT, {"d": a.stddev("v")}, False, "yes", "no", "recompute"),
+    # "Min, Max, MinCount, MaxCount, ArgMin, and ArgMax are not invertible" but rarely affected [§10.3.2].
+    (COUNT, {"x": a.max("v")}, False, "yes", "no", "invert or check"),
+    (COUNT, {"x": a.min_count("v"), "y": a.arg_max("v", by="t")}, False, "yes", "no", "invert or check"),
+    # "In out-of-order data streams, all context aware windows can require split operations."
+    (FRAME, SUM, False, "yes", "yes", "no"),
+    (AWARE, SUM, False, "yes", "yes", "no"),
+    (COUNT | {"y": FRAME["x"]}, SUM, False, "yes", "yes", "invert"),
+]
+
+
+@pytest.mark.parametrize(("windows", "aggregates", "in_order", "keep", "split", "remove"), PROSE)
+def test_decisions_agree_with_the_prose_of_the_paper(
+    windows: dict[str, Window], aggregates: dict[str, Any], in_order: bool, keep: str, split: str, remove: str
+) -> None:
+    shape = query(windows, aggregates, **({} if in_order else {"allowed_lateness": 5}))
+    schema = pa.schema({"t": pa.int64(), "v": pa.int64()})
+    explanation = shape.explain(in_order=in_order, schema=schema)
+    answers = [decision.answer for decision in explanation.plan.decisions]
+    assert answers[:3] == [keep, split, remove]
+    assert f"remove tuples from slices? {remove}:" in str(explanation)
 
 
 def test_what_can_be_subtracted_is_known_with_the_types() -> None:

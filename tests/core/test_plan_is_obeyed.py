@@ -95,9 +95,9 @@ def taken_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     take_back = tuple_slicer._take_back
 
-    def noting(plan: Any, state: Any, tuples: Any, dirty: Any) -> None:
+    def noting(plan: Any, state: Any, tuples: Any, dirty: Any) -> Any:
         found.extend([len(dirty)] if len(dirty) else [])
-        take_back(plan, state, tuples, dirty)
+        return take_back(plan, state, tuples, dirty)
 
     monkeypatch.setattr(tuple_slicer, "_take_back", noting)
     return found
@@ -120,7 +120,7 @@ def test_slices_are_cut_again_or_not_as_the_plan_says(answer: str, taken_back: l
 def test_early_results_do_not_split_slices_where_the_plan_says_no(taken_back: list[int]) -> None:
     for answer in ("yes", "no"):
         taken_back.clear()
-        engine = engine_of(query(w.count(3), early=mt.each_batch()), split=answer)
+        engine = engine_of(query(w.punctuation(mt.col("v") == 4), early=mt.each_batch()), split=answer)
         for t in range(10):
             engine.process(rows(t))
         assert bool(taken_back) == (answer == "yes")
@@ -130,6 +130,27 @@ def test_splitting_is_harmless_where_the_plan_does_without() -> None:
     for window in (w.count(5), w.punctuation(mt.col("v") == 4)):
         engines = [engine_of(query(window), split=answer) for answer in ("yes", "no")]
         assert results(engines[0]) == results(engines[1]) != []
+
+
+# Remove tuples from slices? --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ["no", "invert", "recompute"])
+def test_tuples_leave_slices_as_the_plan_says(answer: str, taken_back: list[int]) -> None:
+    """A late tuple shifts one tuple of each later slice, or, with the answer "no", is sliced at the end."""
+    engine = engine_of(query(w.count(5), allowed_lateness=100), remove=answer)
+    engine.process(rows(*range(0, 80, 2)))
+    engine.advance(80)
+    engine.process(rows(21))
+    engine.advance(81)
+    metrics = engine.state.metrics
+    partials = len(engine.state.slices.partials.partials)
+    assert bool(taken_back) == (answer != "no")
+    assert metrics.inverts == (
+        6 * partials if answer == "invert" else 0
+    )  # the late tuple is in the third of eight slices
+    if answer == "recompute":
+        assert metrics.recomputed_tuples == 40 - 10  # but those of the two slices before the late tuple
 
 
 # Store? ----------------------------------------------------------------------------------------------

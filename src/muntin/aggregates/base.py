@@ -245,6 +245,11 @@ class Bound:
         """Whether every partial can be inverted without loss over these types."""
         return all(partial.invertible for partial in self.partials)
 
+    @property
+    def removable(self) -> bool:
+        """Whether every partial can be without a tuple, unless that matters to its value."""
+        return all(partial.removable for partial in self.partials)
+
 
 def joined(p: Any, q: Any, join: Callable[[Any, Any], Any]) -> Any:
     """`join(p, q)`, where None is the neutral element, which makes any semigroup a monoid."""

@@ -9,6 +9,7 @@ from typing import cast
 import pyarrow as pa
 from pyarrow import types as t
 
+from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Aggregate, Bound, Groups, Ints, Partial, State
 from muntin.aggregates.partials.base import Rows, States
 from muntin.errors import DataError
@@ -64,6 +65,13 @@ class _OverSome(Partial):
 
     def invert(self, whole: State, part: State) -> State:
         return self.partial.invert(whole, part)
+
+    @property
+    def removable(self) -> bool:
+        return self.partial.removable
+
+    def without(self, whole: State, part: State, wholes: States, parts: States) -> tuple[State, Bools]:
+        return self.partial.without(whole, part, wholes, parts)
 
     def running(self, state: State) -> State | None:
         return self.partial.running(state)

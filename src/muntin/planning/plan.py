@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def removes_tuples(self) -> str:
-        """How a tuple leaves a slice: "no" if none does, or "recompute"."""
+        """How a tuple leaves a slice: NO if none does, INVERT, CHECK or RECOMPUTE."""
         return self.decisions[2].answer
 
     @property

@@ -34,6 +34,7 @@ class Decision:
 
 
 NO, YES = "no", "yes"
+INVERT, CHECK, RECOMPUTE = "invert", "invert or check", "recompute"
 
 KEEP_TUPLES = (
     Rule(
@@ -88,48 +89,67 @@ SPLIT_SLICES = (
         "scotty §5.2, Fig. 5",
     ),
     Rule(
-        lambda w: w.early and w.context_aware,
-        YES,
-        "early results slice tuples beyond the watermark; those slices are cut again when more arrive",
-        "scotty §5.2, Fig. 5",
-    ),
-    Rule(
         lambda w: not w.context_aware or (w.in_order and not w.lateness),
         NO,
         "edges are known before their tuples; a session gap splits without recomputing, since it is empty",
         "scotty §5.2, §6.2, Fig. 5",
     ),
     Rule(
-        lambda w: w.lateness == 0,
+        lambda w: w.lateness == 0 and not w.early,
         NO,
         "tuples are sliced when the watermark reaches them, so their order is known by then",
         "scotty §5.2, Fig. 5",
     ),
     Rule(
+        lambda w: len(w.counting) == len(w.context_aware),
+        NO,
+        "a late tuple shifts ranks and no edge: it moves tuples from slice to slice",
+        "scotty §5.2, Fig. 5",
+    ),
+    Rule(
+        lambda w: w.lateness == 0,
+        YES,
+        "early results slice tuples beyond the watermark; those slices are cut again when more arrive",
+        "scotty §5.2, Fig. 5",
+    ),
+    Rule(
         lambda w: True,
         YES,
-        "a late tuple moves edges of its key; slices since the last final edge are cut again",
+        "a late tuple moves edges of its key; slices whose tuples change are cut again",
         "scotty §5.2, Fig. 5",
     ),
 )
 
 REMOVE_TUPLES = (
     Rule(
-        lambda w: w.in_order or not w.counting,
+        lambda w: not w.counting or (w.in_order and not w.lateness),
         NO,
         "tuples leave a slice only when ranks shift",
         "scotty §5.2, Fig. 6",
     ),
     Rule(
-        lambda w: w.lateness == 0,
+        lambda w: w.lateness == 0 and not w.early,
         NO,
         "ranks are final when tuples are sliced",
         "scotty §5.2, Fig. 6",
     ),
     Rule(
+        lambda w: not w.not_invertible,
+        INVERT,
+        "a late tuple shifts the last tuple of each later slice of its key; it is inverted out of the slice",
+        "scotty §5.2, Fig. 6",
+    ),
+    Rule(
+        lambda w: w.removable,
+        CHECK,
+        "a late tuple shifts the last tuple of each later slice of its key, rarely an extreme: a slice is "
+        "recomputed only where the shifted tuple matters to it",
+        "scotty §10.3.2",
+    ),
+    Rule(
         lambda w: True,
-        "recompute",
-        "a late tuple shifts the last tuple of each slice of its key; the slices are cut again from tuples",
+        RECOMPUTE,
+        "a late tuple shifts the last tuple of each later slice of its key; these slices are recomputed",
         "scotty §5.2, Fig. 6",
     ),
 )

@@ -50,6 +50,11 @@ class Workload:
         return tuple(n for (n, a), e in zip(self.aggregates, exact, strict=True) if not (a.invertible and e))
 
     @cached_property
+    def removable(self) -> bool:
+        """Whether it is known that tuples can leave a slice, unless they matter to its value."""
+        return self.bound is not None and all(b.removable for b in self.bound)
+
+    @cached_property
     def user_defined(self) -> tuple[str, ...]:
         """Aggregates that are combined by the user's functions."""
         return tuple(name for name, a in self.aggregates if isinstance(a, UserDefined))

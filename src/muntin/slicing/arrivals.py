@@ -202,6 +202,12 @@ class Arrivals:
         return rows
 
 
+def arrival_numbers(data: pa.RecordBatch, header: Header) -> npt.NDArray[np.int64] | int:
+    """The numbers of tuples in order of arrival; that of the first where they follow one by one."""
+    counted = data.schema.get_field_index(ARRIVAL) < 0
+    return header.arrivals if counted else data.column(ARRIVAL).to_numpy()
+
+
 def out_of_order(time: Rows, newest: int, column: TimeColumn) -> DataError:
     """The error for times before earlier ones of the batch, or before the newest time."""
     previous = np.concatenate([[newest], time[:-1]])

@@ -17,6 +17,7 @@ from muntin.expressions import Expr
 from muntin.memory import fresh, rows_at
 from muntin.slicing.cutting_kernels import all_equal, once_each
 from muntin.slicing.key_kernels import select_keys
+from muntin.slicing.lifted_tuples import LiftedTuples
 from muntin.slicing.sorting_kernels import merge_sorted, split_sorted, ties_in_turn
 from muntin.timeline import INF, TimeExtent
 from muntin.timeline.extent_kernels import extent
@@ -50,6 +51,8 @@ class Batch:
     whole: Batch | None = None
     known: TimeExtent | None = None
     among: int | None = None
+    lifted: LiftedTuples | None = None
+    """The partials of single tuples, where tuples are stored and an aggregate has the user's `lift`."""
     _extent: Extent | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -123,6 +126,7 @@ class Batch:
             seq,
             {e: values_at(v, index) for e, v in self.values.items()},
             among=self.among,
+            lifted=None if self.lifted is None else self.lifted.take(index),
         )
 
     def with_columns(self, types: Mapping[Expr, pa.DataType]) -> Batch:
@@ -181,7 +185,8 @@ def share_of(batch: Batch, begin: int, end: int) -> Batch:
     values = {e: values_at(v, index) for e, v in batch.values.items()}
     # An arrival number of the batch is that of the share too: only the order of arrivals matters.
     arrival = batch.arrival if isinstance(batch.arrival, int) else batch.arrival[index]
-    return Batch(ids, rows_at(batch.time, index), arrival, values, batch, among=end - begin)
+    lifted = None if batch.lifted is None else batch.lifted.take(index)
+    return Batch(ids, rows_at(batch.time, index), arrival, values, batch, among=end - begin, lifted=lifted)
 
 
 def ranges(begin: Column, size: Column) -> Column | slice:
@@ -214,4 +219,5 @@ def concat(batches: list[Batch]) -> Batch:
         np.concatenate([b.time for b in batches]),
         np.concatenate([b.seq for b in batches]),
         {e: joining.concat([b.values[e] for b in batches]) for e in batches[0].values},
+        lifted=LiftedTuples.concat([b.lifted for b in batches], [len(b) for b in batches]),
     )

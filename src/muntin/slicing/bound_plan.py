@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from muntin.expressions import Expr
 from muntin.planning.plan import Plan, make_plan
+from muntin.planning.rules import NO
 from muntin.query import QuerySpec
 from muntin.slicing.binding import Binding, window_inputs
 from muntin.slicing.combining.base import Combiner
@@ -89,9 +90,14 @@ class BoundPlan:
         return self.decisions.keeps_tuples
 
     @cached_property
-    def splits_slices(self) -> bool:
-        """Whether slices are cut again from their tuples."""
-        return self.decisions.splits_slices
+    def cuts_again(self) -> bool:
+        """Whether a late tuple changes which tuples a slice has: it is split, or its tuples move."""
+        return self.decisions.splits_slices or self.decisions.removes_tuples != NO
+
+    @cached_property
+    def removes_tuples(self) -> str:
+        """How tuples leave a slice."""
+        return self.decisions.removes_tuples
 
     @cached_property
     def combines_windows_alone(self) -> bool:

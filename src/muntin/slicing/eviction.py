@@ -76,6 +76,7 @@ def _fold(plan: BoundPlan, state: State) -> None:
     )  # fmt: skip
     if count < len(table):
         state.folds += 1
+        state.metrics.merges += len(table) - count
         state.metrics.merge_combines += (len(table) - count) * len(plan.partials.partials)
         state.retained_from = max(state.retained_from, final)
         rows = np.arange(len(table), dtype=np.int64)

@@ -1,9 +1,9 @@
 """Tuples on which an expression or the `lift` of a user-defined aggregate fails: bad tuples.
 
-They are detected on arrival. Slicing lifts most tuples at once, but tuples of windows that are cut in
-tuple order are stored, and lifted at a watermark. An error there would return at every watermark, so `lift`
-is tried on arrival. This second call of `lift` per tuple is needed only for user-defined aggregates, and
-only where tuples are stored or bad tuples are skipped or routed. Elsewhere slicing raises the same error.
+They are detected on arrival. Tuples of windows that are cut in tuple order are stored, and sliced at a
+watermark; an error there would return at every watermark. So they are lifted on arrival, and their partials
+are stored with them. Other tuples are lifted as they are sliced, where an error has the same effect; only
+where bad tuples are skipped or routed, `lift` is tried before.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ import pyarrow as pa
 from muntin.aggregates.base import Groups, Partial
 from muntin.errors import DataError, UserCodeError
 from muntin.expressions import Expr
+from muntin.slicing.arrivals import arrival_numbers
+from muntin.slicing.batch import Batch
+from muntin.slicing.lifted_tuples import LiftedTuples
 
 if TYPE_CHECKING:
     from muntin.slicing.arrivals import Arrivals, Times
@@ -33,8 +36,11 @@ Reasons = dict[int, str]
 
 def accepted(
     plan: BoundPlan, state: State, arrivals: Arrivals, data: pa.RecordBatch, times: Times
-) -> tuple[pa.RecordBatch, Times, Values]:
-    """The tuples that do not fail, their times and inputs; failing ones are bad, and treated by policy."""
+) -> tuple[pa.RecordBatch, Times, Values, LiftedTuples | None]:
+    """The tuples that do not fail, their times, inputs and, where tuples are stored, their partials.
+
+    Failing ones are bad, and treated by policy.
+    """
     binding, fails = plan.binding, arrivals.policy == "fail"
     try:
         values = binding.evaluate(data)
@@ -44,17 +50,35 @@ def accepted(
         data, times = arrivals.without(data, times, flaws, state)
         values = binding.evaluate(data)
     if not binding.fallible or (fails and state.tuples is None):
-        return data, times, values
-    refused = dict(_refused(binding.fallible, values, times[0], first=fails))
+        return data, times, values, None
+    lifted, fallible = None, binding.fallible
+    try:
+        if state.tuples is not None:
+            lifted = _lifted(plan, state, data, times, values)
+            fallible = tuple(partial for partial in fallible if partial not in plan.partials.partials)
+    except UserCodeError:  # the tuples that fail are searched for
+        fallible = binding.fallible
+    refused = dict(_refused(fallible, values, times[0], first=fails))
     if not refused:
-        return data, times, values
+        return data, times, values, lifted
     if fails:
         ((row, error),) = refused.items()
         keys = [data.column(k).slice(row, 1) for k in plan.spec.keys]
         error.key = int(state.keys.encode(keys)[0]) if keys else 0
         raise error
     data, times = arrivals.without(data, times, {row: str(e) for row, e in refused.items()}, state)
-    return data, times, binding.evaluate(data)
+    values = binding.evaluate(data)
+    return data, times, values, _lifted(plan, state, data, times, values)
+
+
+def _lifted(
+    plan: BoundPlan, state: State, data: pa.RecordBatch, times: Times, values: Values
+) -> LiftedTuples | None:
+    """The partials of the user's aggregates for each tuple, where tuples are stored."""
+    if state.tuples is None:
+        return None
+    batch = Batch(None, times[0], arrival_numbers(data, state), values)
+    return LiftedTuples.of(plan.partials.partials, batch)
 
 
 def _failing(

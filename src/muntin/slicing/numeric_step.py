@@ -156,7 +156,7 @@ def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int)
     state.quiet_until = quiet_until
     count = len(partials.partials)
     metrics = state.metrics
-    metrics.update_combines += len(batch.time) * count
+    metrics.lifted(len(batch.time), count)
     metrics.merge_combines += (merged + walked) * count
     metrics.windows += ended
     return results

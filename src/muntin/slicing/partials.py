@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +13,9 @@ import pyarrow as pa
 
 from muntin.aggregates.base import Bound, Groups, Partial
 from muntin.aggregates.partials.columns import NumericPartial
-from muntin.errors import PlacedError
+from muntin.errors import PlacedError, UserCodeError
 from muntin.expressions import Expr
+from muntin.slicing.lifted_tuples import LiftedTuples
 
 Index = npt.NDArray[np.int64]
 States = tuple[Any, ...]
@@ -73,11 +75,15 @@ class PartialSet:
         needs = tuple(tuple(order[n] for n in p.needs) for p in partials)
         return cls(partials, needs, bound, reads, inputs)
 
-    def lift(self, groups: Groups) -> States:
-        """One row of partials per group of tuples."""
+    def lift(self, groups: Groups, lifted: LiftedTuples | None = None) -> States:
+        """One row of partials per group of tuples, some partials of which may be `lifted` already."""
         states: list[Any] = []
-        for lift, needs in self._lifts:
-            states.append(lift(groups, _at(states, needs) if needs else ()))
+        for partial, (lift, needs) in zip(self.partials, self._lifts, strict=True):
+            known = None
+            if lifted is not None and groups.offsets is not None:
+                with suppress(UserCodeError):  # an error below names the tuple
+                    known = lifted.folded(partial, groups.offsets)
+            states.append(lift(groups, _at(states, needs) if needs else ()) if known is None else known)
         return tuple(states)
 
     def reduce(self, states: States, rows: Index | None, lo: Index, hi: Index) -> States:
@@ -108,6 +114,24 @@ class PartialSet:
     def invert(self, whole: States, part: States) -> States:
         """Row by row what remains of `whole` without `part`."""
         return tuple(p.invert(w, q) for p, w, q in zip(self.partials, whole, part, strict=True))
+
+    @property
+    def removable(self) -> bool:
+        """Whether tuples may leave a row by `without`."""
+        return all(partial.removable for partial in self.partials)
+
+    def without(self, whole: States, part: States) -> tuple[States, npt.NDArray[np.bool_]]:
+        """Row by row what remains of `whole` without `part`, and which rows are right.
+
+        The tuples of the other rows must be aggregated again. Only where `removable`.
+        """
+        states: list[Any] = []
+        right = np.ones(self.partials[0].size(whole[0]) if whole else 0, dtype=np.bool_)
+        for partial, needs, one, other in zip(self.partials, self.needs, whole, part, strict=True):
+            state, known = partial.without(one, other, _at(whole, needs), _at(part, needs))
+            states.append(state)
+            right &= known
+        return tuple(states), right
 
     def take(self, states: States, index: Index) -> States:
         """The rows at these positions."""

@@ -31,7 +31,6 @@ def add_tuples(plan: BoundPlan, state: State, batch: Batch, raw: pa.RecordBatch 
     """Add tuples; `raw` are the same tuples as they arrived, for the late output."""
     if not len(batch.time):
         return
-    state.metrics.update_combines += len(batch.time) * len(plan.partials.partials)
     extent, final = batch.extent, plan.final(state.watermark)
     if extent.low < final:
         old = batch.time < final
@@ -45,13 +44,14 @@ def add_tuples(plan: BoundPlan, state: State, batch: Batch, raw: pa.RecordBatch 
     if state.tuples is not None:
         state.tuples.arrive(batch)
     else:
+        state.metrics.lifted(len(batch.time), len(plan.partials.partials))
         edges = _edges_of(plan, state, batch)
         insert(plan, state, slice_batch(batch, edges, plan.served.gap, plan.partials), edges)
 
 
 def add_slices(plan: BoundPlan, state: State, rows: SliceTable) -> None:
     """Add tuples that were sliced elsewhere, at the edges of the same windows."""
-    state.metrics.update_combines += int(rows.n.sum()) * len(plan.partials.partials)
+    state.metrics.lifted(int(rows.n.sum()), len(plan.partials.partials))
     old = rows.first < plan.final(state.watermark)
     if old.any():
         state.late_tuples += (LateTuples(rows.take(old)),)
@@ -101,6 +101,7 @@ def _notice(state: State, low: int, high: int) -> None:
 
 def _set_aside(plan: BoundPlan, state: State, batch: Batch, raw: pa.RecordBatch | None) -> None:
     """Let tuples before the final time wait for the next watermark."""
+    state.metrics.lifted(len(batch.time), len(plan.partials.partials))
     rows = slice_batch(batch, _edges_of(plan, state, batch), plan.served.gap, plan.partials)
     tuples = None if raw is None else RawTuples(batch.key, batch.time, raw)
     state.late_tuples += (LateTuples(rows, tuples),)

@@ -50,18 +50,16 @@ def slice_batch(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> 
     return table
 
 
-def slice_sorted(
-    batch: Batch,
-    edges: Column,
-    gap: int,
-    partials: PartialSet,
-    forced: Mask | None = None,
-    rank: Column | None = None,
-) -> SliceTable:
-    """As `slice_batch` for tuples in (key, time, arrival) order.
+def slice_sorted(batch: Batch, edges: Column, gap: int, partials: PartialSet) -> SliceTable:
+    """As `slice_batch` for tuples in (key, time, arrival) order."""
+    begins = cut_runs(batch, edges, gap)
+    return slices_of_runs(batch, begins, partials, aggregated(batch, begins, partials))
 
-    `forced` marks tuples that begin a slice whatever the edges are; with `rank`, the rows know the
-    rank of their first tuple and what they hold.
+
+def cut_runs(batch: Batch, edges: Column, gap: int, forced: Mask | None = None) -> Column:
+    """Where slices begin among tuples in (key, time, arrival) order, and the number of tuples.
+
+    `forced` marks tuples that begin a slice whatever the edges are.
     """
     size = len(batch.time)
     begins = fresh(size + 1)
@@ -72,9 +70,22 @@ def slice_sorted(
         count = cut_sorted(batch.key, batch.time, edges, gap, cuts, begins)
     begins = begins[: count + 1]
     begins[count] = size
-    groups = Groups(count, None, True, batch.time, batch.arrival, batch.values, begins)
-    states = _lifted(groups, batch, partials)
-    rows = fresh((len(FIXED), count))
+    return begins
+
+
+def aggregated(batch: Batch, begins: Column, partials: PartialSet) -> States:
+    """The partials of runs of tuples, from one begin to the next."""
+    values = batch.values
+    return _lifted(
+        Groups(len(begins) - 1, None, True, batch.time, batch.arrival, values, begins), batch, partials
+    )
+
+
+def slices_of_runs(
+    batch: Batch, begins: Column, partials: PartialSet, states: States, rank: Column | None = None
+) -> SliceTable:
+    """Runs of tuples as slices; with the ranks of the tuples, they know their rank and their contents."""
+    rows = fresh((len(FIXED), len(begins) - 1))
     rows_of_runs(batch.ids, batch.time, begins, rows)
     table = _as_slices(partials, rows, states)
     if rank is not None:
@@ -166,7 +177,7 @@ def rows_of_cells(ranges: list[Lifted], begin: int, end: int, partials: PartialS
 
 def _lifted(groups: Groups, batch: Batch, partials: PartialSet) -> States:
     try:
-        return partials.lift(groups)
+        return partials.lift(groups, batch.lifted)
     except UserCodeError as error:
         note_key_of_tuple(error, batch)
         raise

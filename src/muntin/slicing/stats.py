@@ -29,8 +29,13 @@ class Stats:
     windows: int
     updates: int
     retractions: int
+    lifts: int
     update_combines: int
     merge_combines: int
+    inverts: int
+    recomputed_tuples: int
+    splits: int
+    merges: int
     state_bytes: int
     watermark: int
     aggregates: dict[str, str]
@@ -41,7 +46,7 @@ class Stats:
         """The counters of an operator that has seen no input."""
         m = header.metrics
         late = {window.name: 0 for window in served.all}
-        return cls(0, late, 0, m.bad, m.errors, 0, 0, 0, 0, 0, 0, 0, 0, 0, header.watermark, {})
+        return cls(0, late, 0, m.bad, m.errors, *[0] * 14, header.watermark, {})
 
     @classmethod
     def of(cls, plan: BoundPlan, state: State) -> Stats:
@@ -60,8 +65,13 @@ class Stats:
             m.windows,
             m.updates,
             m.retractions,
+            m.lifts,
             m.update_combines,
             m.merge_combines,
+            m.inverts,
+            m.recomputed_tuples,
+            m.splits,
+            m.merges,
             state.nbytes(plan),
             state.watermark,
             {name: b.runs(False) for (name, _), b in bound},

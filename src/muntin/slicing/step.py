@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from muntin.errors import PlacedError
 from muntin.query import EachBatch, Every
-from muntin.slicing.arrivals import Arrivals, Misfit, Times, out_of_order
+from muntin.slicing.arrivals import Arrivals, Misfit, Times, arrival_numbers, out_of_order
 from muntin.slicing.batch import Batch
-from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.empty_windows import extend_extents
 from muntin.slicing.emission.intermediate_watermarks import intermediate_watermarks
@@ -137,10 +136,11 @@ def take_in(
     binding, spec = plan.binding, plan.spec
     if times is None:
         data, times = arrivals.good(data, binding, misfits, state)
+    lifted = None
     if binding.cannot_fail:
         values = binding.evaluate(data)
     elif data.num_rows:
-        data, times, values = accepted(plan, state, arrivals, data, times)
+        data, times, values, lifted = accepted(plan, state, arrivals, data, times)
     rows = data.num_rows
     if not rows:
         return None, data
@@ -149,9 +149,8 @@ def take_in(
         columns = [data.column(k) for k in spec.keys]
         ids = state.keys.encode(columns) if parallel is None else parallel.encode(state.keys, columns)
     state.key_count = len(state.keys)
-    counted = data.schema.get_field_index(ARRIVAL) < 0
-    arrival = state.arrivals if counted else data.column(ARRIVAL).to_numpy()
-    batch = Batch(ids, times[0], arrival, values, None, times[1], state.key_count)
+    arrival = arrival_numbers(data, state)
+    batch = Batch(ids, times[0], arrival, values, None, times[1], state.key_count, lifted)
     if plan.in_order and (not batch.extent.ordered or batch.extent.low < state.newest):
         raise out_of_order(batch.time, state.newest, plan.binding.time)
     state.arrivals += rows

@@ -41,6 +41,8 @@ class Walk:
     """The limit of windows; None where the same windows were counted before."""
     failed: list[PlacedError] | None = None
     """Collects errors of the user's code where they are skipped; None where they are raised."""
+    in_order: bool = False
+    """Whether a window is complete with the tuple that ends it: no earlier tuple may arrive any more."""
 
 
 def cut(
@@ -94,6 +96,8 @@ def walk(
     except UserCodeError as error:
         error.cure = f'repair it, remove the window "{served.name}", or choose on_error="skip"'
         raise
+    if how.in_order and not window.timed:
+        cuts.due = np.where(cuts.due == INF, INF, np.minimum(cuts.due, how.upto))
     for segment, ranks in ((cuts.segment, (cuts.begin, cuts.end)), (cuts.edge_segment, (cuts.edge_rank,))):
         for rank in ranks:
             rank += skipped[segment]

@@ -27,6 +27,9 @@ __all__ = [
     "commit", "final_until", "grow", "keep_from", "needed_cuts", "needed_from", "needed_rows", "open_begins",
 ]  # fmt: skip
 
+BLOCK_BITS = 6
+"""Where windows look back, slices of stored tuples have about 2**6 tuples: a split aggregates them again."""
+
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
@@ -193,8 +196,12 @@ def needed_cuts(plan: BoundPlan, state: State) -> Mask:
     """Slices that must not be joined to the one before: a window begins or ends there."""
     tuples, table = state.tuples, state.slices
     assert tuples is not None
-    settled = np.minimum(tuples.committed.rank, tuples.positions.base)
-    hard = (table.rank >= 0) & (table.rank >= settled[table.key])
+    stored = table.rank >= np.minimum(tuples.committed.rank, tuples.positions.base)[table.key]
+    hard = (table.rank >= 0) & stored
+    if plan.served.looks_back:
+        # Slices of tuples that are final may be joined, to no more than a block: they may be split again.
+        final = table.rank < tuples.committed.rank[table.key]
+        hard &= ~final | (np.diff(table.rank >> BLOCK_BITS, prepend=-1) != 0)
     pairs = [(c.key, c.begin) for c in tuples.closed.values()]
     pairs += [(c.key, c.end) for c in tuples.closed.values()]
     pairs += [open_begins(tuples, served) for served in plan.served.tuple_driven]

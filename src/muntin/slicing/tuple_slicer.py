@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.batch import distinct, numbers, ranges
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
 from muntin.slicing.key_lives import Edges, Lives
-from muntin.slicing.listing_kernels import rows_holding
+from muntin.slicing.recutting import slices_behind
 from muntin.slicing.served import ServedWindow
-from muntin.slicing.slice_manager import edges_around, insert
-from muntin.slicing.slice_table import SliceTable
-from muntin.slicing.slicer import slice_sorted
+from muntin.slicing.slice_table import SliceTable, concat
 from muntin.slicing.tuple_cuts import Walk, cut
-from muntin.slicing.tuple_needs import final_until, grow, keep_from, open_begins
+from muntin.slicing.tuple_needs import final_until, grow, open_begins
+from muntin.slicing.tuple_slices import Runs, build
 from muntin.slicing.tuple_state import TupleState
 from muntin.slicing.tuple_tables import NO_LIFE, window_of
 from muntin.timeline import INF, NEG_INF
-from muntin.windows.base import Context
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -41,13 +38,16 @@ def slice_tuples(plan: BoundPlan, state: State, upto: int, splits: bool | None =
     tuples, keys = grow(plan, state), state.key_count
     tuples.has_unseen = True
     timed = plan.forget is not None or any(window_of(q).timed for q in plan.served.tuple_driven)
-    dirty = tuples.settle(keys, tuples.sliced_until if timed else NEG_INF)
+    dirty, newcomers = tuples.settle(keys, tuples.sliced_until if timed else NEG_INF)
     tuples.sliced_until = upto
     if tuples.is_ahead:
         dirty = np.arange(keys, dtype=np.int64)
     tuples.is_ahead = upto > state.watermark
-    if plan.splits_slices if splits is None else splits:
-        _take_back(plan, state, tuples, dirty)
+    taken_back, tuples.ahead = tuples.ahead, None
+    if taken_back is None or newcomers is not None:
+        taken_back = plan.no_slices
+    if plan.cuts_again if splits is None else splits:
+        taken_back = concat([taken_back, _take_back(plan, state, tuples, dirty)])
     if tuples.batch is None:
         return
     end = tuples.positions_until(upto)
@@ -72,17 +72,19 @@ def slice_tuples(plan: BoundPlan, state: State, upto: int, splits: bool | None =
         lives.record(tuples, tuples.sliced)
     # A slice ends where the final part ends, so that this part can be committed.
     final = tuples.ranks_until(final_until(plan, state, tuples))
-    edges.append((new, final[new]))
-    affected = distinct(np.concatenate([new, *(k for k, _ in edges)])) if plan.served.looks_back else new
-    if len(affected):
-        _build(plan, state, tuples, affected, reached, edges)
+    edges.append((new, np.maximum(final[new], tuples.sliced.rank[new])))
+    runs = Runs(new, tuples.sliced.rank[new], reached[new])
+    build(plan, state, tuples, runs, edges, newcomers, taken_back, end)
+    if len(taken_back):
+        tuples.ahead = slices_behind(tuples, newcomers, taken_back, end)
     tuples.sliced.rank[new] = reached[new]
     tuples.positions.reached[new] = tuples.batch.time[end[new] - 1]
 
 
 def _walk(plan: BoundPlan, state: State, upto: int, closing: bool = False, partial: bool = False) -> Walk:
     failed = state.failed if plan.skips_errors else None
-    return Walk(upto, state.newest, plan.window_inputs, closing, partial, plan.limit, failed)
+    inputs = plan.window_inputs
+    return Walk(upto, state.newest, inputs, closing, partial, plan.limit, failed, plan.in_order)
 
 
 def open_windows(plan: BoundPlan, state: State, served: ServedWindow) -> ClosedWindows:
@@ -110,10 +112,13 @@ def dissolve(plan: BoundPlan, state: State) -> None:
     state.tuples = None
 
 
-def _take_back(plan: BoundPlan, state: State, tuples: TupleState, dirty: Column) -> None:
-    """Go back to what is final in these keys: a tuple arrived before others that were sliced."""
+def _take_back(plan: BoundPlan, state: State, tuples: TupleState, dirty: Column) -> SliceTable:
+    """Go back to what is final in these keys, because a tuple arrived before others that were sliced.
+
+    Returns the slices of what is not final, which leave the table.
+    """
     if not len(dirty):
-        return
+        return plan.no_slices
     tuples.sliced.copy_from(tuples.committed, dirty)
     tuples.positions.reached[dirty] = NEG_INF
     is_dirty = np.zeros(state.key_count, dtype=np.bool_)
@@ -129,6 +134,7 @@ def _take_back(plan: BoundPlan, state: State, tuples: TupleState, dirty: Column)
     gone = is_dirty[table.key] & (table.rank >= tuples.committed.rank[table.key])
     if gone.any():
         state.slices = table.take(~gone)
+    return table.take(gone)
 
 
 def _cut_again(tuples: TupleState, served: ServedWindow, expired: ExpiredWindows) -> Mask:
@@ -143,80 +149,3 @@ def _cut_again(tuples: TupleState, served: ServedWindow, expired: ExpiredWindows
     is_open = np.isin(expired.key * span + expired.begin, key * span + begin)
     again: Mask = (expired.end > certain) | ((expired.end == certain) & is_open)
     return again
-
-
-def _build(
-    plan: BoundPlan, state: State, tuples: TupleState, keys: Column, reached: Column, edges: list[Edges]
-) -> None:
-    """Aggregate tuples into slices: from the sliced rank on, or all stored ones if windows look back."""
-    assert tuples.batch is not None
-    begin = tuples.sliced.rank[keys].copy()
-    replaced: SliceTable | None = None
-    if plan.served.looks_back:
-        edges = [*edges, (keys, begin), _look_back(plan, state, tuples, keys, reached)]
-        begin = tuples.positions.base[keys]
-        replaced = _remove_from(state, keys, begin)
-        edges.append((replaced.key, replaced.rank))
-    size = reached[keys] - begin
-    offsets = np.concatenate([[0], np.cumsum(size)])
-    if not offsets[-1]:
-        return
-    index = ranges(tuples.offsets[keys] + begin - tuples.positions.base[keys], size)
-    part = tuples.batch.take(index)
-    rank = numbers(begin, size)
-    forced = _forced_cuts(state.key_count, keys, begin, reached, offsets, edges)
-    fixed = edges_around(plan, state, *part.times[:2], part.time)
-    rows = slice_sorted(part, fixed, plan.served.gap, plan.partials, forced, rank)
-    begins = np.concatenate([[0], np.cumsum(rows.n)[:-1]])
-    rows.fresh = np.add.reduceat(tuples.fresh[index], begins, dtype=np.int64)
-    if replaced is not None:
-        rows.level = _carry_levels(rows, replaced, tuples.sliced.rank, len(plan.served.gaps))
-    insert(plan, state, rows, fixed)
-
-
-def _look_back(plan: BoundPlan, state: State, tuples: TupleState, keys: Column, reached: Column) -> Edges:
-    """Cuts at the oldest tuples that windows may still look back to, so that older ones can go."""
-    oldest = reached[keys].copy()
-    for served in plan.served.tuple_driven:
-        if served.window.context is Context.FORWARD_AWARE:
-            oldest = np.minimum(oldest, keep_from(plan, state, served, tuples.sliced, reached)[keys])
-    return keys, oldest
-
-
-def _remove_from(state: State, keys: Column, rank: Column) -> SliceTable:
-    """Take the slices of these keys from these ranks on out of the table."""
-    bound = np.full(state.key_count, INF, dtype=np.int64)
-    bound[keys] = rank
-    gone = state.slices.rank >= bound[state.slices.key]
-    removed = state.slices.take(gone)
-    state.slices = state.slices.take(~gone)
-    return removed
-
-
-def _forced_cuts(
-    key_count: int, keys: Column, begin: Column, reached: Column, offsets: Column, edges: list[Edges]
-) -> Mask:
-    """Which tuples begin a slice because an edge lies there."""
-    forced = np.zeros(int(offsets[-1]), dtype=np.bool_)
-    place = np.full(key_count, -1, dtype=np.int64)
-    place[keys] = np.arange(len(keys))
-    for edge_key, edge_rank in edges:
-        segment = place[edge_key]
-        known = segment >= 0
-        segment, at = segment[known], edge_rank[known]
-        inside = (at >= begin[segment]) & (at < reached[keys][segment])
-        segment, at = segment[inside], at[inside]
-        forced[offsets[segment] + at - begin[segment]] = True
-    return forced
-
-
-def _carry_levels(rows: SliceTable, old: SliceTable, sliced: Column, classes: int) -> Column:
-    """Levels of rebuilt slices: those of the slice that held their first tuple before.
-
-    Of tuples that were `sliced` and are in no slice, that one was dropped: no session has them any more.
-    """
-    dropped = np.where(rows.rank < sliced[rows.key], classes, 0)
-    if not len(old):
-        return dropped
-    row = rows_holding(old.key, old.rank, old.n, rows.key, rows.rank)
-    return np.where(row >= 0, old.level[row], dropped)

@@ -13,6 +13,7 @@ Two positions per key, both ranks in the key's order of (time, arrival):
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from muntin.slicing.served import ServedWindow
 from muntin.slicing.slice_table_kernels import ends_until, key_offsets
 from muntin.slicing.tuple_tables import STAGES, Positions, Progress, TupleRows
 from muntin.timeline import NEG_INF
+
+if TYPE_CHECKING:
+    from muntin.slicing.slice_table import SliceTable
 
 __all__ = ["TupleState"]
 
@@ -63,6 +67,8 @@ class TupleState:
         """The time up to which tuples were last sliced."""
         self.has_unseen = True
         """Whether windows were closed for another reason than to be emitted."""
+        self.ahead: SliceTable | None = None
+        """Slices beyond the watermark that were taken back, for the next call that slices up to there."""
         self._owned = True
 
     def draft(self) -> TupleState:
@@ -154,13 +160,13 @@ class TupleState:
         """All tuples count as fresh from now on, or none does."""
         self.fresh = np.full(len(self.fresh), fresh, dtype=np.bool_)
 
-    def settle(self, keys: int, reached: int) -> Column:
-        """Sort the new arrivals in; returns the keys whose sliced part they reach into.
+    def settle(self, keys: int, reached: int) -> tuple[Column, Mask | None]:
+        """Sort the new arrivals in; returns the keys whose sliced part they reach into, and where they are.
 
         `reached`: windows that time alone may close have seen no tuple before this time.
         """
         if not self.arrived:
-            return no_rows()
+            return no_rows(), None
         stored = self.batch if self.batch is not None and len(self.batch) else None
         counted = all(isinstance(batch.arrival, int) for batch in self.arrived)
         self.counted = counted and (stored is None or self.counted)
@@ -168,6 +174,7 @@ class TupleState:
         self.arrived = ()
         dirty = self._reached_into(new, reached)
         fresh = np.ones(len(new), dtype=np.bool_)
+        known = 0 if stored is None else len(stored)
         if stored is not None:
             new = concat([stored, new])
             fresh = np.concatenate([self.fresh, fresh])
@@ -175,7 +182,7 @@ class TupleState:
         self.fresh = fresh[order]
         self.count_texts()
         self.index(keys)
-        return dirty
+        return dirty, order >= known
 
     def _reached_into(self, new: Batch, reached: int) -> Column:
         """The keys of which some tuple comes before one that was sliced."""

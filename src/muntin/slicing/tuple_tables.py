@@ -48,7 +48,8 @@ class TupleRows(Table):
     def renumbered(self, ids: Column) -> Self:
         """The same tuples with the new numbers of their keys; each key has one, because it has tuples."""
         batch = self.batch
-        return replace(self, batch=Batch(ids[batch.key], batch.time, batch.arrival, batch.values))
+        key = ids[batch.key]
+        return replace(self, batch=Batch(key, batch.time, batch.arrival, batch.values, lifted=batch.lifted))
 
     def of_keys(self, begin: int, end: int) -> Self:
         keep = (self.batch.key >= begin) & (self.batch.key < end)
@@ -56,7 +57,8 @@ class TupleRows(Table):
 
     def among_all(self, begin: int, end: int) -> Self:
         batch = self.batch
-        return replace(self, batch=Batch(batch.key + begin, batch.time, batch.seq, batch.values))
+        key = batch.key + begin
+        return replace(self, batch=Batch(key, batch.time, batch.seq, batch.values, lifted=batch.lifted))
 
     def with_inputs(self, types: Mapping[Expr, pa.DataType]) -> Self:
         return replace(self, batch=self.batch.with_columns(types))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.arrays import Ints
+from muntin.aggregates.arrays import Bools, Ints
 from muntin.aggregates.groups import Groups
 
 __all__ = ["Partial", "Rows", "State", "States", "with_needs"]
@@ -77,6 +77,19 @@ class Partial(ABC):
     def invert(self, whole: State, part: State) -> State:
         """Remove each row of `part` from the same row of `whole`; only where `invertible`."""
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
+
+    @property
+    def removable(self) -> bool:
+        """Whether tuples may leave a row by `without`."""
+        return self.invertible
+
+    def without(self, whole: State, part: State, wholes: States, parts: States) -> tuple[State, Bools]:
+        """Each row of `whole` without the tuples of the same row of `part`, and which rows are right.
+
+        The tuples of the other rows must be aggregated again. `wholes` and `parts` are the same rows of
+        the states of `needs`. Only where `removable`.
+        """
+        return self.invert(whole, part), np.ones(self.size(whole), dtype=np.bool_)
 
     def running(self, state: State) -> State | None:
         """Row i combines the rows up to i; only where `invertible`. None: the caller uses `reduce`."""

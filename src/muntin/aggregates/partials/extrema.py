@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from muntin.aggregates import arrays, joining
+from muntin.aggregates.arrays import Bools
 from muntin.aggregates.base import Groups, Ints
 from muntin.aggregates.partials import step_codes
 from muntin.aggregates.partials.base import Rows, States
@@ -42,6 +43,14 @@ class KeyExtremum(ScalarPartial):
 
     def lift(self, g: Groups, needs: States) -> Ints:
         return self.lifted(g, g.keys(self.expr), g.valid(self.expr))
+
+    @property
+    def removable(self) -> bool:
+        return True
+
+    def without(self, whole: Ints, part: Ints, wholes: States, parts: States) -> tuple[Ints, Bools]:
+        # A value other than the extreme leaves it as it is [scotty §10.3.2].
+        return whole, (part < whole if self.largest else part > whole) | (part == self.scalars.identity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,13 @@ class ExtremeCount(ScalarPartial):
         winners = arrays.take_or_null(needs[0], g.ids())
         return _sums(g.ids(), _equal(g.array(expr), winners), g.n)
 
+    @property
+    def removable(self) -> bool:
+        return self.extremum.removable
+
+    def without(self, whole: Ints, part: Ints, wholes: States, parts: States) -> tuple[Ints, Bools]:
+        return whole, self.extremum.without(wholes[0], parts[0], (), ())[1]
+
     def reduce(self, state: Ints, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Ints:
         if isinstance(self.extremum, KeyExtremum):
             return ScalarPartial.reduce(self, state, rows, lo, hi, before, after)

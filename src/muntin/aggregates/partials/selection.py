@@ -104,6 +104,14 @@ class Choice(RecordPartial):
             )
         )
 
+    @property
+    def removable(self) -> bool:
+        return True
+
+    def without(self, whole: Chosen, part: Chosen, wholes: States, parts: States) -> tuple[Chosen, Bools]:
+        # The best of the tuples that leave is the chosen one, or the chosen one stays [scotty §10.3.2].
+        return whole, (part.seq != whole.seq) | (part.seq < 0)
+
     def take(self, state: Chosen, index: Ints) -> Chosen:
         return state.at(index)
 

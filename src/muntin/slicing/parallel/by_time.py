@@ -77,5 +77,5 @@ def results_by_time(
         state.metrics.windows += metrics.windows
         state.metrics.merge_combines += metrics.merge_combines
     tuples = sum(int(table.n.sum()) for table in tables)
-    state.metrics.update_combines += tuples * len(plan.partials.partials)
+    state.metrics.lifted(tuples, len(plan.partials.partials))
     return pa.concat_tables([table for table, _ in emitted])
