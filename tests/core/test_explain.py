@@ -78,6 +78,14 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
     ("store?", 0, query(TUMBLING), False, "lazy", "few slices per window"),
     ("store?", 1, query(SLIDING, ORDERED), True, "two_stacks", "a queue persists between watermarks"),
     ("store?", 2, query({"x": w.sliding(140_000, every=1)}), False, "fiba", "windows of very many slices"),
+    (
+        "store?",
+        2,
+        query({"x": w.slide_by_tuple(140_000, every=1)}),
+        False,
+        "fiba",
+        "windows of very many slices",
+    ),
     ("store?", 4, query(SLIDING), False, "flatfat", "over integers and decimals prefix takes its place"),
     ("store?", 5, query(SLIDING, {"most": a.max("v")}), False, "flatfat", "shared by all windows"),
 ]

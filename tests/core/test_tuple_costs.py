@@ -14,7 +14,7 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.slicing.tuple_needs import BLOCK_BITS
+from muntin.windows.tuple_driven import BLOCK_BITS
 
 DELAY = 40
 """The most by which a late tuple is late; tuples have the times 0, 1, 2, ..."""

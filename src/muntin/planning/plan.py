@@ -17,6 +17,7 @@ from muntin.planning.rules import SHUFFLE, TREES, Decision, Rule
 from muntin.planning.workload import Workload
 from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
 from muntin.timeline import Micros, format_span
+from muntin.windows.tuple_driven import BLOCK_BITS
 
 STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
 
@@ -245,4 +246,13 @@ def slice_rates(workload: Workload) -> list[str]:
         lines.append(f"one more at each gap longer than {longer}, which serves the sessions of all gaps")
     if workload.context_aware:
         lines.append(f"one more where a window of {', '.join(workload.context_aware)} begins or ends")
-    return lines or ["where windows start and end"]
+    if workload.forward_aware:
+        names = ", ".join(workload.forward_aware)
+        lines.append(
+            f"at most about {2**BLOCK_BITS} tuples in each, since a window of {names} may begin inside: "
+            "a split aggregates one slice again [scotty §10.3.3]"
+        )
+    if not lines:
+        lines.append("where windows start and end")
+    lines.append(f"about {max(workload.slices_per_window, 1):,.0f} in the window that has the most")
+    return lines

@@ -92,7 +92,10 @@ class Workload:
 
     @cached_property
     def slices_per_window(self) -> float:
-        """Slices that the longest periodic or count window is combined from."""
+        """Slices that the window with the most is combined from, as far as the plan can know.
+
+        Where it depends on the rate of tuples, one per millisecond is assumed, or one per unit of integers.
+        """
         windows = [w for _, w in self.windows]
         rate = edges_per_unit([p for w in windows for p in w.progressions(self.in_order)])
         return max((w.slices_per_window(rate) for w in windows), default=0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muntin.timeline import INF
 
@@ -46,7 +46,9 @@ class Stats:
         """The counters of an operator that has seen no input."""
         m = header.metrics
         late = {window.name: 0 for window in served.all}
-        return cls(0, late, 0, m.bad, m.errors, *[0] * 14, header.watermark, {})
+        zeros: dict[str, Any] = dict.fromkeys((f.name for f in fields(cls)), 0)
+        known = {"late": late, "bad": m.bad, "errors": m.errors, "watermark": header.watermark}
+        return cls(**(zeros | known | {"aggregates": {}}))
 
     @classmethod
     def of(cls, plan: BoundPlan, state: State) -> Stats:

@@ -18,6 +18,7 @@ from muntin.slicing.tuple_state import TupleState
 from muntin.slicing.tuple_tables import Progress, window_of
 from muntin.timeline import NEG_INF
 from muntin.windows.base import Context
+from muntin.windows.tuple_driven import BLOCK_BITS
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "commit", "final_until", "grow", "keep_from", "needed_cuts", "needed_from", "needed_rows", "open_begins",
 ]  # fmt: skip
-
-BLOCK_BITS = 6
-"""Where windows look back, slices of stored tuples have about 2**6 tuples: a split aggregates them again."""
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

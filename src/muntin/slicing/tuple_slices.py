@@ -13,8 +13,8 @@ from muntin.slicing.recutting import Newcomers, recut
 from muntin.slicing.slice_manager import edges_around, insert
 from muntin.slicing.slice_table import SliceTable, concat
 from muntin.slicing.slicer import aggregated, cut_runs, slices_of_runs
-from muntin.slicing.tuple_needs import BLOCK_BITS
 from muntin.slicing.tuple_state import TupleState
+from muntin.windows.tuple_driven import BLOCK_BITS
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan

@@ -186,8 +186,11 @@ class Window(ABC):
         return []
 
     def slices_per_window(self, rate: float) -> float:
-        """The number of slices that a window combines, if edges cut `rate` slices per unit of time."""
-        return 0.0
+        """The number of slices that a window combines, if edges cut `rate` slices per unit of time.
+
+        1 where the tuples alone determine how long a window is: its own edges cut nothing inside it.
+        """
+        return 1.0
 
     def complete_at(self, newest: int) -> int:
         """The watermark that completes every window over tuples up to `newest`.

@@ -57,7 +57,8 @@ class Count(TupleDriven):
         return {name: value for name, value in given.items() if name != "every" or value != self.n}
 
     def slices_per_window(self, rate: float) -> float:
-        return self.n / self.every
+        # Where they do not tile, slices begin at their begins and at their ends.
+        return self.n / self.every * (1 if self.n % self.every == 0 else 2)
 
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
         rows, opened = count_kernels.count_windows(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from muntin.deferred_import import DeferredImport
-from muntin.timeline import INF, NEG_INF, SpanLike
+from muntin.timeline import INF, NEG_INF, Micros, SpanLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Ints
 from muntin.windows.context_checks import KeyPositions
 from muntin.windows.kernel_arguments import arrays, cuts_of_rows, matrix
-from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
+from muntin.windows.tuple_driven import BLOCK_BITS, Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import positive_span, same_kind, text, time_offset, whole_number
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ class Last(TupleDriven):
 
     def spans(self) -> tuple[int, ...]:
         return self.every, self.offset
+
+    def slices_per_window(self, rate: float) -> float:
+        return _slices(self.n, rate * unit_of_rate(self.every) + 2 * unit_of_rate(self.every) / self.every)
 
     def complete_at(self, newest: int) -> int:
         return newest - (newest - self.offset) % self.every + self.every
@@ -136,6 +139,10 @@ class SlideByTuple(TupleDriven):
     def holds_keys(self) -> bool:
         return self.every > 1
 
+    def slices_per_window(self, rate: float) -> float:
+        unit = unit_of_rate(self.length)
+        return _slices(self.length / unit, rate * unit + 2 / self.every)
+
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
         rows = lookback_kernels.slides_by_tuple(*arrays(tuples), matrix(contexts), self.length, self.every)
         return cuts_of_rows(rows)
@@ -143,6 +150,16 @@ class SlideByTuple(TupleDriven):
     def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
         counted = (contexts["base"] < 0) | (contexts["seen"] == positions.rank)
         return TupleDriven.contexts_fit(self, contexts, positions) and bool(counted.all())
+
+
+def unit_of_rate(length: int) -> int:
+    """The time from one tuple to the next that plans assume: a millisecond, or 1 on a column of integers."""
+    return 1_000 if isinstance(length, Micros) else 1
+
+
+def _slices(tuples: float, edges: float) -> float:
+    """The number of slices of this many tuples, with so many edges per tuple."""
+    return tuples * min(1.0, edges + 2.0**-BLOCK_BITS)
 
 
 @constructor

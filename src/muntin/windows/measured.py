@@ -54,6 +54,9 @@ class EvenlySpacedOnMeasure(TupleDriven):
     def per_tuple(self) -> int:
         return self.on_units[0].per_tuple
 
+    def slices_per_window(self, rate: float) -> float:
+        return 2.0 * self.per_tuple
+
     def initial(self, n: int) -> Contexts:
         ring = ("begins", np.int64, (self.distinct_begins,))
         return np.zeros(n, [*((name, np.int64) for name in self.context_fields), ring])

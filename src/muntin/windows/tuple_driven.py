@@ -25,6 +25,9 @@ Contexts: TypeAlias = npt.NDArray[Any]
 """One context per key: a structured array of int64 fields, or an object array of plain Python values."""
 
 
+BLOCK_BITS = 6
+"""Where windows look back, slices of stored tuples have about 2**6 tuples: a split aggregates them again."""
+
 EARLIER = NEG_INF
 """The start of a window whose first tuple came in an earlier call: the slice that begins there knows it."""
 
