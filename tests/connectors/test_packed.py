@@ -222,3 +222,22 @@ def test_a_waiting_tuple_is_shown_with_the_next_batch_whichever_group_it_reaches
     shown = check(Scenario(query, schema, (Action("advance", 0), *batches, Action("finish"))), PackedEngine)
     # x lies before the watermark, so it waits for the next one; then it is part of an open session.
     assert [row.keys for row in shown if row.kind == "early" and row.revision == 0] == [("y",), ("x",)]
+
+
+@pytest.mark.parametrize("windows", [{"visit": w.session(7)}, {"visit": w.session(7), "nine": w.count(9)}])
+@pytest.mark.parametrize("key", ["x", "y"])
+def test_a_waiting_tuple_is_shown_with_a_batch_of_bad_tuples(windows: dict[str, Any], key: str) -> None:
+    """Whichever groups they reach: slices have bad tuples sorted out before, where windows are on time."""
+    query = (
+        mt.windows(**windows)
+        .aggregate(n=a.count())
+        .by("k")
+        .on("t", early=mt.each_batch(), late="route", bad="skip")
+    )
+    schema = pa.schema([("k", pa.string()), ("t", pa.int64()), ("id", pa.int64())])
+    rows = [{"k": "x", "t": -1, "id": 0}, {"k": "y", "t": -1, "id": 1}]
+    assert len({PackedEngine(query, schema)._group(row) for row in rows}) == 2
+    bad = [{"k": key, "t": None, "id": 2}]
+    batches = (Action("process", rows), Action("advance", 1), Action("process", bad))
+    shown = check(Scenario(query, schema, (Action("advance", 0), *batches, Action("finish"))), PackedEngine)
+    assert sorted(row.keys for row in shown if row.kind == "early") == [("x",), ("y",)]

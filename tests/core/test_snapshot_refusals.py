@@ -18,6 +18,7 @@ from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import QueryError, SnapshotError
 from muntin.slicing.snapshots import archive
+from muntin.timeline import INF
 from muntin.windows.base import Window
 
 Change = Callable[[dict[str, Any], dict[str, Any]], object]
@@ -189,6 +190,43 @@ def test_numbers_that_cannot_be_are_refused(saved: bytes, name: str, value: Any)
         return
     with pytest.raises(SnapshotError, match="does not hold what a snapshot of this version does"):
         Operator.restore(archive.pack(header | {name: value}, tables))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("watermark", 2**40), ("watermark", INF), ("sliced_until", 50), ("newest", INF)]
+)
+def test_moments_that_contradict_the_state_are_refused(saved: bytes, name: str, value: int) -> None:
+    """A watermark that nothing was sliced for would emit the windows that time alone closes until then."""
+    header, tables = archive.unpack(saved)
+    with pytest.raises(SnapshotError, match="does not hold what a snapshot of this version does"):
+        Operator.restore(archive.pack(header | {name: value}, tables))
+
+
+def test_tuples_that_wait_before_the_watermark_are_refused() -> None:
+    op = query({"x": w.last(4, every=10)}).operator()
+    op.process({"t": [1, 12], "k": ["a", "a"], "v": [1, 2]})
+    op.advance(20)
+    op.process({"t": [25], "k": ["a"], "v": [3]})
+    header, tables = archive.unpack(op.snapshot())
+    later = {"watermark": 2**40, "sliced_until": 2**40}
+    with pytest.raises(SnapshotError, match=f"must not lie before {2**40}"):
+        Operator.restore(archive.pack(header | later, tables))
+
+
+def test_sketches_that_cannot_be_merged_are_an_error_of_the_snapshot() -> None:
+    shape = mt.windows(x=w.sliding(20, every=10)).aggregate(p=a.approx_quantile("v", 0.5)).on("t")
+    op = shape.operator()
+    op.process({"t": [1, 2, 11], "v": [1.0, 2.0, 3.0]})
+    header, tables = archive.unpack(op.snapshot())
+    place = tables["slices"].column_names.index("0/sketch")
+    first, *others = tables["slices"].column(place).to_pylist()
+    weight = slice(8, 16)  # the number of values that the sketch says that it has
+    assert int.from_bytes(first[weight], "little") == 2
+    forged = pa.array([first[:8] + (8).to_bytes(8, "little") + first[16:], *others], pa.large_binary())
+    tables["slices"] = tables["slices"].set_column(place, "0/sketch", forged)
+    restored = Operator.restore(archive.pack(header, tables))
+    with pytest.raises(SnapshotError, match="sketches of the snapshot cannot be merged"):
+        restored.finish()
 
 
 def test_a_header_that_is_nested_too_deeply_is_refused(saved: bytes) -> None:

@@ -154,6 +154,18 @@ def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
+@pytest.mark.parametrize("positions", [(3.5, 4.5), (-1e18, -3.0), (-0.0, -3.0)], ids=str)
+def test_frames_of_an_interpreted_aggregate_continue_on_floats(positions: tuple[float, float]) -> None:
+    """A context holds the bits of the float; those of -0.0 are the least whole number of 64 bits."""
+    query = mt.windows(x=w.until(a.median("v"), 7, measure="f")).aggregate(n=a.count()).on("t")
+    op = query.operator()
+    op.process([{"t": 1, "v": 1, "f": positions[0]}, {"t": 2, "v": 9, "f": positions[1]}])
+    op.advance(1)
+    again = Operator.restore(op.snapshot(), query).finish()
+    assert again == op.finish()
+    assert again["n"].to_pylist() == [2]
+
+
 def test_timestamps_continue() -> None:
     shape = mt.windows(day=w.calendar("day", tz="Europe/Berlin"), s=w.session("1 hour")).aggregate(
         n=a.count()

@@ -358,6 +358,16 @@ def test_a_late_tuple_is_judged_at_a_quiet_watermark() -> None:
     assert op.take_late()["t"].to_pylist() == [5]
 
 
+def test_a_late_tuple_that_waits_is_judged_at_the_watermark_that_a_record_makes() -> None:
+    """It makes a session of its own, which none of the tuples in slices foretells."""
+    query = mt.windows(visit=w.session(4)).aggregate(n=a.count()).by("k").on("t")
+    op = query.operator(watermark_lag=10)
+    for t, k in ((20, "a"), (9, "b")):
+        assert op.process({"t": t, "k": k}).num_rows == 0
+    table = op.process({"t": 30, "k": "a"})
+    assert [(row["k"], row["window"]["start"], row["n"]) for row in table.to_pylist()] == [("b", 9, 1)]
+
+
 def test_windows_of_a_watermark_that_failed_are_still_due() -> None:
     op = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).on("t").operator()
     op.process({"t": [1, 2], "v": [2**62, 2**62]})

@@ -40,6 +40,8 @@ def next_result(plan: BoundPlan, state: State) -> int:
     served, now = plan.served, state.watermark
     if plan.shows_early or served.tuple_driven or served.with_empty or now in (NEG_INF, INF):
         return NEG_INF
+    if state.late_tuples:
+        return now + 1  # the next watermark judges them, and may complete their sessions
     due = served.edges.after(now)
     for level, gap in enumerate(served.gaps.tolist()):
         ends = list_sessions(0, NEG_INF, gap, level, state.slices).due

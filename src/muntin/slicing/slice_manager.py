@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["add_slices", "add_tuples", "edges_around", "edges_of_rows", "insert", "settle"]
+__all__ = ["add_slices", "add_tuples", "edges_around", "edges_of_rows", "insert", "mark_tuples", "settle"]
 
 Column = npt.NDArray[np.int64]
 
@@ -82,15 +82,19 @@ def edges_of_rows(plan: BoundPlan, state: State, *tables: SliceTable) -> Column:
     return edges_around(plan, state, int(times.min()), int(times.max()), times)
 
 
-def settle(state: State, fresh: int | None) -> None:
-    """Windows were emitted: with `fresh`, all tuples count as fresh (1) or none does (0)."""
+def settle(state: State, shown: bool) -> None:
+    """Windows were emitted; `shown`: every change of a window is in its last result, none is fresh."""
     state.has_late_change = False
-    if fresh is None:
-        return
+    if shown:
+        mark_tuples(state, fresh=False)
+
+
+def mark_tuples(state: State, fresh: bool) -> None:
+    """Count all tuples as fresh, or none: the next early look shows the windows with fresh ones."""
     slices = state.slices
     state.slices = slices.changed(fresh=slices.n.copy() if fresh else np.zeros(len(slices), dtype=np.int64))
     if state.tuples is not None:
-        state.tuples.mark(fresh=bool(fresh))
+        state.tuples.mark(fresh=fresh)
 
 
 def _notice(state: State, low: int, high: int) -> None:

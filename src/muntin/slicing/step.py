@@ -262,7 +262,7 @@ def tidy(plan: BoundPlan, state: State, before: int) -> list[Emission]:
     if looks:
         emissions = early_results(plan, state)
     # Until the next early look, fresh means: changed since the last one.
-    settle(state, fresh=0 if looks or not plan.shows_early else None)
+    settle(state, shown=looks or not plan.shows_early)
     evict(plan, state)
     forget_expired(plan, state)
     return emissions
@@ -275,7 +275,7 @@ def early_look(plan: BoundPlan, state: State) -> list[Emission]:
         slice_tuples(plan, state, state.watermark)
         slice_tuples(plan, state, INF)
     emissions = early_results(plan, state)
-    settle(state, fresh=0)
+    settle(state, shown=True)
     return emissions
 
 

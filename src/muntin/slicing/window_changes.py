@@ -16,7 +16,7 @@ from muntin.slicing.edges import crossed
 from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import late_for
 from muntin.slicing.served import ServedWindow, ServedWindows
-from muntin.slicing.slice_manager import settle
+from muntin.slicing.slice_manager import mark_tuples
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.tuple_needs import grow
 from muntin.slicing.tuple_slicer import dissolve, slice_tuples
@@ -118,7 +118,7 @@ def change_windows(
     state = adapted(state, plan, other)
     state.late_counts = {name: n for name, n in state.late_counts.items() if name not in remove}
     if new and other.shows_early:
-        settle(state, fresh=1)  # the next early look shows all that the new windows hold
+        mark_tuples(state, fresh=True)  # the next early look shows all that the new windows hold
     return other, state, added
 
 

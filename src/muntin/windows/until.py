@@ -18,6 +18,7 @@ from muntin.errors import DataError, MuntinError, UserCodeError, cause_text, val
 from muntin.expressions import Expr
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Ints
+from muntin.windows.context_checks import KeyPositions, fields_fit
 from muntin.windows.frame import COMPLETE, FIELDS, OPEN, Actions, Frame
 from muntin.windows.kernel_arguments import (
     Flags,
@@ -158,6 +159,18 @@ class Until(Frame):
 
     def open_begins(self, contexts: Contexts, seen: Ints) -> tuple[Ints, Ints]:
         return Frame.open_begins(self, self._fields(contexts), seen)
+
+    def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
+        if self.compiled:
+            return Frame.contexts_fit(self, contexts, positions)
+        # On a measure of floats, positions are the bits of floats: any 64 bits.
+        whole = all(
+            type(context) is list
+            and len(context) == 1 + len(FIELDS)
+            and all(type(value) is int and -(2**63) <= value < 2**63 for value in context[1:])
+            for context in contexts
+        )
+        return whole and fields_fit(self._fields(contexts), positions)
 
     def _interpreted_actions(self, partials: list[Any], tuples: Tuples) -> Actions:
         """As `actions`; advances `partials` in place."""

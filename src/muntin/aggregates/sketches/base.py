@@ -140,8 +140,17 @@ class Sketched(ArrayPartial):
         out = np.full(len(lo), None, dtype=np.object_)
         for j in np.unique(which).tolist():
             mine = sketches[bounds[j] : bounds[j + 1]]
-            out[j] = mine[0] if len(mine) == 1 else self.kind.merge(mine)
+            out[j] = mine[0] if len(mine) == 1 else self._merged(mine)
         return out
+
+    def _merged(self, sketches: list[Any]) -> Any:
+        try:
+            return self.kind.merge(sketches)
+        except (ValueError, OverflowError, RuntimeError) as error:
+            # Sketches that values were added to can always be merged; bytes may hold anything.
+            raise SnapshotError(
+                f"sketches of the snapshot cannot be merged ({error}); take an older one"
+            ) from error
 
     def nbytes(self, state: Objects) -> int:
         return state.nbytes + sum(self.kind.nbytes(sketch) for sketch in state if sketch is not None)

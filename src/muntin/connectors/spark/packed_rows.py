@@ -86,10 +86,9 @@ def pack_tuples(tuples: pa.Table) -> bytes:
     return pack({"holds": "tuples"}, {"tuples": tuples}, checked=False)
 
 
-def pack_bad(slicer: PartitionSlicer) -> bytes:
+def pack_bad(count: int, tuples: pa.Table) -> bytes:
     """The number of bad tuples of a partition, and the tuples themselves where they are routed."""
-    header = {"holds": "bad", "count": slicer.state.metrics.bad}
-    return pack(header, {"bad": slicer.bad_tuples}, checked=False)
+    return pack({"holds": "bad", "count": count}, {"bad": tuples}, checked=False)
 
 
 def pack_results(results: pa.Table) -> bytes:

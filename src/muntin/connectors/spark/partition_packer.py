@@ -17,7 +17,7 @@ from muntin.connectors.spark.packed_rows import GROUP, Payload, pack_bad, pack_r
 from muntin.connectors.spark.query_changes import read_change, read_changes
 from muntin.connectors.spark.workers import OncePerWorker, message_first
 from muntin.errors import MuntinError
-from muntin.query import QuerySpec
+from muntin.query import EachBatch, QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.bound_plan import BoundPlan
 from muntin.slicing.partition_slicer import PartitionSlicer, partition_plan
@@ -85,8 +85,12 @@ class PartitionPacker(OncePerWorker):
         pack = self._slices if plan.bound.decisions.sends_slices else self._tuples
         payloads = list(pack(plan, slicer, self._input(slicer, _combined(batches))))
         if slicer.state.metrics.bad:
-            payloads.append((self.groups[0], pack_bad(slicer)))
+            payloads.append((self.groups[0], pack_bad(slicer.state.metrics.bad, slicer.bad_tuples)))
         newest = slicer.state.newest
+        if newest == NEG_INF and payloads and isinstance(self.query.early, EachBatch):
+            # Without a time to tell the other groups of: bad tuples alone trigger early results, too.
+            told = {group for group, _ in payloads}
+            payloads += [(group, pack_bad(0, pa.table({}))) for group in self.groups if group not in told]
         return (None if newest == NEG_INF else newest), payloads
 
     def _plan(self) -> _Plan:

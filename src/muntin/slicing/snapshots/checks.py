@@ -162,6 +162,7 @@ def check_header(header: Any) -> None:
     for name, role in (HEADER | NULLABLE).items():
         if name in header and not (header[name] is None and name in NULLABLE):
             check_value(name, header[name], role)
+    refuse_unless(header.get("newest", NEG_INF) < INF, "no tuple comes at the end of the stream")
     for name in header["metrics"]:
         check_value(name, header["metrics"][name], COUNT)
     for window in header["windows"]:

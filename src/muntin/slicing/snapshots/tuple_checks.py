@@ -25,11 +25,21 @@ def check_tuples(plan: BoundPlan, state: State) -> None:
     """Raise a SnapshotError where the tables of tuples contradict each other."""
     tuples = state.tuples
     assert tuples is not None
+    _check_moments(plan, state, tuples)
     _check_ranks(tuples)
     _check_slices(tuples, state.slices)
     _check_lives(plan, tuples)
     for served in plan.served.tuple_driven:
         _check_contexts(plan, tuples, served)
+
+
+def _check_moments(plan: BoundPlan, state: State, tuples: TupleState) -> None:
+    """Windows that time alone closes were emitted up to the watermark: a step emits those from there on."""
+    until, watermark = tuples.sliced_until, state.watermark
+    refuse_unless(until in (NEG_INF, INF, watermark), f"tuples must be sliced until {watermark}: got {until}")
+    final = plan.final(watermark)
+    waiting = all(batch.times[0] >= final for batch in tuples.arrived if len(batch))
+    refuse_unless(waiting, f"tuples that were not sliced yet must not lie before {final}")
 
 
 def _check_ranks(tuples: TupleState) -> None:
