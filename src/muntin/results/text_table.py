@@ -53,6 +53,22 @@ class TextTable(NamedTuple):
             table.num_rows - shown.num_rows,
         )
 
+    @classmethod
+    def of_rows(cls, table: pa.Table, most: int = MOST_ROWS) -> TextTable:
+        """The first rows of any table; columns of edges on ranks or a measure only where a row has them."""
+        shown = table.slice(0, most)
+        hidden = [
+            name
+            for name in shown.column_names
+            if name.startswith(("window_start_", "window_end_", "window_ordinal"))
+            and shown[name].null_count == shown.num_rows
+        ]
+        names = [name for name in shown.column_names if name not in hidden]
+        columns = [_texts(shown[name]) for name in names]
+        right = [_is_number(shown.schema.field(name).type) for name in names]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        return cls(names, right, rows, [""] * len(rows), table.num_rows - shown.num_rows)
+
     def lines(self) -> list[str]:
         """The headings and the rows, one line each, in columns."""
         widths = [max(len(text) for text in column) for column in zip(self.headings, *self.rows, strict=True)]
