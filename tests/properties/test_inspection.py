@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note
 
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
@@ -32,7 +32,6 @@ KINDS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 def test_open_windows_and_slices_are_exact(kind: str) -> None:
     families, options = KINDS[kind]
 
-    @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=int(__import__("os").environ.get("N", 25)), derandomize=True)
     @given(scenarios(families, items=25, **options))
     def inspect(scenario: Scenario) -> None:
         note(repr(scenario))

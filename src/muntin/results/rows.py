@@ -49,7 +49,7 @@ class Rows:
     @property
     def num_rows(self) -> int:
         """The number of rows."""
-        return self._table.num_rows
+        return int(self._table.num_rows)
 
     def __len__(self) -> int:
         return self.num_rows

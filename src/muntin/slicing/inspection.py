@@ -209,9 +209,9 @@ def _separators(plan: BoundPlan, table: SliceTable) -> _Separators:
     end = np.minimum(high, flexible)
     kind = np.where(flexible < high, FLEXIBLE, np.where(ends_session, COMBINED, FIXED))
     known = inside | low_known | ranked | (gap >= 0)
-    back = np.argsort(order)
-    found = (np.where(starts_with_tuple, first, low), known, np.where(end < INF, end, last), end < INF, kind)
-    return _Separators(*(column[back] for column in found))
+    back, ends = np.argsort(order), end < INF
+    start, end = np.where(starts_with_tuple, first, low), np.where(ends, end, last)
+    return _Separators(start[back], known[back], end[back], ends[back], kind[back])
 
 
 def _edges_around(plan: BoundPlan, first: Column, last: Column) -> Column:

@@ -85,9 +85,7 @@ def _walk(plan: BoundPlan, state: State, upto: int, closing: bool = False, parti
     return Walk(upto, state.newest, plan.window_inputs, closing, partial, plan.limit, failed)
 
 
-def open_windows(
-    plan: BoundPlan, state: State, served: ServedWindow, partial: bool = False
-) -> ClosedWindows:
+def open_windows(plan: BoundPlan, state: State, served: ServedWindow, partial: bool = False) -> ClosedWindows:
     """The instances of a window that are open now, as if they ended with the last tuple.
 
     `partial`: count windows that are not full, too, even if the query does not emit them.
