@@ -171,6 +171,11 @@ class InputBuffer:
         return True
 
     @property
+    def waiting(self) -> int:
+        """The number of tuples that wait."""
+        return len(self.records) + self._rows
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing waits: no record, no batch and no watermark."""
         return not self.records and not self.batches and self.promised is None

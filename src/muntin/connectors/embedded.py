@@ -15,10 +15,12 @@ from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.expected_input import bind_declared, expected
+from muntin.connectors.operator_lines import operator_lines
 from muntin.connectors.running import threads_for
 from muntin.connectors.streaming import Stream
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
+from muntin.display import html_of_lines, named_lines
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
@@ -43,6 +45,12 @@ class Operator:
     >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}, {"t": 8, "v": 2}])
     >>> op.advance(10).to_pylist()
     [{'window_name': 'ten', 'window': {'start': 0, 'end': 10}, 'total': 3, 'kind': 'final', 'revision': 0}]
+    >>> op
+    Operator
+    windows     ten: tumbling 10
+    aggregates  total: sum(v)
+    watermark   10
+    tuples      3, late 0, bad 0
     """
 
     def __init__(
@@ -259,6 +267,13 @@ class Operator:
                 for the tuples of another source.
         """
         return Stream(self, source, finish)
+
+    def __repr__(self) -> str:
+        # Not `exclusive`: a debugger shows an operator while one of its calls is running.
+        return f"Operator\n{named_lines(operator_lines(self._engine, self._buffer))}"
+
+    def _repr_html_(self) -> str:
+        return html_of_lines(operator_lines(self._engine, self._buffer))
 
     def __enter__(self) -> Self:
         return self

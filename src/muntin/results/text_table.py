@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.display import html_small, html_table
 from muntin.results.flat_table import Columns, flat
 
 MOST_ROWS = 20
@@ -93,20 +93,7 @@ class TextTable(NamedTuple):
 
     def html(self) -> str:
         """The table for a notebook."""
-        head = "".join(f"<th>{html.escape(heading)}</th>" for heading in self.headings)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td style="text-align: {"right" if right else "left"}">{html.escape(text)}</td>'
-                for text, right in zip(row, self.right, strict=True)
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<small>{html.escape(self.remark)}</small>"
-        )
+        return html_table(self.headings, self.right, self.rows) + html_small(self.remark)
 
 
 def _other_edges(shown: pa.Table, edges: list[str]) -> dict[str, list[str]]:
