@@ -405,7 +405,8 @@ SUMMARIES: list[tuple[str, Any, dict[str, Any], tuple[str, str, str]]] = [
         (
             (
                 "2 aggregates over 3 windows (minute, visit, hundred) from shared slices per k, j: "
-                "0.0167 a second, one more after each silence above 30 seconds, one more at each edge of hundred"
+                "0.0167 a second, one more after each silence above 30 seconds, "
+                "one more at each edge of hundred"
             ),
             (
                 "slices; tuples while they can change windows of hundred; values of tuples for p; "
