@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
@@ -32,6 +32,7 @@ KINDS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 def test_open_windows_and_slices_are_exact(kind: str) -> None:
     families, options = KINDS[kind]
 
+    @settings(max_examples=settings.default.max_examples // 4)  # looks after each step are slow
     @given(scenarios(families, items=25, **options))
     def inspect(scenario: Scenario) -> None:
         note(repr(scenario))
