@@ -114,8 +114,36 @@ def test_explain_tells_the_steps(bounded: DataFrame, stream: DataFrame) -> None:
     assert "keep tuples? yes" in counted
 
 
+def test_explain_begins_with_what_users_must_know(bounded: DataFrame, stream: DataFrame) -> None:
+    def lines(frame: DataFrame, wanted: Any, **options: Any) -> list[str]:
+        return str(wanted.explain(frame, **options)).splitlines()
+
+    sliced = lines(bounded, query())
+    assert [line.split()[0] for line in sliced] == [
+        "runs",
+        "computes",
+        "keeps",
+        "emits",
+        "explain(verbose=True),",
+    ]
+    assert sliced[0].startswith("runs      in Spark's own operators: the windows and the aggregates are such")
+    assert "from shared slices per k" in sliced[1]
+    assert sliced[2] == "keeps     nothing: the input is read once, and aggregated in each partition first"
+    assert sliced[3] == "emits     every window, at the end of the input; no tuple is late"
+    handed = lines(stream, query(TUMBLING))
+    assert handed[0].startswith("runs      with Spark's own window(): ")
+    assert handed[2] == "keeps     one row per key and window that is open"
+    packed = lines(stream, query(TUMBLING), plan="packed")
+    assert packed[0].startswith("runs      in Python workers, a group of keys each: ")
+    assert packed[2] == "keeps     slices, no tuples; keys until the windows around their tuples are over"
+    assert packed[3].startswith(
+        "emits     a window when the watermark reaches its end; late tuples are counted"
+    )
+    assert lines(stream, query(TUMBLING), verbose=True)[:4] == handed[:4]
+
+
 def test_explain_wants_a_frame_and_nothing_of_the_embedded_engine(bounded: DataFrame) -> None:
     with pytest.raises(QueryError, match="got a dict"):
-        query().explain({"ts": []}, verbose=True)
+        query().explain({"ts": []})
     with pytest.raises(QueryError, match="leave them out"):
-        query().explain(bounded, store="fiba", verbose=True)
+        query().explain(bounded, store="fiba")

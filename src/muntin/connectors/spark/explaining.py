@@ -56,6 +56,8 @@ def _summary(case: Case, choice: Choice, engine: Explanation) -> tuple[tuple[str
         texts["keeps"] = "one row per key and window that is open"
     else:
         where = "in Spark's own operators"
+    if choice.plan != "packed" and (streaming or is_one_slice(case.query)):
+        texts["computes"] = texts["computes"].partition(" from ")[0]  # tuples go into windows at once
     if not streaming:
         texts["keeps"] = "nothing: the input is read once, and aggregated in each partition first"
         texts["emits"] = "every window, at the end of the input; no tuple is late"
