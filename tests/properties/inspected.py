@@ -15,7 +15,7 @@ from muntin.testing.oracle.aggregates import aggregate_value
 from muntin.testing.oracle.emission import NamedWindow
 from muntin.testing.oracle.tuples import Arrival, View
 from muntin.testing.rows import Row, compare, same_value
-from muntin.timeline import INF
+from muntin.timeline import INF, Micros
 from muntin.windows.tuple_driven import TupleDriven
 
 
@@ -116,10 +116,27 @@ class InspectedEngine(EmbeddedEngine):
         slices = self._operator.slices()
         if self.looks_at_slices:
             _check_slices(slices, self.oracle, self._query)
+            self.look_at_ranges()
         assert str(self._operator.open_windows().to_pylist()) == str(open_windows.to_pylist())
         assert str(self._operator.slices().to_pylist()) == str(slices.to_pylist())
         after = self._held()
         assert all(one is other for one, other in zip(before, after, strict=True))
+
+    def look_at_ranges(self) -> None:
+        """Each range that is answered has the aggregates over all its tuples."""
+        accepted = self.oracle.accepted()
+        times = sorted({one.time for tuples in accepted.values() for one in tuples})
+        timed = pa.types.is_timestamp(self._schema.field(self._query.time).type)
+        for low, high in zip(times[::3], times[4::3], strict=False):
+            begin, end = (Micros(low), Micros(high)) if timed else (low, high)
+            for one in _records(self._operator.query(begin, end)):
+                assert low <= one["range_start"] < one["range_end"] <= high, one
+                key = [one[name] for name in self._query.keys]
+                tuples = accepted[next(k for k in accepted if same_value(list(k), key))]
+                content = [item for item in tuples if one["range_start"] <= item.time < one["range_end"]]
+                assert one["range_count"] == len(content), (one, content)
+                values = {name: aggregate_value(a, content) for name, a in self._query.aggregates}
+                assert same_value({name: one[name] for name in values}, values), (one, values)
 
     def _held(self) -> list[Any]:
         """The parts of the operator, which a look must not replace."""
@@ -168,7 +185,9 @@ def _records(rows: Rows) -> Iterator[dict[str, Any]]:
     """The rows with times as int, in microseconds where they are timestamps."""
     table = rows.to_arrow()
     for i, name in enumerate(table.column_names):
-        if name.startswith(("window_", "slice_")) and pa.types.is_timestamp(table.schema.field(i).type):
+        if name.startswith(("window_", "slice_", "range_")) and pa.types.is_timestamp(
+            table.schema.field(i).type
+        ):
             column = table.column(i)
             column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
             table = table.set_column(i, name, column)

@@ -26,7 +26,7 @@ from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
 from muntin.results import Results, Rows
 from muntin.results.results import joined
-from muntin.slicing import inspection
+from muntin.slicing import inspection, range_query
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.bound_plan import Settings
 from muntin.slicing.operator import SlicingOperator
@@ -426,6 +426,47 @@ class Operator:
         if engine.plan is None:
             return Rows(inspection.no_slices(engine.spec))
         return Rows(inspection.slices(engine.plan, engine.state))
+
+    @exclusive
+    def query(self, start: object, end: object, *, key: object = None) -> Rows:
+        """The aggregates over the tuples with times in [start, end), from the slices that are there.
+
+        A slice is not divided, and slices that no window needs are dropped. So each row says which range
+        it answers, exactly: the largest one in [start, end) whose edges divide no slice. `range_count` is
+        the number of its tuples. A key without a tuple in its range has no row. Like `open_windows`, it
+        includes all tuples that have arrived, and does not change the operator.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(hour=w.sliding(60, every=10)).aggregate(total=a.sum("v")).on("t")
+        >>> op = query.operator()
+        >>> _ = op.process({"t": [1, 12, 25, 27, 38], "v": [1, 2, 4, 8, 16]})
+        >>> op.query(10, 30)
+        range_start  range_end  range_count  total
+                 10         30            3     14
+        1 row
+        >>> op.query(10, 26)  # the slice of [20, 30) has tuples on both sides of 26
+        range_start  range_end  range_count  total
+                 10         25            1      2
+        1 row
+
+        Args:
+            start: The beginning of the range, as a watermark of `advance`.
+            end: The end of the range, which does not belong to it.
+            key: The value of the key, or a tuple of values of several key columns; by default all
+                keys, a row each.
+        """
+        engine = self._with_waiting()
+        low, high = engine.to_internal(start), engine.to_internal(end)
+        if low >= high:
+            raise QueryError(
+                f"a range begins before its end: got {value_text(start)} and {value_text(end)}; exchange them"
+            )
+        if engine.plan is None:
+            return Rows(range_query.no_range(engine.spec))
+        number = None if key is None else range_query.key_number(engine.plan, engine.state, key)
+        rows = range_query.range_values(engine.plan, engine.state, low, high, number)
+        return Rows(rows if key is None or number is not None else rows.slice(0, 0))
 
     def _with_waiting(self) -> SlicingOperator:
         """The engine after a step over the tuples that wait, while the operator itself lets them wait."""

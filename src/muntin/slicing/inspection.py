@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["no_open_windows", "no_slices", "open_windows", "slices"]
+__all__ = [
+    "checked_names", "no_open_windows", "no_slices", "open_windows", "slices", "untyped", "up_to_date",
+]  # fmt: skip
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -52,7 +54,7 @@ def open_windows(plan: BoundPlan, state: State) -> pa.Table:
     empty = _open_windows_of(plan, [], state)
     if state.watermark == INF:
         return empty
-    draft = _up_to_date(plan, state.draft())
+    draft = up_to_date(plan, state.draft())
     try:
         emissions = open_results(plan, draft)
     except PlacedError as error:
@@ -69,7 +71,7 @@ def slices(plan: BoundPlan, state: State) -> pa.Table:
     draft, table = state.draft(), plan.no_slices
     if state.watermark < INF:
         evict(plan, draft, force=True)
-        table = _up_to_date(plan, draft).slices
+        table = up_to_date(plan, draft).slices
     found, time = _separators(plan, table), plan.binding.time
     edges = [
         pc.if_else(pa.array(found.starts), time.to_edges(found.start, ceil=False), None),
@@ -85,40 +87,41 @@ def slices(plan: BoundPlan, state: State) -> pa.Table:
 
 def no_slices(spec: QuerySpec) -> pa.Table:
     """The table of slices before the types of the input are known."""
-    return _untyped(_slice_names(spec))
+    return untyped(_slice_names(spec))
 
 
 def no_open_windows(spec: QuerySpec) -> pa.Table:
     """The table of open windows before the types of the input are known."""
-    return _untyped(_window_names(spec, ("start", "end")))
+    return untyped(_window_names(spec, ("start", "end")))
 
 
-def _untyped(names: list[str]) -> pa.Table:
+def untyped(names: list[str]) -> pa.Table:
+    """A table of these columns, whose types are not known yet, without rows."""
     return pa.schema([pa.field(name, pa.null()) for name in names]).empty_table()
 
 
 def _slice_names(spec: QuerySpec) -> list[str]:
-    own = (*SLICE_TIMES, SLICE_COUNT, SEPARATOR)
-    return _checked(spec, "slices()", own, [*spec.keys, *own, *(name for name, _ in spec.aggregates)])
+    return checked_names(spec, "slices()", (*SLICE_TIMES, SLICE_COUNT, SEPARATOR))
 
 
 def _window_names(spec: QuerySpec, edges: tuple[str, ...]) -> list[str]:
     own = (WINDOW_NAME, *(EDGE_PREFIX + edge for edge in edges), WINDOW_COUNT)
-    return _checked(spec, "open_windows()", own, [*spec.keys, *own, *(name for name, _ in spec.aggregates)])
+    return checked_names(spec, "open_windows()", own)
 
 
-def _checked(spec: QuerySpec, call: str, own: tuple[str, ...], names: list[str]) -> list[str]:
-    """The names, unless two are equal."""
-    for name in (*spec.keys, *(name for name, _ in spec.aggregates)):
+def checked_names(spec: QuerySpec, call: str, own: tuple[str, ...]) -> list[str]:
+    """Keys, the columns that a call adds, aggregates; an error where a name would appear twice."""
+    aggregates = [name for name, _ in spec.aggregates]
+    for name in (*spec.keys, *aggregates):
         if name in own:
             raise QueryError(
                 f'{call} has a column "{name}" of its own: the query has a key or an aggregate of this name; '
                 "rename it in the query"
             )
-    return names
+    return [*spec.keys, *own, *aggregates]
 
 
-def _up_to_date(plan: BoundPlan, draft: State) -> State:
+def up_to_date(plan: BoundPlan, draft: State) -> State:
     """The draft with all tuples in slices, those beyond the watermark and late ones too.
 
     Late ones count as if the watermark moved now. The draft has a store of its own, because that of the
