@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -59,7 +61,7 @@ STREAMING = [
 def test_what_the_jvm_cannot_do_runs_packed(bounded: DataFrame, refused: mt.Query, reason: str) -> None:
     with pytest.raises(QueryError, match=f'plan="jvm" cannot run this query: .*{reason}'):
         bounded.transform(refused, plan="jvm")
-    assert "plan: packed groups in Python workers" in str(refused.explain(bounded))
+    assert "plan: packed groups in Python workers" in str(refused.explain(bounded, verbose=True))
 
 
 @pytest.mark.parametrize(("refused", "reason"), STREAMING, ids=[reason[:25] for _, reason in STREAMING])
@@ -91,7 +93,7 @@ def test_a_plan_that_there_is_not(bounded: DataFrame) -> None:
 
 
 def test_explain_tells_the_steps(bounded: DataFrame, stream: DataFrame) -> None:
-    sliced = str(query().explain(bounded))
+    sliced = str(query().explain(bounded, verbose=True))
     for words in (
         "plan: Spark's own operators in the JVM",
         "tuples are aggregated by (k, slice)",
@@ -101,17 +103,45 @@ def test_explain_tells_the_steps(bounded: DataFrame, stream: DataFrame) -> None:
         "spark.sql.shuffle.partitions: 2",
     ):
         assert words in sliced
-    assert "slice" not in str(query(TUMBLING).explain(bounded)).partition("settings")[0]
-    handed = str(query(TUMBLING).explain(stream))
+    assert "slice" not in str(query(TUMBLING).explain(bounded, verbose=True)).partition("settings")[0]
+    handed = str(query(TUMBLING).explain(stream, verbose=True))
     assert "Spark's own window()" in handed
     assert 'plan="packed" forces Python workers' in handed
-    packed = str(query(TUMBLING).explain(stream, plan="packed"))
+    packed = str(query(TUMBLING).explain(stream, plan="packed", verbose=True))
     assert 'not the JVM: plan="packed" says so' in packed
     assert "one stateful call per key group and micro-batch; 2 key groups of k" in packed
     assert "slices, packed" in packed
-    counted = str(query(mt.windows(five=w.count(5))).explain(stream))
+    counted = str(query(mt.windows(five=w.count(5))).explain(stream, verbose=True))
     assert "tuples, packed" in counted
     assert "keep tuples? yes" in counted
+
+
+def test_explain_begins_with_what_users_must_know(bounded: DataFrame, stream: DataFrame) -> None:
+    def lines(frame: DataFrame, wanted: Any, **options: Any) -> list[str]:
+        return str(wanted.explain(frame, **options)).splitlines()
+
+    sliced = lines(bounded, query())
+    assert [line.split()[0] for line in sliced] == [
+        "runs",
+        "computes",
+        "keeps",
+        "emits",
+        "explain(verbose=True),",
+    ]
+    assert sliced[0].startswith("runs      in Spark's own operators: the windows and the aggregates are such")
+    assert "from shared slices per k" in sliced[1]
+    assert sliced[2] == "keeps     nothing: the input is read once, and aggregated in each partition first"
+    assert sliced[3] == "emits     every window, at the end of the input; no tuple is late"
+    handed = lines(stream, query(TUMBLING))
+    assert handed[0].startswith("runs      with Spark's own window(): ")
+    assert handed[2] == "keeps     one row per key and window that is open"
+    packed = lines(stream, query(TUMBLING), plan="packed")
+    assert packed[0].startswith("runs      in Python workers, a group of keys each: ")
+    assert packed[2] == "keeps     slices, no tuples; keys until the windows around their tuples are over"
+    assert packed[3].startswith(
+        "emits     a window when the watermark reaches its end; late tuples are counted"
+    )
+    assert lines(stream, query(TUMBLING), verbose=True)[:4] == handed[:4]
 
 
 def test_explain_wants_a_frame_and_nothing_of_the_embedded_engine(bounded: DataFrame) -> None:
