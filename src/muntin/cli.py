@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,6 +137,12 @@ def run(
         Path | None,
         typer.Option(help="Where Ctrl-C saves the state; by default next to the query.", show_default=False),
     ] = None,
+    late: Annotated[
+        str | None, typer.Option(help="A file for tuples that are too late for a window.", show_default=False)
+    ] = None,
+    bad: Annotated[
+        str | None, typer.Option(help="A file for bad tuples, with the reasons.", show_default=False)
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Run the query of a file over tuples: CSV, JSON Lines, Parquet or Arrow, also in .gz.
@@ -147,6 +154,7 @@ def run(
       muntin run sales.toml us.csv --time-format '%m/%d/%Y %H:%M'
       cat events.jsonl | muntin run sales.toml - --format jsonl | jq .total
       muntin run sales.toml live.jsonl --follow --watermark-lag '10 seconds'
+      muntin run sales.toml sales.csv --output windows.csv --bad bad.jsonl
 
     A line {"watermark": "2024-01-31T12:00:00"} in JSON Lines promises that all tuples before that time
     have arrived, and closes windows. Without watermarks all windows close at the end of the input.
@@ -166,17 +174,19 @@ def run(
             types=_types(column_types),
         )
         found = sources(inputs, None if input_format is None else str(input_format))
-        options = {"follow": follow, "resume": resume}
         if engine is Engine.SPARK:
-            if any(options.values()) or settings.time_format is not None:
+            if follow or resume or late or bad or settings.time_format is not None:
                 raise QueryError(
                     "--engine spark reads files to their end, with times in ISO format; "
-                    "leave out --follow, --resume and --time-format"
+                    "leave out --follow, --resume, --late, --bad and --time-format"
                 )
             _run_on_spark(_query(query), found, settings, output, form)
             return
+        routing, routed = _routed(_query(query), late, bad)
         path = query.with_suffix(".snapshot") if snapshot is None else snapshot
-        _run_embedded(_query(query), found, settings, output, form, path, quiet, **options)
+        _run_embedded(
+            routing, found, settings, output, form, routed, path, quiet, follow=follow, resume=resume
+        )
 
 
 @app.command()
@@ -320,6 +330,7 @@ def _run_embedded(
     settings: InputSettings,
     output: str,
     form: OutputFormat | None,
+    routed: dict[str, str],
     snapshot: Path,
     quiet: bool,
     *,
@@ -329,38 +340,62 @@ def _run_embedded(
     from muntin.command_line.progress import Progress
     from muntin.command_line.reading import Reader
     from muntin.command_line.running import Run
-    from muntin.command_line.saved_run import SavedRun, load_run, save_run
+    from muntin.command_line.saved_run import SavedRun, check_place, forget_run, load_run, save_run
     from muntin.command_line.times import TimeReader
-    from muntin.command_line.writing import opened_output, output_format
+    from muntin.command_line.writing import RoutedFile, opened_output, output_format
     from muntin.connectors.embedded import Operator
     from muntin.slicing.binding import columns_read, kind_of_time
 
     windows = [window for _, window in query.windows]
     saved = load_run(snapshot, query.fingerprint()) if resume else None
+    check_place(snapshot)
     if saved is None:
         lag, in_order = settings.watermark_lag, settings.in_order
         operator = query.operator(watermark_lag=lag, in_order=in_order, schema=settings.types)
     else:
         operator = Operator.restore(saved.operator)
-    chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
-    writer = opened_output(output, chosen, again=resume, live=follow)
+    inputs = [source.path for source in found]
+    outputs = [Path(path).resolve() for path in (output, *routed.values())]
+    if len(set(outputs)) < len(outputs):
+        raise QueryError(f"the outputs must be different files: got {', '.join((output, *routed.values()))}")
+    chosen = output_format(output, None if form is None else str(form), inputs)
     kind = kind_of_time(query, windows, None)
     times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
     progress = Progress(not quiet)
-    reader = Reader(settings, times, columns_read(query, windows), follow)
-    task = Run(operator, reader, writer, progress, {} if saved is None else dict(saved.positions))
-    try:
+    reader = Reader(settings, times, None if routed else columns_read(query, windows), follow)
+    with ExitStack() as files:
+        writer = files.enter_context(opened_output(output, chosen, again=resume, live=follow))
+        task = Run(operator, reader, writer, progress, {} if saved is None else dict(saved.positions))
+        for name, path in routed.items():
+            side = RoutedFile(path, output_format(path, None, inputs), again=resume, live=follow)
+            setattr(task, name, files.enter_context(side))
         ended = task.over(found)
-        if not ended:
-            save_run(snapshot, SavedRun(query.fingerprint(), task.positions, operator.snapshot()))
-        elif resume:
-            snapshot.unlink()
-    finally:
-        writer.close()
+    if not ended:
+        save_run(snapshot, SavedRun(query.fingerprint(), task.positions, operator.snapshot()))
+    elif resume:
+        snapshot.unlink()
+    else:
+        forget_run(snapshot, task.positions)
     progress.finish(operator.stats(), writer.rows)
     if not ended:
         print(f"stopped; the state is in {snapshot}: go on with --resume", file=sys.stderr)
         raise typer.Exit(130)
+
+
+def _routed(query: Query, late: str | None, bad: str | None) -> tuple[Query, dict[str, str]]:
+    """The query that routes tuples into the files that were given, and these files."""
+    given = {name: path for name, path in (("late", late), ("bad", bad)) if path is not None}
+    for name, other in (("late", "drop"), ("bad", "skip")):
+        if getattr(query, name) == "route" and name not in given:
+            raise QueryError(
+                f'{name} = "route" needs a file for these tuples: give --{name} {name}.jsonl, '
+                f'or write {name} = "{other}" under [stream]'
+            )
+        if given.get(name) == "-":
+            raise QueryError(f"--{name} must be a file: got -; give --{name} {name}.jsonl")
+    if late is not None:
+        query = replace(query, late="route")
+    return query if bad is None else replace(query, bad="route"), given
 
 
 def _run_on_spark(
@@ -371,12 +406,9 @@ def _run_on_spark(
 
     paths = [(source.path, source.form) for source in found]
     chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
-    frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
-    writer = opened_output(output, chosen)
-    try:
+    with opened_output(output, chosen) as writer:
+        frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
         writer.write(frame.transform(query).toArrow(), last=True)
-    finally:
-        writer.close()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time as clocks
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -29,13 +29,14 @@ PATIENCE = 0.2
 _TYPING = "--type amount=float64, or a line under [input.types]"
 _NOTHING = pa.RecordBatch.from_pydict({})
 """Stands for the absence of new lines in a file that is followed."""
+Tuples: TypeAlias = pa.RecordBatch | list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
     """Some tuples of a source, or a watermark among them."""
 
-    tuples: pa.RecordBatch | list[dict[str, Any]]
+    tuples: Tuples
     rows: int
     """The rows of the source that end with this portion, those of watermarks included."""
     watermark: object = None
@@ -74,7 +75,20 @@ class Reader:
                 if rows > skip:
                     part = part.slice(max(0, skip - first))
                     line = rows - part.num_rows + header + 1
-                    yield Portion(self.times.read(part, str(source), line), rows)
+                    yield Portion(self._with_times(part, str(source), line), rows)
+
+    def _with_times(
+        self, part: pa.RecordBatch, where: str, line: int
+    ) -> pa.RecordBatch | list[dict[str, Any]]:
+        """The part with times in place of texts; as records where a text is no time, which is a bad tuple."""
+        read, column = self.times.read(part, where, line), self.times.column
+        if column not in part.schema.names or read[column].null_count == part[column].null_count:
+            return read
+        records: list[dict[str, Any]] = read.to_pylist()
+        for record, text in zip(records, part[column].to_pylist(), strict=True):
+            if record[column] is None:
+                record[column] = text
+        return records
 
     def _csv_lines(self, source: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """A CSV file that is followed: lines as they come, in the types of the first ones."""

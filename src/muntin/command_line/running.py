@@ -12,10 +12,11 @@ from types import FrameType
 from muntin.command_line.inputs import StandardInput
 from muntin.command_line.progress import Progress
 from muntin.command_line.reading import Portion, Reader
-from muntin.command_line.writing import Output
+from muntin.command_line.writing import Output, RoutedFile
 from muntin.connectors.embedded import Operator
 from muntin.connectors.input_files import InputFile
 from muntin.errors import DataError
+from muntin.results import Results
 from muntin.slicing.arrivals import BadTupleError
 
 __all__ = ["Run"]
@@ -30,6 +31,9 @@ class Run:
     writer: Output
     progress: Progress
     positions: dict[str, int] = field(default_factory=dict)
+    late: RoutedFile | None = None
+    """Takes late tuples, and `bad` bad ones, where the query routes them."""
+    bad: RoutedFile | None = None
 
     def over(self, sources: list[InputFile]) -> bool:
         """Take all sources in, and the end of the stream; False where Ctrl-C stopped it between two steps."""
@@ -42,7 +46,7 @@ class Run:
                     self._take(source, portion)
                 if interrupt.requested:
                     return False
-            self.writer.write(self.operator.finish(), last=True)
+            self._write(self.operator.finish(), last=True)
         return True
 
     def _take(self, source: InputFile, portion: Portion) -> None:
@@ -61,9 +65,16 @@ class Run:
             if isinstance(error, BadTupleError):
                 place, message = f"{first + error.row}", error.without_row
             raise DataError(f"{source}, row {place}: {_SCHEMA.sub(_as_option, message)}") from error
-        self.writer.write(results)
+        self._write(results)
         self.positions[source.place] = portion.rows
         self.progress.add(number, self.operator.watermark)
+
+    def _write(self, results: Results, last: bool = False) -> None:
+        self.writer.write(results, last=last)
+        if self.late is not None:
+            self.late.write(self.operator.take_late(), last=last)
+        if self.bad is not None:
+            self.bad.write(self.operator.take_bad(), last=last)
 
 
 _SCHEMA = re.compile(r'pass schema=\{"(?P<column>[^"]+)": "(?P<type>[^"]+)"\}')
