@@ -337,6 +337,7 @@ def _run_embedded(
     follow: bool,
     resume: bool,
 ) -> None:
+    from muntin.command_line.inputs import STDIN
     from muntin.command_line.progress import Progress
     from muntin.command_line.reading import Reader
     from muntin.command_line.running import Run
@@ -363,11 +364,12 @@ def _run_embedded(
     times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
     progress = Progress(not quiet)
     reader = Reader(settings, times, None if routed else columns_read(query, windows), follow)
+    live = follow or (STDIN in inputs and output != STDIN)
     with ExitStack() as files:
-        writer = files.enter_context(opened_output(output, chosen, again=resume, live=follow))
+        writer = files.enter_context(opened_output(output, chosen, again=resume, live=live))
         task = Run(operator, reader, writer, progress, {} if saved is None else dict(saved.positions))
         for name, path in routed.items():
-            side = RoutedFile(path, output_format(path, None, inputs), again=resume, live=follow)
+            side = RoutedFile(path, output_format(path, None, inputs), again=resume, live=live)
             setattr(task, name, files.enter_context(side))
         ended = task.over(found)
     if not ended:
@@ -407,7 +409,7 @@ def _run_on_spark(
     paths = [(source.path, source.form) for source in found]
     chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
     with opened_output(output, chosen) as writer:
-        frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
+        frame = read_files(paths, settings.delimiter, query.time, settings.time_unit, settings.schema)
         writer.write(frame.transform(query).toArrow(), last=True)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from muntin.errors import DataError
+from muntin.file_formats import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,18 +18,30 @@ if TYPE_CHECKING:
 __all__ = ["read_files"]
 
 
-def read_files(paths: Sequence[tuple[str, str]], delimiter: str, time: str, unit: str | None) -> DataFrame:
+def read_files(
+    paths: Sequence[tuple[str, str]],
+    delimiter: str,
+    time: str,
+    unit: str | None,
+    types: Mapping[str, pa.DataType] = MappingProxyType({}),
+) -> DataFrame:
     """The rows of files, given with their formats, and the time column as timestamps.
 
-    Texts in the time column are read in ISO format, integers in the unit.
+    Texts in the time column are read in ISO format, integers in the unit. Files that end in .tsv have tabs
+    where the delimiter is a comma. `types` are those that the user gives to columns.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.types import IntegralType, StringType
 
     from muntin.connectors.spark.spark_session import session
 
-    read = session().read.options(header=True, inferSchema=True, delimiter=delimiter)
-    known: dict[str, Any] = {"csv": read.csv, "jsonl": read.json, "parquet": read.parquet}
+    read = session().read.options(header=True, inferSchema=True)
+
+    def csv(path: str) -> DataFrame:
+        mark = Format.of(path).delimiter if delimiter == "," else delimiter
+        return read.csv(path, sep=mark)
+
+    known: dict[str, Any] = {"csv": csv, "jsonl": read.json, "parquet": read.parquet}
     for path, form in paths:
         if form not in known or path == "-":
             raise DataError(
@@ -33,6 +49,7 @@ def read_files(paths: Sequence[tuple[str, str]], delimiter: str, time: str, unit
             )
     frames = [known[form](path) for path, form in paths]
     frame: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    frame = _typed(frame, types)
     if time not in frame.columns:
         return frame
     kind, column = frame.schema[time].dataType, f.col(f"`{time}`")
@@ -43,4 +60,14 @@ def read_files(paths: Sequence[tuple[str, str]], delimiter: str, time: str, unit
         if unit not in makers:
             raise DataError('Spark has no timestamps in nanoseconds: got the unit "ns"; use s, ms or us')
         frame = frame.withColumn(time, makers[unit](column))
+    return frame
+
+
+def _typed(frame: DataFrame, types: Mapping[str, pa.DataType]) -> DataFrame:
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    for name, kind in types.items():
+        if name in frame.columns:
+            frame = frame.withColumn(name, f.col(f"`{name}`").cast(from_arrow_type(kind)))
     return frame
