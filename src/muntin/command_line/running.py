@@ -15,9 +15,8 @@ from muntin.command_line.reading import Portion, Reader
 from muntin.command_line.writing import Output, RoutedFile
 from muntin.connectors.embedded import Operator
 from muntin.connectors.input_files import InputFile
-from muntin.errors import DataError
+from muntin.errors import DataError, RowError
 from muntin.results import Results
-from muntin.slicing.arrivals import BadTupleError
 
 __all__ = ["Run"]
 
@@ -62,7 +61,7 @@ class Run:
             first = portion.rows - number + 1
             place = f"{first} to {portion.rows}" if number > 1 else f"{portion.rows}"
             message = str(error)
-            if isinstance(error, BadTupleError):
+            if isinstance(error, RowError):
                 place, message = f"{first + error.row}", error.without_row
             raise DataError(f"{source}, row {place}: {_SCHEMA.sub(_as_option, message)}") from error
         self._write(results)
