@@ -412,9 +412,7 @@ def test_a_mistake_in_a_reader_names_the_row_of_the_source() -> None:
 
 def test_an_order_that_is_broken_names_the_file_and_the_row(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text(PLACES["order"][0])
-    with pytest.raises(
-        DataError, match=r"b.csv, row 701: the stream was declared in order, "
-    ):
+    with pytest.raises(DataError, match=r"b.csv, row 701: the stream was declared in order, "):
         list(query().operator(in_order=True).stream(tmp_path / "b.csv"))
 
 
@@ -422,3 +420,33 @@ def test_a_list_of_paths_holds_paths_alone(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(GOOD)
     with pytest.raises(DataError, match=r"a list of paths must hold paths alone: got \{'t': 1\}"):
         query().run([tmp_path / "a.csv", {"t": 1}])
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "BLOCK", 2_000)
+    good = [json.dumps({"t": i, "k": "a", "v": i}) for i in range(500)]
+    for wrong, message in {
+        '{"t":': r"x.jsonl: line 401 must be a JSON object: got '\{\"t\":'; Expecting value: .*\)$",
+        "[1]": r"x.jsonl: line 401 must be a JSON object: got '\[1\]'",
+        '{"t": 400, "k": 5, "v": 1}': r"x.jsonl: .* from string to number in line 401; if a type is wrong",
+    }.items():
+        (tmp_path / "x.jsonl").write_text("\n".join([*good[:400], wrong, *good[400:]]))
+        with pytest.raises(DataError, match=message):
+            query().run(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("block", [1 << 22, 2_000])
+def test_a_misspelt_field_of_a_line_is_a_bad_tuple(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(files, "BLOCK", block)
+    rows = [{"t": i, "k": "a", "v": i} for i in range(500)]
+    rows[400] = {"t": 400, "k": "a", "V": 1}  # type: ignore[dict-item]
+    (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(
+        DataError, match=r'x.jsonl, row 401: the column "v" is missing from a record that has .*"V"'
+    ):
+        query().run(tmp_path / "x.jsonl")
+    del rows[400]
+    found = query(bad="skip").run(tmp_path / "x.jsonl")
+    assert found == query().run(rows)

@@ -7,14 +7,14 @@ import time as clocks
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, TypeAlias
+from typing import Any, cast
 
 import pyarrow as pa
 
 from muntin.command_line.inputs import StandardInput
 from muntin.command_line.settings import InputSettings
 from muntin.command_line.times import TimeReader
-from muntin.connectors.files import Wanted, csv_batches, file_batches, readable, whole_lines
+from muntin.connectors.files import Tuples, Wanted, csv_batches, file_batches, readable, whole_lines
 from muntin.connectors.input_files import InputFile
 from muntin.errors import DataError, value_text
 
@@ -29,7 +29,6 @@ PATIENCE = 0.2
 _TYPING = "--type amount=float64, or a line under [input.types]"
 _NOTHING = pa.RecordBatch.from_pydict({})
 """Stands for the absence of new lines in a file that is followed."""
-Tuples: TypeAlias = pa.RecordBatch | list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Reader:
         wanted = Wanted(self.reads, types, self.settings.delimiter, _TYPING)
         read = self._csv_lines if source.form == "csv" and self.follow else file_batches
         header, rows = int(source.form == "csv"), 0
-        for batch in read(source, wanted):
+        for batch in cast("Iterator[pa.RecordBatch]", read(source, wanted)):
             if batch is _NOTHING:
                 yield Portion([], rows)
             for start in range(0, batch.num_rows, ROWS):

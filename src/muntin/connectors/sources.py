@@ -84,7 +84,7 @@ def parts_of(source: object, time: str, wanted: Callable[[], Wanted]) -> Iterato
     return None
 
 
-def _of_files(paths: Sequence[object], wanted: Wanted) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _of_files(paths: Sequence[object], wanted: Wanted) -> Iterator[tuple[str, object]]:
     """The tuples of files, directories and patterns, one after the other."""
     files: list[InputFile] = []
     for path in paths:

@@ -311,8 +311,15 @@ def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expec
         if name == expected.time:
             rule = f"must hold {expected.kind}s" if expected.kind else "must hold timestamps or integers"
     if name == expected.time and isinstance(value, str):
-        return Misfit(row, name, value, rule, "turn texts into times with datetime.fromisoformat")
+        return Misfit(row, name, value, rule, f"turn texts into times with {_reading(value)}")
     return Misfit(row, name, value, rule, _cure(name, type_, to_column([value])[0].type, expected))
+
+
+def _reading(text: str) -> str:
+    """The function of Python that reads a time in this text."""
+    _, code = text_advice(pa.array([text]))
+    form = code.partition("format=")[2].partition(", unit")[0]
+    return f"datetime.strptime(text, {form})" if form not in ("", '"..."') else "datetime.fromisoformat"
 
 
 def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
