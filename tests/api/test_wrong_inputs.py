@@ -292,7 +292,7 @@ def test_an_order_that_is_violated_is_told_in_readable_times() -> None:
         op.process({"t": NOON - dt.timedelta(seconds=5), "v": 1})
     numbers = UNITS.operator(in_order=True)
     numbers.process({"t": 7, "v": 1})
-    with pytest.raises(DataError, match=r"newer one: time 5 after 7 \(row 0"):
+    with pytest.raises(DataError, match=r"newer one: time 5 after 7 in row 0;"):
         numbers.process({"t": 5, "v": 1})
 
 

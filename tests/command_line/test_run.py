@@ -417,11 +417,18 @@ MISTAKES = {
     "q.toml list.jsonl": r"list.jsonl, line 1: must be a JSON object: got \[1\]",
     "q.toml value.jsonl": (
         'value.jsonl, row 2: the column "amount" must be of type int64: got .many. in {.*}'
-        ' .1 of 3 tuples are bad.; repair it, or choose bad="skip"'
+        ' .1 of 3 tuples are bad.; repair it, or write bad = "skip" under .stream., or give --bad bad.jsonl'
     ),
     "q.toml float.jsonl": (
         "float.jsonl, row 3: .*: got 2.5 .*; repair it, give its type: --type amount=float64, or"
     ),
+    "q.toml x.csv --time-unit s": (
+        "x.csv, line 2: .* must hold integers: .*--bad bad.jsonl; or leave --time-unit out, if"
+    ),
+    "units.toml x.csv": "x.csv, line 2: .* must hold integers: got .*; or give the windows lengths like",
+    "q.toml x.csv --delimiter ;": 'x.csv, row 1 to 4: there is no column "ts" .*give --delimiter .,.',
+    ". x.csv": r"cannot read '\.': Is a directory; give the path of a query file",
+    "q.toml x.csv -o /dev/full --format csv": "cannot write /dev/full: .*No space left on device",
     "q.toml x.csv --resume": "there is no snapshot q.snapshot to go on from",
     "q.toml fake.csv.gz": "cannot read fake.csv.gz: .*; rename it if it is not in the format of gzip",
     "q.toml fake.parquet": "cannot read fake.parquet: ",
@@ -434,6 +441,7 @@ MISTAKES = {
 def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> None:
     write(folder / "x.csv")
     (folder / "empty").mkdir()
+    (folder / "units.toml").write_text(QUERY.replace('"1 minute"', "10"))
     good = (folder / "x.csv").read_text()
     (folder / "bad.csv").write_text(good.replace("2024-01-31T12:01:00", "n/a"))
     (folder / "us.csv").write_text(good.replace("2024-01-31T", "01/31/2024 "))
@@ -450,6 +458,22 @@ def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> No
     assert "Traceback" not in done.stderr
     assert not done.stdout
     assert (folder / "x.csv").read_text() == good
+
+
+def test_csv_on_the_standard_input_is_advised_to_say_so(folder: Path) -> None:
+    told = muntin("run", "q.toml", "-", given="ts,shop,amount\n", code=2).stderr
+    assert "standard input, line 1: must be a JSON object: " in told
+    assert "if it is CSV, give --input-format csv" in " ".join(told.split())
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_standard_output_that_is_full_is_no_traceback(folder: Path, form: str) -> None:
+    write(folder / "x.csv")
+    command = f"{sys.executable} -m muntin run q.toml x.csv --format {form} > /dev/full"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "error: cannot write to the standard output: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_bad_times_are_skipped_where_the_query_says_so(folder: Path) -> None:

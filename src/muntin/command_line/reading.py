@@ -164,7 +164,8 @@ def _record(text: bytes, source: InputFile, line: int) -> dict[str, Any]:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         shown = value_text(text.decode("utf-8", "replace").strip(), 80)
-        raise DataError(f"{source}, line {line}: must be a JSON object: got {shown}; {error}") from None
+        cure = "; if it is CSV, give --input-format csv" if isinstance(source, StandardInput) else ""
+        raise DataError(f"{source}, line {line}: must be a JSON object: got {shown}; {error}{cure}") from None
     if not isinstance(record, dict):
         raise DataError(f"{source}, line {line}: must be a JSON object: got {value_text(record, 80)}")
     return record

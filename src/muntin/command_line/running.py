@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+import pyarrow as pa
+
 from muntin.command_line.inputs import StandardInput
 from muntin.command_line.progress import Progress
 from muntin.command_line.reading import Portion, Reader
@@ -63,7 +65,7 @@ class Run:
             message = str(error)
             if isinstance(error, RowError):
                 place, message = f"{first + error.row}", error.without_row
-            raise DataError(f"{source}, row {place}: {_SCHEMA.sub(_as_option, message)}") from error
+            raise DataError(f"{source}, row {place}: {_as_options(message)}{_one_column(portion)}") from error
         self._write(results)
         self.positions[source.place] = portion.rows
         self.progress.add(number, self.operator.watermark)
@@ -80,9 +82,19 @@ _SCHEMA = re.compile(r'pass schema=\{"(?P<column>[^"]+)": "(?P<type>[^"]+)"\}')
 """How a message tells to give a type in Python."""
 
 
-def _as_option(found: re.Match[str]) -> str:
-    """The same as an option of the command line."""
-    return f"give its type: --type {found['column']}={found['type']}"
+def _as_options(message: str) -> str:
+    """The message with the options of the command line in place of arguments of Python."""
+    typed = _SCHEMA.sub(lambda found: f"give its type: --type {found['column']}={found['type']}", message)
+    return typed.replace(
+        'choose bad="skip" or bad="route"', 'write bad = "skip" under [stream], or give --bad bad.jsonl'
+    )
+
+
+def _one_column(portion: Portion) -> str:
+    """Advice where a line of CSV was read as one column."""
+    names = portion.tuples.schema.names if isinstance(portion.tuples, pa.RecordBatch) else []
+    marks = [mark for mark in ",;\t|" if len(names) == 1 and mark in names[0]]
+    return f"; if these are several columns, give --delimiter {marks[0]!r}" if marks else ""
 
 
 class _Interrupt:

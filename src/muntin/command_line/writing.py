@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -90,10 +91,23 @@ class _Standard(Output):
         self._sink = sink
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._sink.close()
+        with _reported():
+            self._sink.close()
 
     def _write(self, results: Results) -> None:
-        self._sink.write(results.to_arrow())
+        with _reported():
+            self._sink.write(results.to_arrow())
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Report that the standard output takes no more; a reader that has ended is no mistake."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot write to the standard output: {error.strerror or error}") from error
 
 
 class _File(Output):

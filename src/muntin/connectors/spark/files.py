@@ -48,6 +48,15 @@ def read_files(
                 f"Spark reads files of csv, jsonl and parquet: got {path}; leave --engine spark out for it"
             )
     frames = [known[form](path) for path, form in paths]
+    for one, (path, form) in zip(frames, paths, strict=True):
+        if form == "jsonl" and "watermark" in one.columns:
+            others = [f.col(f"`{name}`").isNull() for name in one.columns if name != "watermark"]
+            alone = reduce(lambda a, b: a & b, others, f.col("watermark").isNotNull())
+            if not one.filter(alone).isEmpty():
+                raise DataError(
+                    f"Spark reads no lines with a watermark alone: got some in {path}; remove them, or leave "
+                    "--engine spark out"
+                )
     frame: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     frame = _typed(frame, types)
     if time not in frame.columns:
