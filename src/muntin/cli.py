@@ -404,12 +404,17 @@ def _run_on_spark(
     query: Query, found: list[InputFile], settings: InputSettings, output: str, form: OutputFormat | None
 ) -> None:
     from muntin.command_line.writing import opened_output, output_format
-    from muntin.connectors.spark.files import read_files
+    from muntin.connectors.spark.files import errors_of_spark, read_files
+    from muntin.connectors.spark.spark_session import session
 
+    session()  # says what is missing, if Spark is not here
     paths = [(source.path, source.form) for source in found]
     chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
-    with opened_output(output, chosen) as writer:
-        frame = read_files(paths, settings.delimiter, query.time, settings.time_unit, settings.schema)
+    strict = query.bad == "fail"
+    with opened_output(output, chosen) as writer, errors_of_spark():
+        frame = read_files(
+            paths, settings.delimiter, query.time, settings.time_unit, settings.schema, strict=strict
+        )
         writer.write(frame.transform(query).toArrow(), last=True)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,27 @@ from muntin.file_formats import Format
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["read_files"]
+__all__ = ["errors_of_spark", "read_files"]
+
+
+@contextmanager
+def errors_of_spark() -> Iterator[None]:
+    """Report an error of Spark, or of Muntin in its workers, as a DataError with its message alone."""
+    from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
+
+    logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")
+    before, logger.disabled = logger.disabled, True  # it prints whole tracebacks as JSON
+    try:
+        yield
+    except PySparkException as error:
+        text = str(error)
+        own = re.search(r"^muntin[\w.]*Error: (.+)$", text, re.MULTILINE)
+        told = own[1] if own else text.strip().partition("\n")[0]
+        cure = "" if own else "; repair the input, or leave --engine spark out"
+        raise DataError(f"{told}{cure}") from error
+    finally:
+        logger.disabled = before
 
 
 def read_files(
@@ -24,11 +46,13 @@ def read_files(
     time: str,
     unit: str | None,
     types: Mapping[str, pa.DataType] = MappingProxyType({}),
+    strict: bool = True,
 ) -> DataFrame:
     """The rows of files, given with their formats, and the time column as timestamps.
 
     Texts in the time column are read in ISO format, integers in the unit. Files that end in .tsv have tabs
-    where the delimiter is a comma. `types` are those that the user gives to columns.
+    where the delimiter is a comma. `types` are those that the user gives to columns. With `strict` a text
+    that is no time is an error, otherwise a null, which is a bad tuple.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.types import IntegralType, StringType
@@ -63,7 +87,7 @@ def read_files(
         return frame
     kind, column = frame.schema[time].dataType, f.col(f"`{time}`")
     if isinstance(kind, StringType):
-        frame = frame.withColumn(time, f.to_timestamp(column))
+        frame = frame.withColumn(time, f.to_timestamp(column) if strict else f.try_to_timestamp(column))
     if isinstance(kind, IntegralType) and unit is not None:
         makers = {"s": f.timestamp_seconds, "ms": f.timestamp_millis, "us": f.timestamp_micros}
         if unit not in makers:
