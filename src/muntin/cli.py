@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +17,6 @@ from muntin.errors import MuntinError, QueryError
 
 if TYPE_CHECKING:
     from muntin.command_line.settings import InputSettings
-    from muntin.connectors.input_files import InputFile
     from muntin.dsl import Query
 
 EXIT_CODES = """\b
@@ -163,6 +161,7 @@ def run(
     """
     with _errors_reported():
         from muntin.command_line.inputs import sources
+        from muntin.command_line.run_command import Outputs, routing_query, run_embedded, run_on_spark
 
         settings = _settings(
             query,
@@ -174,19 +173,22 @@ def run(
             types=_types(column_types),
         )
         found = sources(inputs, None if input_format is None else str(input_format))
+        results_format = None if form is None else str(form)
         if engine is Engine.SPARK:
             if follow or resume or late or bad or settings.time_format is not None:
                 raise QueryError(
                     "--engine spark reads files to their end, with times in ISO format; "
                     "leave out --follow, --resume, --late, --bad and --time-format"
                 )
-            _run_on_spark(_query(query), found, settings, output, form)
+            run_on_spark(_query(query), found, settings, output, results_format)
             return
-        routing, routed = _routed(_query(query), late, bad)
+        routing, routed = routing_query(_query(query), late, bad)
         path = query.with_suffix(".snapshot") if snapshot is None else snapshot
-        _run_embedded(
-            routing, found, settings, output, form, routed, path, quiet, follow=follow, resume=resume
-        )
+        outputs = Outputs(output, results_format, routed)
+        ended = run_embedded(routing, found, settings, outputs, path, quiet, follow=follow, resume=resume)
+    if not ended:
+        print(f"stopped; the state is in {path}: go on with --resume", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 @app.command()
@@ -322,100 +324,6 @@ def _types(given: list[str] | None) -> dict[str, str] | None:
         if not kind:
             raise QueryError(f'--type takes COLUMN=TYPE, like amount=float64: got "{name}"')
     return types
-
-
-def _run_embedded(
-    query: Query,
-    found: list[InputFile],
-    settings: InputSettings,
-    output: str,
-    form: OutputFormat | None,
-    routed: dict[str, str],
-    snapshot: Path,
-    quiet: bool,
-    *,
-    follow: bool,
-    resume: bool,
-) -> None:
-    from muntin.command_line.inputs import STDIN
-    from muntin.command_line.progress import Progress
-    from muntin.command_line.reading import Reader
-    from muntin.command_line.running import Run
-    from muntin.command_line.saved_run import SavedRun, check_place, forget_run, load_run, save_run
-    from muntin.command_line.times import TimeReader
-    from muntin.command_line.writing import RoutedFile, opened_output, output_format
-    from muntin.connectors.embedded import Operator
-    from muntin.slicing.binding import columns_read, kind_of_time
-
-    windows = [window for _, window in query.windows]
-    saved = load_run(snapshot, query.fingerprint()) if resume else None
-    check_place(snapshot)
-    if saved is None:
-        lag, in_order = settings.watermark_lag, settings.in_order
-        operator = query.operator(watermark_lag=lag, in_order=in_order, schema=settings.types)
-    else:
-        operator = Operator.restore(saved.operator)
-    inputs = [source.path for source in found]
-    outputs = [Path(path).resolve() for path in (output, *routed.values())]
-    if len(set(outputs)) < len(outputs):
-        raise QueryError(f"the outputs must be different files: got {', '.join((output, *routed.values()))}")
-    chosen = output_format(output, None if form is None else str(form), inputs)
-    kind = kind_of_time(query, windows, None)
-    times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
-    progress = Progress(not quiet)
-    reader = Reader(settings, times, None if routed else columns_read(query, windows), follow)
-    live = follow or (STDIN in inputs and output != STDIN)
-    with ExitStack() as files:
-        writer = files.enter_context(opened_output(output, chosen, again=resume, live=live))
-        task = Run(operator, reader, writer, progress, {} if saved is None else dict(saved.positions))
-        for name, path in routed.items():
-            side = RoutedFile(path, output_format(path, None, inputs), again=resume, live=live)
-            setattr(task, name, files.enter_context(side))
-        ended = task.over(found)
-    if not ended:
-        save_run(snapshot, SavedRun(query.fingerprint(), task.positions, operator.snapshot()))
-    elif resume:
-        snapshot.unlink()
-    else:
-        forget_run(snapshot, task.positions)
-    progress.finish(operator.stats(), writer.rows)
-    if not ended:
-        print(f"stopped; the state is in {snapshot}: go on with --resume", file=sys.stderr)
-        raise typer.Exit(130)
-
-
-def _routed(query: Query, late: str | None, bad: str | None) -> tuple[Query, dict[str, str]]:
-    """The query that routes tuples into the files that were given, and these files."""
-    given = {name: path for name, path in (("late", late), ("bad", bad)) if path is not None}
-    for name, other in (("late", "drop"), ("bad", "skip")):
-        if getattr(query, name) == "route" and name not in given:
-            raise QueryError(
-                f'{name} = "route" needs a file for these tuples: give --{name} {name}.jsonl, '
-                f'or write {name} = "{other}" under [stream]'
-            )
-        if given.get(name) == "-":
-            raise QueryError(f"--{name} must be a file: got -; give --{name} {name}.jsonl")
-    if late is not None:
-        query = replace(query, late="route")
-    return query if bad is None else replace(query, bad="route"), given
-
-
-def _run_on_spark(
-    query: Query, found: list[InputFile], settings: InputSettings, output: str, form: OutputFormat | None
-) -> None:
-    from muntin.command_line.writing import opened_output, output_format
-    from muntin.connectors.spark.files import errors_of_spark, read_files
-    from muntin.connectors.spark.spark_session import session
-
-    session()  # says what is missing, if Spark is not here
-    paths = [(source.path, source.form) for source in found]
-    chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
-    strict = query.bad == "fail"
-    with opened_output(output, chosen) as writer, errors_of_spark():
-        frame = read_files(
-            paths, settings.delimiter, query.time, settings.time_unit, settings.schema, strict=strict
-        )
-        writer.write(frame.transform(query).toArrow(), last=True)
 
 
 @contextmanager
