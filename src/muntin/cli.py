@@ -17,7 +17,6 @@ from muntin.errors import MuntinError, QueryError
 
 if TYPE_CHECKING:
     from muntin.command_line.settings import InputSettings
-    from muntin.connectors.input_files import InputFile
     from muntin.dsl import Query
 
 EXIT_CODES = """\b
@@ -136,6 +135,12 @@ def run(
         Path | None,
         typer.Option(help="Where Ctrl-C saves the state; by default next to the query.", show_default=False),
     ] = None,
+    late: Annotated[
+        str | None, typer.Option(help="A file for tuples that are too late for a window.", show_default=False)
+    ] = None,
+    bad: Annotated[
+        str | None, typer.Option(help="A file for bad tuples, with the reasons.", show_default=False)
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Run the query of a file over tuples: CSV, JSON Lines, Parquet or Arrow, also in .gz.
@@ -147,6 +152,7 @@ def run(
       muntin run sales.toml us.csv --time-format '%m/%d/%Y %H:%M'
       cat events.jsonl | muntin run sales.toml - --format jsonl | jq .total
       muntin run sales.toml live.jsonl --follow --watermark-lag '10 seconds'
+      muntin run sales.toml sales.csv --output windows.csv --bad bad.jsonl
 
     A line {"watermark": "2024-01-31T12:00:00"} in JSON Lines promises that all tuples before that time
     have arrived, and closes windows. Without watermarks all windows close at the end of the input.
@@ -155,6 +161,7 @@ def run(
     """
     with _errors_reported():
         from muntin.command_line.inputs import sources
+        from muntin.command_line.run_command import Outputs, routing_query, run_embedded, run_on_spark
 
         settings = _settings(
             query,
@@ -166,17 +173,22 @@ def run(
             types=_types(column_types),
         )
         found = sources(inputs, None if input_format is None else str(input_format))
-        options = {"follow": follow, "resume": resume}
+        results_format = None if form is None else str(form)
         if engine is Engine.SPARK:
-            if any(options.values()) or settings.time_format is not None:
+            if follow or resume or late or bad or settings.time_format is not None:
                 raise QueryError(
                     "--engine spark reads files to their end, with times in ISO format; "
-                    "leave out --follow, --resume and --time-format"
+                    "leave out --follow, --resume, --late, --bad and --time-format"
                 )
-            _run_on_spark(_query(query), found, settings, output, form)
+            run_on_spark(_query(query), found, settings, output, results_format)
             return
+        routing, routed = routing_query(_query(query), late, bad)
         path = query.with_suffix(".snapshot") if snapshot is None else snapshot
-        _run_embedded(_query(query), found, settings, output, form, path, quiet, **options)
+        outputs = Outputs(output, results_format, routed)
+        ended = run_embedded(routing, found, settings, outputs, path, quiet, follow=follow, resume=resume)
+    if not ended:
+        print(f"stopped; the state is in {path}: go on with --resume", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 @app.command()
@@ -315,71 +327,6 @@ def _types(given: list[str] | None) -> dict[str, str] | None:
         if not kind:
             raise QueryError(f'--type takes COLUMN=TYPE, like amount=float64: got "{name}"')
     return types
-
-
-def _run_embedded(
-    query: Query,
-    found: list[InputFile],
-    settings: InputSettings,
-    output: str,
-    form: OutputFormat | None,
-    snapshot: Path,
-    quiet: bool,
-    *,
-    follow: bool,
-    resume: bool,
-) -> None:
-    from muntin.command_line.progress import Progress
-    from muntin.command_line.reading import Reader
-    from muntin.command_line.running import Run
-    from muntin.command_line.saved_run import SavedRun, load_run, save_run
-    from muntin.command_line.times import TimeReader
-    from muntin.command_line.writing import opened_output, output_format
-    from muntin.connectors.embedded import Operator
-    from muntin.slicing.binding import columns_read, kind_of_time
-
-    windows = [window for _, window in query.windows]
-    saved = load_run(snapshot, query.fingerprint()) if resume else None
-    if saved is None:
-        lag, in_order = settings.watermark_lag, settings.in_order
-        operator = query.operator(watermark_lag=lag, in_order=in_order, schema=settings.types)
-    else:
-        operator = Operator.restore(saved.operator)
-    chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
-    writer = opened_output(output, chosen, again=resume, live=follow)
-    kind = kind_of_time(query, windows, None)
-    times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
-    progress = Progress(not quiet)
-    reader = Reader(settings, times, columns_read(query, windows), follow)
-    task = Run(operator, reader, writer, progress, {} if saved is None else dict(saved.positions))
-    try:
-        ended = task.over(found)
-        if not ended:
-            save_run(snapshot, SavedRun(query.fingerprint(), task.positions, operator.snapshot()))
-        elif resume:
-            snapshot.unlink()
-    finally:
-        writer.close()
-    progress.finish(operator.stats(), writer.rows)
-    if not ended:
-        print(f"stopped; the state is in {snapshot}: go on with --resume", file=sys.stderr)
-        raise typer.Exit(130)
-
-
-def _run_on_spark(
-    query: Query, found: list[InputFile], settings: InputSettings, output: str, form: OutputFormat | None
-) -> None:
-    from muntin.command_line.writing import opened_output, output_format
-    from muntin.connectors.spark.files import read_files
-
-    paths = [(source.path, source.form) for source in found]
-    chosen = output_format(output, None if form is None else str(form), [source.path for source in found])
-    frame = read_files(paths, settings.delimiter, query.time, settings.time_unit)
-    writer = opened_output(output, chosen)
-    try:
-        writer.write(frame.transform(query).toArrow(), last=True)
-    finally:
-        writer.close()
 
 
 @contextmanager

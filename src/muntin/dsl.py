@@ -58,8 +58,8 @@ class Query(QuerySpec):
             source: An Arrow table or batch, a pandas or polars DataFrame, a dict of
                 columns or a list of dicts. Or a source that is read part by part, so that it may be
                 larger than memory: the path of a file (.csv, .jsonl, .parquet, .arrow; also .gz),
-                of a directory or a pattern like "2026-*.csv"; a pyarrow dataset or
-                RecordBatchReader; an iterator of tables, batches or records. Slices stay in memory
+                of a directory or a pattern like "2026-*.csv"; a list of paths; a pyarrow dataset
+                or RecordBatchReader; an iterator of tables, batches, records or paths. Slices stay in memory
                 until the end, tuples only where a window depends on their order.
             schema: The types of columns, as in `operator`.
             threads: The number of threads. The results are the same, bit for bit and in the

@@ -17,6 +17,7 @@ __all__ = [
     "MissingFileError",
     "MuntinError",
     "QueryError",
+    "RowError",
     "SnapshotError",
     "UnknownNameError",
     "UserCodeError",
@@ -44,6 +45,16 @@ class UnknownNameError(AttributeError, QueryError):
 
 class DataError(MuntinError, ValueError):
     """Data that the query cannot take: a bad tuple, an unknown column, a wrong type, an overflow."""
+
+
+class RowError(DataError):
+    """A DataError about one row of the input; the message names the row by its place in its batch."""
+
+    def __init__(self, before: str, row: int, after: str = "") -> None:
+        super().__init__(f"{before} in row {row}{after}")
+        self.row = row
+        self.without_row = f"{before}{after}"
+        """The message for a caller that names the place itself."""
 
 
 class SnapshotError(MuntinError):

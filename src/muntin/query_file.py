@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 
 from muntin.dsl import Query
@@ -33,7 +33,9 @@ def load(path: str | PathLike[str]) -> Query:
         raise MissingFileError(f"there is no file {whole}; give the path of a query file.{hint}") from error
     except (OSError, ValueError) as error:  # the latter for a path with a null byte
         why = getattr(error, "strerror", None) or error
-        raise QueryError(f"cannot read {value_text(path)}: {why}; give the path of a query file") from error
+        raise QueryError(
+            f"cannot read {value_text(fspath(path))}: {why}; give the path of a query file"
+        ) from error
     return loads(text, str(path))
 
 

@@ -354,11 +354,11 @@ def test_values_that_json_and_csv_have_no_type_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.jsonl.zst"])
 def test_a_file_that_is_continued_has_one_header(tmp_path: Path, name: str) -> None:
     results, path = QUERY.run(SALES), str(tmp_path / name)
-    ResultFile(path, format_of(path), append=True).close()  # a run that was stopped before its first result
+    with ResultFile(path, format_of(path), append=True):
+        pass  # a run that was stopped before its first result
     for part in (results[:1], results[1:]):
-        file = ResultFile(path, format_of(path), append=True)
-        file.write(part.to_arrow())
-        file.close()
+        with ResultFile(path, format_of(path), append=True) as file:
+            file.write(part.to_arrow())
     results.write(tmp_path / f"whole_{name}")
     with pa.input_stream(path) as found, pa.input_stream(tmp_path / f"whole_{name}") as whole:
         assert found.read() == whole.read()

@@ -105,7 +105,7 @@ def test_integers_stay_units_of_the_column() -> None:
         (pd.Timedelta(1, "ns"), "whole number of microseconds"),
         (np.timedelta64(1, "ns"), "whole number of microseconds"),
         (np.timedelta64(1, "Y"), "length must be a duration"),
-        (np.timedelta64("NaT"), "length must be a duration"),
+        (np.timedelta64("NaT", "us"), "length must be a duration"),
         (pd.NaT, "length must be a duration"),
     ],
 )
@@ -280,7 +280,8 @@ def test_times_in_nanoseconds_leave_room_for_edges() -> None:
 
 
 @pytest.mark.parametrize(
-    "nothing", [pd.NaT, np.datetime64("NaT"), np.datetime64("NaT", "ns"), pa.scalar(None, pa.timestamp("us"))]
+    "nothing",
+    [pd.NaT, np.datetime64("NaT", "s"), np.datetime64("NaT", "ns"), pa.scalar(None, pa.timestamp("us"))],
 )
 def test_a_time_must_not_be_null(nothing: object) -> None:
     with pytest.raises(DataError, match=r"time must not be null: got .*(NaT|None).*; "):

@@ -287,12 +287,12 @@ def test_an_order_that_is_violated_is_told_in_readable_times() -> None:
     op = TIMES.operator(in_order=True)
     op.process({"t": NOON, "v": 1})
     with pytest.raises(
-        DataError, match=r"time 2024-01-31T11:59:55\+00:00 after 2024-01-31T12:00:00\+00:00 \(row 0"
+        DataError, match=r"time 2024-01-31T11:59:55\+00:00 after 2024-01-31T12:00:00\+00:00 in row 0;"
     ):
         op.process({"t": NOON - dt.timedelta(seconds=5), "v": 1})
     numbers = UNITS.operator(in_order=True)
     numbers.process({"t": 7, "v": 1})
-    with pytest.raises(DataError, match=r"newer one: time 5 after 7 \(row 0"):
+    with pytest.raises(DataError, match=r"newer one: time 5 after 7 in row 0;"):
         numbers.process({"t": 5, "v": 1})
 
 

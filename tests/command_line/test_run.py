@@ -230,6 +230,29 @@ def test_a_table_shows_dates_and_what_differs(folder: Path, monkeypatch: pytest.
     assert "update" in shown
 
 
+@pytest.mark.parametrize("width", [100, 80, 68])
+def test_a_table_with_several_aggregates_fits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = ("total", "average", "maximum", "number_of_sales")
+    more = [
+        f'[aggregates.{name}]\nfunction = "{kind}"\ncolumn = "amount"'
+        for name, kind in zip(names, ("sum", "mean", "max", "count"), strict=True)
+    ]
+    head = QUERY.partition("[aggregates")[0]
+    (folder / "q.toml").write_text("\n".join([head, *more]))
+    write(folder / "x.csv")
+    shown = muntin("run", "q.toml", "x.csv", "--format", "table", "--quiet").stdout.splitlines()
+    assert max(map(len, shown)) <= width
+    assert "…" not in "".join(shown)
+    headings = [line.split() for line in shown if line.startswith("shop ")]
+    assert [name for line in headings for name in line if name in names] == list(names)
+    assert all(line[:4] == ["shop", "window_name", "window_start", "window_end"] for line in headings)
+    assert shown[4].startswith("a     minute       2024-01-31 12:02:00  12:03:00        8")
+    assert shown[-1] == "4 rows"
+
+
 def test_a_terminal_gets_a_table_that_fits(folder: Path) -> None:
     write(folder / "x.csv")
     leader, follower = pty.openpty()
@@ -257,6 +280,114 @@ def test_a_reader_that_stops_early_is_no_traceback(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+BEFORE = '{"from": "an earlier run"}\n'
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "link.jsonl", "out.csv.gz", "out.parquet"])
+@pytest.mark.parametrize("mistake", ["the query", "a column", "a later row", "following"])
+def test_a_mistake_leaves_an_earlier_output_as_it_was(folder: Path, name: str, mistake: str) -> None:
+    write(folder / "x.jsonl")
+    (folder / "link.jsonl").symlink_to("target.jsonl")
+    (folder / name).write_text(BEFORE)
+    options = ["--watermark-lag", "0 seconds"]
+    if mistake == "the query":
+        (folder / "q.toml").write_text(QUERY.replace("tumbling", "hopping"))
+    elif mistake == "a later row":
+        (folder / "x.jsonl").write_text(f'{lines(ROWS)}{{"watermark": "2024-01-31T12:02:00"}}\n[1]\n')
+    else:
+        (folder / "q.toml").write_text(QUERY.replace('"amount"', '"price"'))
+        options += ["--follow"] * (mistake == "following")
+    before = {path.name for path in folder.iterdir()}
+    assert muntin("run", "q.toml", "x.jsonl", "--output", name, *options, code=2).stderr.startswith("error: ")
+    assert (folder / name).read_text() == BEFORE
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_an_output_replaces_the_target_of_a_link(folder: Path) -> None:
+    write(folder / "x.csv")
+    (folder / "link.jsonl").symlink_to("target.jsonl")
+    muntin("run", "q.toml", "x.csv", "--output", "link.jsonl")
+    assert (folder / "link.jsonl").is_symlink()
+    assert totals((folder / "target.jsonl").read_text()) == TOTALS
+
+
+def test_an_output_can_be_a_pipe(folder: Path) -> None:
+    write(folder / "x.csv")
+    os.mkfifo(folder / "pipe.jsonl")
+    with subprocess.Popen(["cat", "pipe.jsonl"], cwd=folder, stdout=subprocess.PIPE, text=True) as reader:
+        muntin("run", "q.toml", "x.csv", "--output", "pipe.jsonl")
+        found, _ = reader.communicate(timeout=60)
+    assert totals(found) == TOTALS
+    assert (folder / "pipe.jsonl").is_fifo()
+
+
+# Late and bad tuples. -------------------------------------------------------------------------------
+
+LATE = [*ROWS[:3], {"watermark": "2024-01-31T12:02:00"}, ROWS[0], ROWS[3], {"ts": "soon", "shop": "b"}]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_late_and_bad_tuples_go_to_files(folder: Path, ending: str) -> None:
+    (folder / "x.jsonl").write_text(lines(LATE))
+    options = ["--late", f"late.{ending}", "--bad", f"bad.{ending}", "--format", "jsonl"]
+    done = muntin("run", "q.toml", "x.jsonl", *options)
+    assert totals(done.stdout) == TOTALS
+    assert '1 late for "minute", 1 bad; ' in done.stderr
+    late, bad = (read_rows(folder / f"{name}.{ending}") for name in ("late", "bad"))
+    assert [(row["shop"], row["amount"], row["window_name"]) for row in late] == [("a", 1, "minute")]
+    assert [(row["ts"], row["shop"]) for row in bad] == [("soon", "b")]
+    assert bad[0]["reason"].startswith('the column "ts" must be of type timestamp')
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text().splitlines()]
+    table = csv.read_csv(path) if path.suffix == ".csv" else parquet.read_table(path)
+    return table.to_pylist()  # type: ignore[no-any-return]
+
+
+def test_bad_times_of_a_csv_file_keep_their_texts(folder: Path) -> None:
+    write(folder / "x.csv")
+    (folder / "bad.csv").write_text((folder / "x.csv").read_text().replace("2024-01-31T12:01:00", "n/a"))
+    muntin("run", "q.toml", "bad.csv", "--bad", "bad.jsonl")
+    [row] = read_rows(folder / "bad.jsonl")
+    assert (row["ts"], row["shop"], row["amount"]) == ("n/a", "a", 4)
+    assert "got 'n/a'" in row["reason"]
+
+
+def test_files_without_late_and_bad_tuples_have_a_header(folder: Path) -> None:
+    write(folder / "x.csv")
+    muntin("run", "q.toml", "x.csv", "--late", "late.csv", "--bad", "bad.parquet")
+    assert csv.read_csv(folder / "late.csv").column_names == ["ts", "shop", "amount", "window_name"]
+    assert parquet.read_table(folder / "bad.parquet").column_names == ["ts", "shop", "amount", "reason"]
+
+
+def test_late_tuples_of_a_resumed_run_follow_the_earlier_ones(folder: Path) -> None:
+    first = [*LATE[:5], {"watermark": "2024-01-31T12:02:01"}]  # late tuples are judged when it moves
+    (folder / "x.jsonl").write_text(lines(first))
+    options = ("--output", "out.jsonl", "--late", "late.jsonl")
+    with started(folder, "x.jsonl", "--follow", *options) as process:
+        waited(lambda: (folder / "late.jsonl").exists() and (folder / "late.jsonl").stat().st_size > 0)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    more = [ROWS[3], {"watermark": "2024-01-31T13:00:00"}, ROWS[1]]
+    (folder / "x.jsonl").write_text(lines([*first, *more]))
+    assert "the query has changed" in muntin("run", "q.toml", "x.jsonl", "--resume", code=2).stderr
+    muntin("run", "q.toml", "x.jsonl", "--resume", *options)
+    assert [row["shop"] for row in read_rows(folder / "late.jsonl")] == ["a", "b"]
+    assert totals((folder / "out.jsonl").read_text()) == TOTALS
+
+
+@pytest.mark.parametrize(("name", "other"), [("late", "drop"), ("bad", "skip")])
+def test_a_query_that_routes_needs_a_file(folder: Path, name: str, other: str) -> None:
+    write(folder / "x.csv")
+    (folder / "q.toml").write_text(QUERY.replace('"ts"', f'"ts"\n{name} = "route"'))
+    told = muntin("run", "q.toml", "x.csv", code=2).stderr
+    assert f'{name} = "route" needs a file for these tuples: give --{name} {name}.jsonl, or write' in told
+    assert f'{name} = "{other}" under [stream]' in " ".join(told.split())
+    muntin("run", "q.toml", "x.csv", f"--{name}", "side.csv")
+
+
 # Mistakes. ------------------------------------------------------------------------------------------
 
 MISTAKES = {
@@ -268,6 +399,12 @@ MISTAKES = {
     "q.toml x.csv -o no/dir/x.csv": "cannot write no/dir/x.csv: there is no directory no/dir; create it",
     "q.toml x.csv -o empty": "results are written to files that end in .*: got empty; .* or give --format",
     "q.toml x.csv -o ./x.csv": "an output must not be one of the inputs: got ./x.csv; choose another",
+    "q.toml x.csv -o a.csv --late ./a.csv": "the outputs must be different files: got a.csv, ./a.csv",
+    "q.toml x.csv -o a.csv --bad x.csv": "an output must not be one of the inputs: got x.csv; choose another",
+    "q.toml x.csv --late -": "--late must be a file: got -; give --late late.jsonl",
+    "q.toml x.csv -o a.csv --format table": "a table is for the terminal: got --output a.csv; choose another",
+    "q.toml x.csv --snapshot x.csv": "x.csv is not a snapshot of `muntin run`, and would be replaced by one",
+    "q.toml x.csv --snapshot no/x": "a snapshot needs a directory: there is no no; create it",
     "q.toml x.csv *.csv": 'a file can be read once: got "x.csv" twice; leave one out',
     "q.toml x.csv --time-unit min": "time_unit must be s, ms, us, ns: got 'min'",
     "q.toml x.csv --delimiter ::": "delimiter must be one character: got '::'",
@@ -280,11 +417,18 @@ MISTAKES = {
     "q.toml list.jsonl": r"list.jsonl, line 1: must be a JSON object: got \[1\]",
     "q.toml value.jsonl": (
         'value.jsonl, row 2: the column "amount" must be of type int64: got .many. in {.*}'
-        ' .1 of 3 tuples are bad.; repair it, or choose bad="skip"'
+        ' .1 of 3 tuples are bad.; repair it, or write bad = "skip" under .stream., or give --bad bad.jsonl'
     ),
     "q.toml float.jsonl": (
         "float.jsonl, row 3: .*: got 2.5 .*; repair it, give its type: --type amount=float64, or"
     ),
+    "q.toml x.csv --time-unit s": (
+        "x.csv, line 2: .* must hold integers: .*--bad bad.jsonl; or leave --time-unit out, if"
+    ),
+    "units.toml x.csv": "x.csv, line 2: .* must hold integers: got .*; or give the windows lengths like",
+    "q.toml x.csv --delimiter ;": 'x.csv, row 1 to 4: there is no column "ts" .*give --delimiter .,.',
+    ". x.csv": r"cannot read '\.': Is a directory; give the path of a query file",
+    "q.toml x.csv -o /dev/full --format csv": "cannot write /dev/full: .*No space left on device",
     "q.toml x.csv --resume": "there is no snapshot q.snapshot to go on from",
     "q.toml fake.csv.gz": "cannot read fake.csv.gz: .*; rename it if it is not in the format of gzip",
     "q.toml fake.parquet": "cannot read fake.parquet: ",
@@ -297,6 +441,7 @@ MISTAKES = {
 def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> None:
     write(folder / "x.csv")
     (folder / "empty").mkdir()
+    (folder / "units.toml").write_text(QUERY.replace('"1 minute"', "10"))
     good = (folder / "x.csv").read_text()
     (folder / "bad.csv").write_text(good.replace("2024-01-31T12:01:00", "n/a"))
     (folder / "us.csv").write_text(good.replace("2024-01-31T", "01/31/2024 "))
@@ -313,6 +458,22 @@ def test_a_mistake_is_one_message_and_status_2(folder: Path, mistake: str) -> No
     assert "Traceback" not in done.stderr
     assert not done.stdout
     assert (folder / "x.csv").read_text() == good
+
+
+def test_csv_on_the_standard_input_is_advised_to_say_so(folder: Path) -> None:
+    told = muntin("run", "q.toml", "-", given="ts,shop,amount\n", code=2).stderr
+    assert "standard input, line 1: must be a JSON object: " in told
+    assert "if it is CSV, give --input-format csv" in " ".join(told.split())
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_standard_output_that_is_full_is_no_traceback(folder: Path, form: str) -> None:
+    write(folder / "x.csv")
+    command = f"{sys.executable} -m muntin run q.toml x.csv --format {form} > /dev/full"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "error: cannot write to the standard output: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_bad_times_are_skipped_where_the_query_says_so(folder: Path) -> None:
@@ -423,6 +584,34 @@ def test_another_query_does_not_resume(folder: Path) -> None:
     )
     (folder / "q.snapshot").write_bytes(b"nonsense")
     assert "is not a snapshot of `muntin run`" in muntin("run", "q.toml", "x.csv", "--resume", code=2).stderr
+
+
+def test_a_complete_run_leaves_no_state_to_go_on_from(folder: Path) -> None:
+    write(folder / "x.csv")
+    write(folder / "y.csv")
+    head = {"query": "other", "positions": {str(folder / "x.csv"): 2}}
+    (folder / "q.snapshot").write_bytes(b"muntin run 1\n" + json.dumps(head).encode() + b"\n")
+    muntin("run", "q.toml", "y.csv")
+    assert (folder / "q.snapshot").exists()  # of a run over another file
+    muntin("run", "q.toml", "x.csv")
+    assert not (folder / "q.snapshot").exists()
+
+
+def test_a_mistake_in_a_resumed_run_leaves_the_output_as_it_was(folder: Path) -> None:
+    source, output = folder / "live.jsonl", folder / "out.jsonl"
+    source.write_text(lines(ROWS[:3]))
+    arguments = ("live.jsonl", "--follow", "--watermark-lag", "0 seconds", "--output", "out.jsonl")
+    with started(folder, *arguments) as process:
+        waited(lambda: output.exists() and len(output.read_text().splitlines()) == 2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    before = output.read_bytes()
+    source.write_text(lines([*ROWS, {"watermark": "2024-01-31T12:09:00"}]) + "nonsense\n")
+    muntin("run", "q.toml", "live.jsonl", "--resume", "--output", "out.jsonl", code=2)
+    assert output.read_bytes() == before
+    source.write_text(lines(ROWS))
+    muntin("run", "q.toml", "live.jsonl", "--resume", "--output", "out.jsonl")
+    assert totals(output.read_text()) == TOTALS
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

@@ -17,7 +17,18 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "core"))
-from forging import SCHEMA, SHAPES, change_table, change_value, outcome, serve, tuples, with_other_bytes
+from forging import (
+    SCHEMA,
+    SHAPES,
+    change_table,
+    change_value,
+    json_text,
+    outcome,
+    packed,
+    serve,
+    tuples,
+    with_other_bytes,
+)
 from key_group import KeyGroup
 
 from muntin.connectors.spark.packed_rows import GROUP
@@ -80,11 +91,7 @@ def forged_state(name: str, random: Random) -> tuple[bytes, dict[str, bytes]]:
         which = random.choice(sorted(texts))
         found = json.loads(texts[which])
         change_value(found, random)
-        sys.setrecursionlimit(20_000)
-        try:
-            text = json.dumps(found).encode()
-        finally:
-            sys.setrecursionlimit(1_000)
+        text = json_text(found).encode()
         if which == "head":
             return text, parts
         table = pa.table({queries.column_names[0]: pa.array([text])})
@@ -112,11 +119,7 @@ def forged_payload(name: str, random: Random) -> tuple[bytes, ...]:
             change_value(header, random)
         else:
             change_table(tables, random)
-        sys.setrecursionlimit(20_000)
-        try:
-            found[place] = archive.pack(header, tables, checked=False)
-        finally:
-            sys.setrecursionlimit(1_000)
+        found[place] = packed(header, tables, checked=False)
     return tuple(found)
 
 

@@ -67,6 +67,9 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "pattern": lambda folder: str(folder / "part-*.parquet"),
     "deep pattern": lambda folder: str(folder / "**" / "piece-*.csv"),
     "directory": lambda folder: folder / "deep",
+    "list of paths": lambda folder: [folder / f"part-{i}.parquet" for i in range(3)],
+    "tuple of texts": lambda folder: tuple(str(folder / f"part-{i}.parquet") for i in range(3)),
+    "iterator of paths": lambda folder: iter(sorted(folder.glob("part-*.parquet"))),
     "dataset": lambda folder: ds.dataset(folder / "deep", format="csv"),
     "reader": lambda folder: TABLE.to_reader(max_chunksize=500),
     "iterator of batches": lambda folder: batches(),
@@ -356,3 +359,94 @@ def test_a_block_releases_threads_and_ends_nothing() -> None:
             thread.join(0.2)
     op.process(big.slice(0, 10))
     assert sum(op.finish()["n"].to_pylist()) == 300_010
+
+
+# Places in messages. --------------------------------------------------------------------------------
+
+GOOD = "t,k,v\n" + "".join(f"{i},a,{i}\n" for i in range(1_000))
+PLACES = {
+    "time": (GOOD.replace("\n700,a,700\n", "\n,a,700\n"), r'b.csv, row 701: the column "t" needs a value'),
+    "order": (GOOD.replace("\n700,", "\n600,"), None),
+    "column": (GOOD.replace("t,k,v", "t,k,w"), r'b.csv: there is no column "v"'),
+    "value": (
+        GOOD.replace("\n999,a,999\n", "\n999,a,9.5\n"),
+        r'b.csv, row 1000: the column "v" must be of type int64 in every batch: got 9.5 \(double\); cast it',
+    ),
+}
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("mistake", [name for name, (_, message) in PLACES.items() if message])
+def test_a_mistake_in_a_file_names_the_file_and_the_row(tmp_path: Path, mistake: str) -> None:
+    wrong, message = PLACES[mistake]
+    for name, text in {"a.csv": GOOD, "b.csv": wrong, "c.csv": GOOD}.items():
+        (tmp_path / name).write_text(text)
+    paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    for read in (
+        lambda: query().run(paths),
+        lambda: query().run(tmp_path / "?.csv"),
+        lambda: list(query().operator().stream(paths)),
+    ):
+        with pytest.raises(DataError, match=message):
+            read()
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_mistake_in_a_dataset_names_the_file_and_the_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(GOOD)
+    (tmp_path / "b.csv").write_text(PLACES["time"][0])
+    with pytest.raises(DataError, match=r"b\.csv, row 701: the column"):
+        query().run(ds.dataset(tmp_path, format="csv"))
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_mistake_in_a_reader_names_the_row_of_the_source() -> None:
+    rows = [{"t": None if i == 2_500 else i, "k": "a", "v": 1} for i in range(3_000)]
+    table = pa.Table.from_pylist(rows)
+    for source in (table.to_reader(max_chunksize=300), batches(table), iter(rows), list(batches(table))):
+        with pytest.raises(DataError, match=r"the source, row 2501: the column \"t\" needs a value"):
+            query().run(source)
+    with pytest.raises(DataError, match=r"got null in row 2500, \{"):
+        query().run(table)
+
+
+def test_an_order_that_is_broken_names_the_file_and_the_row(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text(PLACES["order"][0])
+    with pytest.raises(DataError, match=r"b.csv, row 701: the stream was declared in order, "):
+        list(query().operator(in_order=True).stream(tmp_path / "b.csv"))
+
+
+def test_a_list_of_paths_holds_paths_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(GOOD)
+    with pytest.raises(DataError, match=r"a list of paths must hold paths alone: got \{'t': 1\}"):
+        query().run([tmp_path / "a.csv", {"t": 1}])
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "BLOCK", 2_000)
+    good = [json.dumps({"t": i, "k": "a", "v": i}) for i in range(500)]
+    for wrong, message in {
+        '{"t":': r"x.jsonl: line 401 must be a JSON object: got '\{\"t\":'; Expecting value: .*\)$",
+        "[1]": r"x.jsonl: line 401 must be a JSON object: got '\[1\]'",
+        '{"t": 400, "k": 5, "v": 1}': r"x.jsonl: .* from string to number in line 401; if a type is wrong",
+    }.items():
+        (tmp_path / "x.jsonl").write_text("\n".join([*good[:400], wrong, *good[400:]]))
+        with pytest.raises(DataError, match=message):
+            query().run(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("block", [1 << 22, 2_000])
+def test_a_misspelt_field_of_a_line_is_a_bad_tuple(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(files, "BLOCK", block)
+    rows = [{"t": i, "k": "a", "v": i} for i in range(500)]
+    rows[400] = {"t": 400, "k": "a", "V": 1}  # type: ignore[dict-item]
+    (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(
+        DataError, match=r'x.jsonl, row 401: the column "v" is missing from a record that has .*"V"'
+    ):
+        query().run(tmp_path / "x.jsonl")
+    del rows[400]
+    found = query(bad="skip").run(tmp_path / "x.jsonl")
+    assert found == query().run(rows)

@@ -126,6 +126,8 @@ def test_what_is_no_time_is_refused(wrong: Any) -> None:
 def test_a_text_for_a_time_names_the_cure() -> None:
     with pytest.raises(DataError, match=r"repair it, turn texts into times with datetime.fromisoformat, or"):
         mt.windows(x=w.tumbling("1 hour")).aggregate(n=a.count()).on("t").run([{"t": "2024-05-01T12:00"}])
+    with pytest.raises(DataError, match=r'times with datetime.strptime\(text, "%m/%d/%Y %H:%M"\)'):
+        mt.windows(x=w.tumbling("1 hour")).aggregate(n=a.count()).on("t").run([{"t": "05/31/2024 12:00"}])
 
 
 def test_lengths_must_be_in_the_unit_of_the_column() -> None:
@@ -149,7 +151,7 @@ def test_calendar_windows_need_timestamps() -> None:
     assert op.finish()["n"].to_pylist() == [1]
 
 
-@pytest.mark.parametrize("nothing", [pd.NaT, np.datetime64("NaT"), pa.scalar(None, pa.timestamp("us"))])
+@pytest.mark.parametrize("nothing", [pd.NaT, np.datetime64("NaT", "us"), pa.scalar(None, pa.timestamp("us"))])
 def test_a_watermark_must_not_be_null(nothing: object) -> None:
     op = mt.windows(x=w.tumbling("1 minute")).aggregate(n=a.count()).on("ts").operator()
     with pytest.raises(MuntinError):  # before any tuple as well

@@ -7,14 +7,14 @@ import time as clocks
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from muntin.command_line.inputs import StandardInput
 from muntin.command_line.settings import InputSettings
 from muntin.command_line.times import TimeReader
-from muntin.connectors.files import Wanted, csv_batches, file_batches, readable, whole_lines
+from muntin.connectors.files import Tuples, Wanted, csv_batches, file_batches, readable, whole_lines
 from muntin.connectors.input_files import InputFile
 from muntin.errors import DataError, value_text
 
@@ -35,7 +35,7 @@ _NOTHING = pa.RecordBatch.from_pydict({})
 class Portion:
     """Some tuples of a source, or a watermark among them."""
 
-    tuples: pa.RecordBatch | list[dict[str, Any]]
+    tuples: Tuples
     rows: int
     """The rows of the source that end with this portion, those of watermarks included."""
     watermark: object = None
@@ -65,7 +65,7 @@ class Reader:
         wanted = Wanted(self.reads, types, self.settings.delimiter, _TYPING)
         read = self._csv_lines if source.form == "csv" and self.follow else file_batches
         header, rows = int(source.form == "csv"), 0
-        for batch in read(source, wanted):
+        for batch in cast("Iterator[pa.RecordBatch]", read(source, wanted)):
             if batch is _NOTHING:
                 yield Portion([], rows)
             for start in range(0, batch.num_rows, ROWS):
@@ -74,7 +74,20 @@ class Reader:
                 if rows > skip:
                     part = part.slice(max(0, skip - first))
                     line = rows - part.num_rows + header + 1
-                    yield Portion(self.times.read(part, str(source), line), rows)
+                    yield Portion(self._with_times(part, str(source), line), rows)
+
+    def _with_times(
+        self, part: pa.RecordBatch, where: str, line: int
+    ) -> pa.RecordBatch | list[dict[str, Any]]:
+        """The part with times in place of texts; as records where a text is no time, which is a bad tuple."""
+        read, column = self.times.read(part, where, line), self.times.column
+        if column not in part.schema.names or read[column].null_count == part[column].null_count:
+            return read
+        records: list[dict[str, Any]] = read.to_pylist()
+        for record, text in zip(records, part[column].to_pylist(), strict=True):
+            if record[column] is None:
+                record[column] = text
+        return records
 
     def _csv_lines(self, source: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """A CSV file that is followed: lines as they come, in the types of the first ones."""
@@ -151,7 +164,8 @@ def _record(text: bytes, source: InputFile, line: int) -> dict[str, Any]:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         shown = value_text(text.decode("utf-8", "replace").strip(), 80)
-        raise DataError(f"{source}, line {line}: must be a JSON object: got {shown}; {error}") from None
+        cure = "; if it is CSV, give --input-format csv" if isinstance(source, StandardInput) else ""
+        raise DataError(f"{source}, line {line}: must be a JSON object: got {shown}; {error}{cure}") from None
     if not isinstance(record, dict):
         raise DataError(f"{source}, line {line}: must be a JSON object: got {value_text(record, 80)}")
     return record

@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+import pyarrow as pa
+
 from muntin.command_line.inputs import StandardInput
 from muntin.command_line.progress import Progress
 from muntin.command_line.reading import Portion, Reader
-from muntin.command_line.writing import Output
+from muntin.command_line.writing import Output, RoutedFile
 from muntin.connectors.embedded import Operator
 from muntin.connectors.input_files import InputFile
-from muntin.errors import DataError
-from muntin.slicing.arrivals import BadTupleError
+from muntin.errors import DataError, RowError
+from muntin.results import Results
 
 __all__ = ["Run"]
 
@@ -30,6 +32,9 @@ class Run:
     writer: Output
     progress: Progress
     positions: dict[str, int] = field(default_factory=dict)
+    late: RoutedFile | None = None
+    """Takes late tuples, and `bad` bad ones, where the query routes them."""
+    bad: RoutedFile | None = None
 
     def over(self, sources: list[InputFile]) -> bool:
         """Take all sources in, and the end of the stream; False where Ctrl-C stopped it between two steps."""
@@ -42,7 +47,7 @@ class Run:
                     self._take(source, portion)
                 if interrupt.requested:
                     return False
-            self.writer.write(self.operator.finish(), last=True)
+            self._write(self.operator.finish(), last=True)
         return True
 
     def _take(self, source: InputFile, portion: Portion) -> None:
@@ -58,21 +63,38 @@ class Run:
             first = portion.rows - number + 1
             place = f"{first} to {portion.rows}" if number > 1 else f"{portion.rows}"
             message = str(error)
-            if isinstance(error, BadTupleError):
+            if isinstance(error, RowError):
                 place, message = f"{first + error.row}", error.without_row
-            raise DataError(f"{source}, row {place}: {_SCHEMA.sub(_as_option, message)}") from error
-        self.writer.write(results)
+            raise DataError(f"{source}, row {place}: {_as_options(message)}{_one_column(portion)}") from error
+        self._write(results)
         self.positions[source.place] = portion.rows
         self.progress.add(number, self.operator.watermark)
+
+    def _write(self, results: Results, last: bool = False) -> None:
+        self.writer.write(results, last=last)
+        if self.late is not None:
+            self.late.write(self.operator.take_late(), last=last)
+        if self.bad is not None:
+            self.bad.write(self.operator.take_bad(), last=last)
 
 
 _SCHEMA = re.compile(r'pass schema=\{"(?P<column>[^"]+)": "(?P<type>[^"]+)"\}')
 """How a message tells to give a type in Python."""
 
 
-def _as_option(found: re.Match[str]) -> str:
-    """The same as an option of the command line."""
-    return f"give its type: --type {found['column']}={found['type']}"
+def _as_options(message: str) -> str:
+    """The message with the options of the command line in place of arguments of Python."""
+    typed = _SCHEMA.sub(lambda found: f"give its type: --type {found['column']}={found['type']}", message)
+    return typed.replace(
+        'choose bad="skip" or bad="route"', 'write bad = "skip" under [stream], or give --bad bad.jsonl'
+    )
+
+
+def _one_column(portion: Portion) -> str:
+    """Advice where a line of CSV was read as one column."""
+    names = portion.tuples.schema.names if isinstance(portion.tuples, pa.RecordBatch) else []
+    marks = [mark for mark in ",;\t|" if len(names) == 1 and mark in names[0]]
+    return f"; if these are several columns, give --delimiter {marks[0]!r}" if marks else ""
 
 
 class _Interrupt:

@@ -12,7 +12,10 @@ from muntin.errors import DataError, value_text
 from muntin.timeline import epoch_unit
 from muntin.timeline.text_times import read_times, text_advice, unread_rows
 
-__all__ = ["TimeReader"]
+__all__ = ["BAD", "TimeReader"]
+
+BAD = 'repair it, write bad = "skip" under [stream], or give a file for bad tuples: --bad bad.jsonl'
+"""What to do about a bad tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,14 @@ class TimeReader:
             if self.strict:
                 raise DataError(
                     f'{where}, line {line + row}: the time column "{self.column}" must hold integers: '
-                    f"got {value_text(texts[row].as_py(), 80)}; repair it"
+                    f"got {value_text(texts[row].as_py(), 80)}; {self._cure_of_integers()}"
                 ) from None
             return pc.if_else(numbers, texts, None).cast(pa.int64())
+
+    def _cure_of_integers(self) -> str:
+        if self.unit is not None:
+            return f"{BAD}; or leave --time-unit out, if it holds times"
+        return f'{BAD}; or give the windows lengths like "10 seconds", if it holds times'
 
     def _since_1970(self, numbers: pa.Array, where: str) -> pa.Array:
         """Integers as timestamps, in the unit that was given."""
@@ -91,7 +99,7 @@ class TimeReader:
         rule = "in ISO format" if self.form is None else f'in the format "{self.form}"'
         _, code = text_advice(texts)
         form = code.partition('format="')[2].partition('"')[0]
-        cure = 'repair it, or write bad = "skip" under [stream]'
+        cure = BAD
         if form and form not in ("...", self.form):
             cure = f'give the format: --time-format "{form}"'
         return DataError(

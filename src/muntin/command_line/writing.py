@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 from rich.console import Console
@@ -15,7 +17,7 @@ from muntin.result_view import MOST, show_table
 from muntin.results import Results
 from muntin.results.writing import WRITERS, ResultFile, Writer, format_of
 
-__all__ = ["Output", "opened_output", "output_format"]
+__all__ = ["Output", "RoutedFile", "opened_output", "output_format"]
 
 STDOUT = "-"
 
@@ -36,23 +38,35 @@ def output_format(output: str, given: str | None, inputs: Sequence[str]) -> str:
 def opened_output(output: str, form: str, *, again: bool = False, live: bool = False) -> Output:
     """An output in a format; `again` appends to a file of texts, `live` shows rows as soon as they come."""
     if form == "table":
+        if output != STDOUT:
+            raise DataError(f"a table is for the terminal: got --output {output}; choose another --format")
         return _Terminal(live)
     if output == STDOUT:
-        return _Flat(WRITERS[form](sys.stdout.buffer, False, ","))
-    if again and form not in TEXTS and Path(output).exists():
+        return _Standard(WRITERS[form](sys.stdout.buffer, False, ","))
+    return _File(_result_file(output, form, again, live))
+
+
+def _result_file(path: str, form: str, again: bool, live: bool) -> ResultFile:
+    if again and form not in TEXTS and Path(path).exists():
         raise DataError(
-            f"a file of {form} cannot be continued: got {output}; give another --output for the rest, "
+            f"a file of {form} cannot be continued: got {path}; give another file for the rest, "
             "or use .csv or .jsonl"
         )
-    return _Flat(ResultFile(output, form, append=again))
+    return ResultFile(path, form, append=again, live=live)
 
 
 class Output:
-    """Takes the results of a run, table by table, and counts their rows."""
+    """Takes the results of a run, table by table, and counts their rows; a context manager."""
 
     rows = 0
     _writes_empty = False
     """Whether results without rows are written, too: a file without rows that others can read."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write what is left."""
 
     def write(self, results: Results | pa.Table, *, last: bool = False) -> None:
         """Take results of the embedded engine, or a table of Spark's; `last`: no others follow.
@@ -67,24 +81,89 @@ class Output:
     def _write(self, results: Results) -> None:
         raise NotImplementedError
 
-    def close(self) -> None:
-        """Write what is left, and close the file."""
-        raise NotImplementedError
 
-
-class _Flat(Output):
-    """Rows with plain columns, in a format of files."""
+class _Standard(Output):
+    """Rows with plain columns on the standard output."""
 
     _writes_empty = True
 
-    def __init__(self, sink: ResultFile | Writer) -> None:
+    def __init__(self, sink: Writer) -> None:
         self._sink = sink
 
-    def _write(self, results: Results) -> None:
-        self._sink.write(results.to_arrow())
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with _reported():
+            self._sink.close()
 
-    def close(self) -> None:
-        self._sink.close()
+    def _write(self, results: Results) -> None:
+        with _reported():
+            self._sink.write(results.to_arrow())
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Report that the standard output takes no more; a reader that has ended is no mistake."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot write to the standard output: {error.strerror or error}") from error
+
+
+class _File(Output):
+    """Rows with plain columns in a file."""
+
+    _writes_empty = True
+
+    def __init__(self, file: ResultFile) -> None:
+        self._file = file
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._file.__exit__(kind)
+
+    def write(self, results: Results | pa.Table, *, last: bool = False) -> None:
+        self._file.start()  # the first step has succeeded: the query fits the input
+        super().write(results, last=last)
+
+    def _write(self, results: Results) -> None:
+        self._file.write(results.to_arrow())
+
+
+class RoutedFile:
+    """Takes the late or the bad tuples of a run into a file; a context manager."""
+
+    def __init__(self, path: str, form: str, *, again: bool = False, live: bool = False) -> None:
+        self._path, self._form = path, form
+        self._file = _result_file(path, form, again, live)
+        self._schema: pa.Schema | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._file.__exit__(kind)
+
+    def write(self, tuples: pa.Table, *, last: bool = False) -> None:
+        """Take tuples; those that follow must fit the columns of the first, but in JSON Lines."""
+        if len(tuples) or (last and self._schema is None):
+            self._file.write(tuples if self._form == "jsonl" else self._aligned(tuples))
+
+    def _aligned(self, tuples: pa.Table) -> pa.Table:
+        if self._schema is None:
+            self._schema = tuples.schema
+        missing = [field for field in self._schema if field.name not in tuples.column_names]
+        for field in missing:
+            tuples = tuples.append_column(field, pa.nulls(len(tuples), field.type))
+        try:
+            if tuples.num_columns > len(self._schema):
+                raise KeyError(*(name for name in tuples.column_names if name not in self._schema.names))
+            tuples = tuples.select(self._schema.names)
+            return tuples if self._form == "csv" else tuples.cast(self._schema)
+        except (KeyError, pa.ArrowException) as error:
+            raise DataError(
+                f"tuples in a file of {self._form} must have the same columns: got {error} for {self._path}; "
+                "choose a file that ends in .jsonl"
+            ) from error
 
 
 class _Terminal(Output):
@@ -95,16 +174,16 @@ class _Terminal(Output):
         self._live, self._console = live, Console(height=25)
         self._tables: list[pa.Table] = []
 
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._tables:
+            show_table(Results(pa.concat_tables(self._tables, promote_options="permissive")), self._console)
+            if self.rows > MOST:
+                more = f"... and {self.rows - MOST:,} more rows; --format csv shows all"
+                self._console.print(more, highlight=False)
+
     def _write(self, results: Results) -> None:
         shown = sum(map(len, self._tables))
         if self._live:
             show_table(results, self._console, most=len(results))
         elif shown < MOST:
             self._tables.append(results.to_arrow(nested=True).slice(0, MOST - shown))
-
-    def close(self) -> None:
-        if self._tables:
-            show_table(Results(pa.concat_tables(self._tables, promote_options="permissive")), self._console)
-            if self.rows > MOST:
-                more = f"... and {self.rows - MOST:,} more rows; --format csv shows all"
-                self._console.print(more, highlight=False)

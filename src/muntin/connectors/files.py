@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.connectors.input_files import InputFile
-from muntin.errors import DataError
+from muntin.connectors.misspelt import similar
+from muntin.errors import DataError, value_text
 from muntin.file_formats import TEXTS, Format
 
 BLOCK = 4 * 2**20
 """The number of bytes of text that are read at a time; the first ones decide the types of CSV columns."""
 ROWS = 131_072
 """The number of rows of a Parquet file that are read at a time."""
+
+
+Tuples: TypeAlias = "pa.RecordBatch | list[dict[str, Any]]"
 
 
 class Wanted(NamedTuple):
@@ -41,7 +47,7 @@ class Wanted(NamedTuple):
         return self._replace(delimiter=Format.of(file.path).delimiter) if self.delimiter == "," else self
 
 
-def file_batches(file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def file_batches(file: InputFile, wanted: Wanted) -> Iterator[Tuples]:
     """The tuples of a file."""
     with readable(file, wanted.typing), file.opened() as stream:
         yield from READERS[file.form](stream, wanted.of(file))
@@ -53,7 +59,8 @@ def readable(file: InputFile, typing: str) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        cure = f"; if a type is wrong, give the right one: {typing}" if file.form in TEXTS else ""
+        typed = file.form in TEXTS and "must be a JSON object" not in str(error)
+        cure = f"; if a type is wrong, give the right one: {typing}" if typed else ""
         raise DataError(f"cannot read {file}: {error}{cure}") from error
     except (OSError, UnicodeError) as error:
         compression, reason = Format.of(file.path).compression, getattr(error, "strerror", None)
@@ -85,15 +92,58 @@ def csv_batches(stream: Any, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     )
 
 
-def _json_lines(stream: Any, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def _json_lines(stream: Any, wanted: Wanted) -> Iterator[Tuples]:
     from pyarrow import json
 
     given = pa.schema(wanted.types) if wanted.types else None
+    lines, known = 0, frozenset[str]()
     for block in whole_lines(iter(lambda: stream.read(BLOCK), b"")):
         if block.strip():
-            options = json.ReadOptions(block_size=len(block) + 1)
-            table = json.read_json(pa.BufferReader(block), options, json.ParseOptions(explicit_schema=given))
-            yield from table.to_batches()
+            options = json.ReadOptions(block_size=len(block) + 1, use_threads=False)
+            try:
+                table = json.read_json(
+                    pa.BufferReader(block), options, json.ParseOptions(explicit_schema=given)
+                )
+            except pa.ArrowInvalid as error:
+                raise _wrong_line(block, lines, error) from error
+            yield from _with_misspelt(table, wanted.columns, known)
+            known |= frozenset(table.column_names)
+        lines += block.count(b"\n")
+
+
+def _wrong_line(block: bytes, before: int, error: pa.ArrowInvalid) -> pa.ArrowInvalid:
+    """The error with the number of the line in the file: Arrow counts the lines of the block from 0."""
+    from json import loads
+
+    for number, line in enumerate(block.splitlines(), before + 1):
+        try:
+            if line.strip() and not isinstance(loads(line), dict):
+                raise ValueError("it is not")
+        except (ValueError, RecursionError) as wrong:
+            shown = value_text(line.decode("utf-8", "replace"), 80)
+            return pa.ArrowInvalid(f"line {number} must be a JSON object: got {shown}; {wrong}")
+    return pa.ArrowInvalid(
+        re.sub(r"in row (\d+)", lambda found: f"in line {before + 1 + int(found[1])}", str(error))
+    )
+
+
+def _with_misspelt(table: pa.Table, reads: frozenset[str] | None, known: frozenset[str]) -> Iterator[Tuples]:
+    """The tuples; as records where some lack a column and have a misspelt field, which only records show."""
+    read = reads or frozenset()
+    new = [name for name in table.column_names if name not in read | known]
+    for column, field in ((column, field) for column in sorted(read) for field in new):
+        if column not in table.column_names or not similar(column, field):
+            continue
+        both = pc.and_(table[column].is_valid(), table[field].is_valid())
+        if not pc.any(both).as_py():
+            rows = table.to_pylist()
+            for row in rows:
+                for name in (column, field):
+                    if row[name] is None:
+                        del row[name]
+            yield rows
+            return
+    yield from table.to_batches()
 
 
 def _parquet(stream: Any, wanted: Wanted) -> Iterator[pa.RecordBatch]:
@@ -121,7 +171,7 @@ def _seekable(stream: Any) -> Any:
     return stream if stream.seekable() else pa.BufferReader(stream.read())
 
 
-READERS: dict[str, Callable[[Any, Wanted], Iterator[pa.RecordBatch]]] = {
+READERS: dict[str, Callable[[Any, Wanted], Iterator[Tuples]]] = {
     "csv": csv_batches,
     "jsonl": _json_lines,
     "parquet": _parquet,

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.expected_input import bind_declared, expected, wanted
-from muntin.connectors.sources import parts_of
+from muntin.connectors.sources import Part, parts_of
 from muntin.connectors.tables import as_record, to_batch
 from muntin.connectors.types import declared
 from muntin.errors import QueryError, value_text
@@ -39,25 +39,32 @@ def _run(engine: SlicingOperator, data: object, known: dict[str, pa.DataType]) -
     spec, connection = engine.spec, Connection(None, known)
     bind_declared(engine, known)
     parts = parts_of(data, spec.time, lambda: wanted(engine, connection))
-    if parts is not None:
-        data = []
-        for part in parts:
-            _take_part(engine, data, connection)
-            data = part
-    record = as_record(data, spec.time, forgiving=spec.bad != "fail")
-    tuples = data if record is None else [record]
-    batch, misfits = to_batch(tuples, expected(engine, connection))
-    if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
-        return engine.finish()  # no tuples, and no types to learn
-    results = engine.process(batch, misfits=misfits, watermark=INF)
-    return engine.finish() if engine.plan is None else results
+    if parts is None:
+        record = as_record(data, spec.time, forgiving=spec.bad != "fail")
+        return _take_last(engine, Part(data if record is None else [record]), connection)
+    last = Part([])
+    for part in parts:
+        _take(engine, last, connection)
+        last = part
+    return _take_last(engine, last, connection)
 
 
-def _take_part(engine: SlicingOperator, part: object, connection: Connection) -> None:
+def _take(engine: SlicingOperator, part: Part, connection: Connection) -> None:
     """Process a part of a source, without early results: the user has not chosen these batches."""
-    batch, misfits = to_batch(part, expected(engine, connection))
-    if batch.num_rows or not all(pa.types.is_null(kind) for kind in batch.schema.types):
-        engine.process(batch, misfits=misfits, looks=False)
+    with part.located():
+        batch, misfits = to_batch(part.data, expected(engine, connection))
+        if batch.num_rows or not all(pa.types.is_null(kind) for kind in batch.schema.types):
+            engine.process(batch, misfits=misfits, looks=False)
+
+
+def _take_last(engine: SlicingOperator, part: Part, connection: Connection) -> pa.Table:
+    """Process the last part of a source, or a whole table, and the end of the stream."""
+    with part.located():
+        batch, misfits = to_batch(part.data, expected(engine, connection))
+        if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
+            return engine.finish()  # no tuples, and no types to learn
+        results = engine.process(batch, misfits=misfits, watermark=INF)
+    return engine.finish() if engine.plan is None else results
 
 
 def number_of(threads: object) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from os import PathLike
 from typing import TYPE_CHECKING
 
 from muntin.connectors.expected_input import wanted
-from muntin.connectors.sources import parts_of
+from muntin.connectors.files import Wanted
+from muntin.connectors.sources import Part, parts_of
 from muntin.errors import DataError
 from muntin.results import Results
 
@@ -30,18 +32,28 @@ class Stream:
                 "write async for results in op.stream(source)"
             )
         for part in self._parts():
-            if results := self._operator.process(part):
+            with part.located():
+                results = self._operator.process(part.data)
+            if results:
                 yield results
         if self._finish and (results := self._operator.finish()):
             yield results
 
-    def _parts(self) -> Iterable[object]:
-        source = self._source
-        if isinstance(source, Iterator):
-            return source  # live: each item is processed when it arrives
-        engine = self._operator._engine
-        parts = parts_of(source, engine.spec.time, lambda: wanted(engine, self._operator._connection))
-        return [source] if parts is None else parts
+    def _parts(self) -> Iterator[Part]:
+        source, engine = self._source, self._operator._engine
+
+        def columns() -> Wanted:
+            return wanted(engine, self._operator._connection)
+
+        if isinstance(source, Iterator):  # live: each item is processed when it arrives
+            for item in source:
+                if isinstance(item, str | PathLike):
+                    yield from parts_of(item, engine.spec.time, columns) or ()
+                else:
+                    yield Part(item)
+            return
+        parts = parts_of(source, engine.spec.time, columns)
+        yield from [Part(source)] if parts is None else parts
 
     async def __aiter__(self) -> AsyncIterator[Results]:
         if not hasattr(self._source, "__aiter__"):

@@ -20,7 +20,7 @@ import pyarrow as pa
 from muntin.connectors.misspelt import check_declared, misspelt_field
 from muntin.connectors.types import FAILURES, LossError, cure, kind_of, lossless, plain
 from muntin.connectors.values import as_texts, to_column
-from muntin.errors import DataError, value_text
+from muntin.errors import DataError, RowError, value_text
 from muntin.slicing.arrivals import Misfit
 from muntin.slicing.binding import require
 from muntin.timeline.text_times import shown_text, text_advice
@@ -136,11 +136,11 @@ def _check_time(batch: pa.RecordBatch, expected: Expected) -> None:
     column = batch.column(expected.time)
     if kind_of(column.type) == "text":
         row, code = text_advice(column)
-        raise DataError(
-            f'the time column "{expected.time}" must be a timestamp or an integer: got {column.type}, '
-            f"{shown_text(column, row)}; {'repair it, and ' if row is not None else ''}"
-            f"make times of the texts: {code}"
-        )
+        rule = f'the time column "{expected.time}" must be a timestamp or an integer: got {column.type}, '
+        if row is None:
+            raise DataError(f"{rule}{shown_text(column)}; make times of the texts: {code}")
+        shown = value_text(column[row].as_py(), 80)
+        raise RowError(f"{rule}{shown}", row, f"; repair it, and make times of the texts: {code}")
 
 
 def _to_table(data: object) -> pa.Table:
@@ -311,8 +311,15 @@ def _misfit(row: int, name: str, value: Any, type_: pa.DataType, expected: Expec
         if name == expected.time:
             rule = f"must hold {expected.kind}s" if expected.kind else "must hold timestamps or integers"
     if name == expected.time and isinstance(value, str):
-        return Misfit(row, name, value, rule, "turn texts into times with datetime.fromisoformat")
+        return Misfit(row, name, value, rule, f"turn texts into times with {_reading(value)}")
     return Misfit(row, name, value, rule, _cure(name, type_, to_column([value])[0].type, expected))
+
+
+def _reading(text: str) -> str:
+    """The function of Python that reads a time in this text."""
+    _, code = text_advice(pa.array([text]))
+    form = code.partition("format=")[2].partition(", unit")[0]
+    return f"datetime.strptime(text, {form})" if form not in ("", '"..."') else "datetime.fromisoformat"
 
 
 def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
@@ -326,14 +333,13 @@ def _fitted(name: str, column: pa.Array, expected: Expected) -> pa.Array:
     try:
         return plain(column) if wanted is None or not expected.read(name) else lossless(column, wanted)
     except LossError as loss:
-        got = f"{given}"
-        if loss.row is not None:
-            got = f"{value_text(column[loss.row].as_py())} ({given}) in row {loss.row}"
         other = _cure(name, wanted, given, expected)
-        raise DataError(
-            f'the column "{name}" must be of type {wanted} in every batch: got {got}; '
-            f"cast it{f', or {other}' if other else ''}"
-        ) from None
+        rule = f'the column "{name}" must be of type {wanted} in every batch: got '
+        advice = f"; cast it{f', or {other}' if other else ''}"
+        if loss.row is None:
+            raise DataError(f"{rule}{given}{advice}") from None
+        shown = value_text(column[loss.row].as_py())
+        raise RowError(f"{rule}{shown} ({given})", loss.row, advice) from None
 
 
 def _cure(name: str, wanted: pa.DataType, given: pa.DataType, expected: Expected) -> str:

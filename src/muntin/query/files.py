@@ -208,6 +208,13 @@ def to_toml(query: QuerySpec) -> str:
     cannot express: a Python function, or an Arrow expression beyond the small language.
     """
     query.validated()
+    return "\n".join(
+        [stream_to_toml(query), windows_to_toml(query.windows), aggregates_to_toml(query.aggregates)]
+    )
+
+
+def stream_to_toml(query: QuerySpec) -> str:
+    """The table of the time column, the keys and the policies."""
     stream: dict[str, object] = {"time": query.time}
     if query.keys:
         stream["key"] = list(query.keys)
@@ -215,18 +222,17 @@ def to_toml(query: QuerySpec) -> str:
         if isinstance(value, Every):
             value = value.period
         stream[name] = "each_batch" if isinstance(value, EachBatch) else value
-    return "\n".join(
-        [
-            _table_text("stream", stream),
-            windows_to_toml(query.windows),
-            _tables("function", "aggregates", query.aggregates),
-        ]
-    )
+    return _table_text("stream", stream)
 
 
 def windows_to_toml(windows: Iterable[tuple[str, Window]]) -> str:
     """The tables of these windows, as a query file has them; a QueryError where a file cannot hold one."""
     return _tables("type", "windows", windows)
+
+
+def aggregates_to_toml(aggregates: Iterable[tuple[str, Any]]) -> str:
+    """The tables of these aggregates; a QueryError where a file cannot hold one."""
+    return _tables("function", "aggregates", aggregates)
 
 
 def _tables(kind: str, what: str, items: Iterable[tuple[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ class TextTable(NamedTuple):
     """The kind of each row, also where no column shows it."""
     hidden: int
     """The number of further rows."""
+    leading: int
+    """The number of the first columns, which say what a row is: keys, name and edges of the window."""
 
     @classmethod
     def of(cls, table: pa.Table, most: int = MOST_ROWS) -> TextTable:
@@ -51,6 +54,7 @@ class TextTable(NamedTuple):
             [list(row) for row in zip(*cells.values(), strict=True)],
             shown["kind"].to_pylist(),
             table.num_rows - shown.num_rows,
+            len(columns.keys) + 1 + len(columns.edges[:2]),
         )
 
     @classmethod
@@ -74,7 +78,7 @@ class TextTable(NamedTuple):
 
     def lines(self) -> list[str]:
         """The headings and the rows, one line each, in columns."""
-        widths = [max(len(text) for text in column) for column in zip(self.headings, *self.rows, strict=True)]
+        widths = self._widths()
         return [
             "  ".join(
                 text.rjust(width) if right else text.ljust(width)
@@ -82,6 +86,46 @@ class TextTable(NamedTuple):
             ).rstrip()
             for row in (self.headings, *self.rows)
         ]
+
+    def within(self, width: int) -> list[TextTable]:
+        """The table, or tables with a part of its columns each, at most this wide where that is possible.
+
+        The ends of windows are without their dates where these are those of the starts.
+        """
+        if self._width(range(len(self.headings))) <= width:
+            return [self]
+        table = self._with_short_ends()
+        leading = list(range(self.leading))
+        parts = [leading]
+        for column in range(self.leading, len(self.headings)):
+            if len(parts[-1]) > self.leading and table._width([*parts[-1], column]) > width:
+                parts.append(leading)
+            parts[-1] = [*parts[-1], column]
+        return [table._select(part) for part in parts]
+
+    def _widths(self) -> list[int]:
+        return [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
+
+    def _width(self, columns: Iterable[int]) -> int:
+        widths = self._widths()
+        return sum(widths[column] + 2 for column in columns) - 2
+
+    def _with_short_ends(self) -> TextTable:
+        if "window_start" not in self.headings:
+            return self
+        start, end = (self.headings.index(name) for name in ("window_start", "window_end"))
+        if not all(" " in row[end] and row[end].split()[0] == row[start].split()[0] for row in self.rows):
+            return self
+        return self._replace(
+            rows=[[*row[:end], row[end].partition(" ")[2], *row[end + 1 :]] for row in self.rows]
+        )
+
+    def _select(self, columns: list[int]) -> TextTable:
+        return self._replace(
+            headings=[self.headings[column] for column in columns],
+            right=[self.right[column] for column in columns],
+            rows=[[row[column] for column in columns] for row in self.rows],
+        )
 
     @property
     def remark(self) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -22,11 +23,8 @@ _ROWS = 65_536
 
 def write(table: pa.Table, path: str | PathLike[str]) -> None:
     """Write a flat table in the format of the ending of the path: replaces a file that exists."""
-    file = ResultFile(fspath(path), format_of(fspath(path)))
-    try:
+    with ResultFile(fspath(path), format_of(fspath(path))) as file:
         file.write(table)
-    finally:
-        file.close()
 
 
 def format_of(path: str, cure: str = "rename it") -> str:
@@ -43,28 +41,76 @@ def format_of(path: str, cure: str = "rename it") -> str:
 
 
 class ResultFile:
-    """A file that takes flat tables, one after the other; `append` goes on behind the lines of a file."""
+    """A file that takes flat tables, one after the other, as a context manager.
 
-    def __init__(self, path: str, form: str, append: bool = False) -> None:
-        self._path, self._open = Path(path), ExitStack()
-        _, delimiter, compression = Format.of(path)
-        with self._writable():
-            begun = append and self._path.is_file() and _has_bytes(path, compression)
-            sink = self._open.enter_context(pa.OSFile(path, "ab" if append else "wb"))
-            if compression is not None:
-                sink = self._open.enter_context(pa.CompressedOutputStream(sink, compression))
-        self._writer = WRITERS[form](sink, begun, delimiter)
-        self._open.callback(self._writer.close)
+    It is written beside its path and takes its place at the end, so that an error leaves an earlier file
+    as it was. `append` writes behind the lines of a file, which an error shortens again. With `live`,
+    readers see each table at once: the first one replaces an earlier file.
+    """
+
+    def __init__(self, path: str, form: str, *, append: bool = False, live: bool = False) -> None:
+        self._path, self._form, self._open = Path(path), form, ExitStack()
+        self._writer: Writer | None = None
+        self._append, self._length = append and self._path.is_file(), 0
+        if self._append:
+            self._length = self._path.stat().st_size
+        # A pipe or a device cannot be replaced.
+        special = self._path.exists() and not self._path.is_file()
+        special |= self._path.absolute().is_relative_to("/dev")
+        self._written = self._path
+        if not (append or live or special):
+            target = self._path.resolve()  # a link stays a link
+            self._written = target.with_name(f"{target.name}.new")
+        if not live:
+            self.start()
+        elif not self._path.parent.is_dir():
+            with self._writable():
+                raise FileNotFoundError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._complete()
+        else:
+            self._give_up()
 
     def write(self, table: pa.Table) -> None:
         """Write the rows of a table; all tables have the columns of the first."""
+        writer = self.start()
         with self._writable():
-            self._writer.write(table)
+            writer.write(table)
 
-    def close(self) -> None:
-        """Complete the file."""
+    def start(self) -> Writer:
+        """Open the file, if it is not open; with `live` this replaces an earlier one."""
+        if self._writer is None:
+            _, delimiter, compression = Format.of(str(self._path))
+            with self._writable():
+                begun = self._append and _has_bytes(str(self._path), compression)
+                mode = "ab" if self._append else "wb"
+                sink = self._open.enter_context(pa.OSFile(str(self._written), mode))
+                if compression is not None:
+                    sink = self._open.enter_context(pa.CompressedOutputStream(sink, compression))
+            self._writer = WRITERS[self._form](sink, begun, delimiter)
+            self._open.callback(self._writer.close)
+        return self._writer
+
+    def _complete(self) -> None:
+        self.start()
         with self._writable():
             self._open.close()
+            if self._written != self._path:
+                self._written.replace(self._path.resolve())
+
+    def _give_up(self) -> None:
+        """Leave what was there before."""
+        with suppress(OSError, pa.ArrowException):
+            self._open.close()
+        if self._append:
+            os.truncate(self._path, self._length)
+        elif self._written != self._path:
+            self._written.unlink(missing_ok=True)
 
     @contextmanager
     def _writable(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.errors import DataError, value_text
+from muntin.errors import DataError, RowError, value_text
 from muntin.query import MAX_AHEAD, QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.side_outputs import with_column, with_texts
@@ -77,14 +77,12 @@ class BadRows:
     cure: str = ""
 
 
-class BadTupleError(DataError):
+class BadTupleError(RowError):
     """A bad tuple where the policy is "fail"; `row` is its place in the batch."""
 
     def __init__(self, reason: str, row: int, shown: str) -> None:
-        super().__init__(f"{reason} in row {row}, {shown}")
-        self.row = row
+        super().__init__(reason, row, f", {shown}")
         self.without_row = f"{reason} in {shown}"
-        """The message for a caller that names the place itself."""
 
 
 class Arrivals:
@@ -212,10 +210,11 @@ def out_of_order(time: Rows, newest: int, column: TimeColumn) -> DataError:
     """The error for times before earlier ones of the batch, or before the newest time."""
     previous = np.concatenate([[newest], time[:-1]])
     wrong = int(np.flatnonzero(time < previous)[0])
-    return DataError(
+    return RowError(
         "the stream was declared in order, but a tuple comes after a newer one: "
-        f"time {column.text(time[wrong])} after {column.text(previous[wrong])} (row {wrong} of the batch); "
-        "sort the input, or leave in_order=True out and use watermarks"
+        f"time {column.text(time[wrong])} after {column.text(previous[wrong])}",
+        wrong,
+        "; sort the input, or leave in_order=True out and use watermarks",
     )
 
 

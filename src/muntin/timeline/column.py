@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.deferred_import import DeferredImport
-from muntin.errors import DataError, QueryError, value_text
+from muntin.errors import DataError, QueryError, RowError, value_text
 from muntin.timeline.spans import INF, LIMIT, Micros, format_instant, format_span, instant
 
 if TYPE_CHECKING:
@@ -301,8 +301,7 @@ def _scaled(raw: NDArray[np.integer[Any]], multiply: int, divide: int) -> NDArra
 
 def _out_of_range(array: pa.Array, row: int, rule: str) -> DataError:
     value = array.view(pa.int64())[row].as_py() if pa.types.is_timestamp(array.type) else array[row].as_py()
-    shown = f"{value} ({array.type})"
-    return DataError(f"a time {rule}: got {shown} in row {row}; check the unit of the column")
+    return RowError(f"a time {rule}: got {value} ({array.type})", row, "; check the unit of the column")
 
 
 def _check_zone(kind: pa.DataType) -> None:

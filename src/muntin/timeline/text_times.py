@@ -70,10 +70,8 @@ def text_advice(texts: pa.Array) -> tuple[int | None, str]:
     return row, f'pc.cast(column, pa.timestamp("us"{zone}))'
 
 
-def shown_text(texts: pa.Array, row: int | None) -> str:
-    """A row of the texts for a message; without one the first text."""
-    if row is not None:
-        return f"{value_text(texts[row].as_py(), 80)} in row {row}"
+def shown_text(texts: pa.Array) -> str:
+    """The first of the texts, for a message."""
     first = next((text for text in texts.to_pylist() if text is not None), None)
     return f"texts like {value_text(first, 80)}"
 
