@@ -87,6 +87,12 @@ def test_the_pictures_of_the_documentation_are_those_of_today(name: str) -> None
     assert (FOLDER / f"{name}.svg").read_text() == PICTURES[name]()
 
 
+@pytest.mark.parametrize("name", [name for name in w.__all__ if name.islower()])
+def test_the_page_of_windows_has_a_picture_of_every_constructor(name: str) -> None:
+    page = (FOLDER.parent / "windows.md").read_text()
+    assert f"](pictures/{name}.svg)" in page.partition(f"`w.{name}(")[2].partition("`w.")[0]
+
+
 def test_the_folder_holds_no_other_picture() -> None:
     assert {path.stem for path in FOLDER.glob("*.svg")} == set(PICTURES)
 
