@@ -14,6 +14,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.drawing import observe, svg
 from muntin.windows.base import Window
+from tools.draw_rates import chart
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 TIMES = [1, 4, 6, 9, 11, 14, 22, 24, 27, 29, 36, 38]
@@ -66,7 +67,9 @@ WINDOWS: dict[str, Window] = {
 def of_window(name: str) -> str:
     """One window type over the stream of docs/windows.md."""
     query = mt.windows(**{name: WINDOWS[name]}).aggregate(total=a.sum("v")).on("t", allowed_lateness=1_000)
-    return svg(observe(query, STREAM), title=f"{WINDOWS[name].describe()}, over twelve tuples", extent=(-5, 50))
+    return svg(
+        observe(query, STREAM), title=f"{WINDOWS[name].describe()}, over twelve tuples", extent=(-5, 50)
+    )
 
 
 def of_calendar() -> str:
@@ -106,6 +109,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "shared_slices": of_shared_slices,
     "calendar": of_calendar,
     "notebook": of_notebook,
+    "rates": chart,
     **{name: (lambda name=name: of_window(name)) for name in WINDOWS},  # type: ignore[misc]  # mypy/12557
 }
 
