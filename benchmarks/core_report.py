@@ -90,7 +90,7 @@ def as_markdown(report: Report) -> str:
     if report.others:
         parts += [
             others_grid(report.muntin, report.others, engines).as_markdown()
-            for engines in (PEERS, TECHNIQUES)
+            for engines in (tuple(PEERS), TECHNIQUES)
         ]
     parts += [fewer_tuples(report.muntin, report.others), *report.notes]
     return "\n\n".join(part for part in parts if part)
@@ -101,7 +101,7 @@ def _show_tables(report: Report, console: Console) -> None:
     console.print(core_grid(report.muntin, told=wide).as_table())
     console.print(core_legend(report.muntin))
     if report.others:
-        for engines in [ENGINES] if wide else [PEERS, TECHNIQUES]:
+        for engines in [tuple(ENGINES)] if wide else [tuple(PEERS), TECHNIQUES]:
             console.print(others_grid(report.muntin, report.others, engines).as_table())
         console.print(f"{others_legend()} {fewer_tuples(report.muntin, report.others)}")
     for note in report.notes:

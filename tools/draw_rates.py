@@ -64,8 +64,18 @@ def chart(page: str | None = None) -> str:
     parts = [element("title", title), element("style", STYLE), *_legend(), *_axis(bottom)]
     for number, (workload, label) in enumerate(ROWS.items()):
         parts.extend(_row(workload, label, _shown(found[workload]), TOP + STEP * number + STEP / 2))
-    size = {"viewBox": f"0 0 {WIDTH} {bottom + 40}", "width": WIDTH, "height": bottom + 40}
-    return element("svg", parts, xmlns="http://www.w3.org/2000/svg", **size, role="img") + "\n"
+    return (
+        element(
+            "svg",
+            parts,
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {WIDTH} {bottom + 40}",
+            width=WIDTH,
+            height=bottom + 40,
+            role="img",
+        )
+        + "\n"
+    )
 
 
 def _shown(found: dict[str, float]) -> dict[str, float]:

@@ -133,11 +133,9 @@ class LateStory:
 
 def _overlap(one: Row, other: Row) -> bool:
     edges, others = one["window"], other["window"]
-    return (
-        one["window_name"] == other["window_name"]
-        and edges["start"] < others["end"]
-        and others["start"] < edges["end"]
-    )
+    if one["window_name"] != other["window_name"]:
+        return False
+    return bool(edges["start"] < others["end"] and others["start"] < edges["end"])
 
 
 def _of_key(table: pa.Table, key: tuple[str, str]) -> list[Row]:
