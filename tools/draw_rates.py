@@ -114,8 +114,7 @@ def _mark(name: str, x: float, y: float) -> str:
         SCOTTY: f"M{x - s:g} {y - s:g}l{2 * s:g} {2 * s:g}m0 {-2 * s:g}l{-2 * s:g} {2 * s:g}",
         BEST: f"M{x:g} {y - s - 1:g}l{s + 1:g} {s + 1:g}l{-s - 1:g} {s + 1:g}l{-s - 1:g} {-s - 1:g}z",
     }
-    width = {"stroke_width": 2} if name == SCOTTY else {}
-    return element("path", d=paths[name], class_=COLOURS[name], **width)
+    return element("path", d=paths[name], class_=COLOURS[name], stroke_width=2 if name == SCOTTY else 1)
 
 
 def _legend() -> Iterator[str]:
