@@ -17,7 +17,7 @@ IN_GROUPS := --numprocesses 2 --dist loadgroup
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: setup  ## See it work: a year of flights through Spark, ten windows, late tuples and what they change
+demo: setup  ## See it work: a year of flights through Spark, ten windows, a late flight, what sharing saved
 	@echo '==> Running the demonstration'
 	@$(BIN)/muntin demo --spark
 

@@ -12,12 +12,21 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from benchmarks.case import Case
 from benchmarks.comparison import ENGINES, PEERS, Comparison, answering, compare, missing
 from benchmarks.core import Measurement, measure
-from benchmarks.core_tables import core_grid, core_legend, fewer_tuples, others_grid, others_legend
+from benchmarks.core_tables import (
+    COUNTS,
+    RATES,
+    core_grid,
+    core_legend,
+    fewer_tuples,
+    others_grid,
+    others_legend,
+)
 from benchmarks.workloads import chosen
 from muntin.errors import DataError
 
 __all__ = ["Report", "as_markdown", "read_report", "run_core", "show"]
 
+TECHNIQUES = tuple(engine for engine in ENGINES if engine not in PEERS)
 _WIDE = 110
 """The width of a terminal, in characters, that has room for descriptions of the workloads and all engines."""
 
@@ -73,10 +82,16 @@ def read_report(path: Path) -> Report:
 
 
 def as_markdown(report: Report) -> str:
-    """The tables of the documentation."""
-    parts = [core_grid(report.muntin).as_markdown()]
+    """The tables of the documentation, none wider than its pages."""
+    parts = [
+        core_grid(report.muntin, columns=RATES).as_markdown(),
+        core_grid(report.muntin, told=False, columns=COUNTS).as_markdown(),
+    ]
     if report.others:
-        parts.append(others_grid(report.muntin, report.others).as_markdown())
+        parts += [
+            others_grid(report.muntin, report.others, engines).as_markdown()
+            for engines in (tuple(PEERS), TECHNIQUES)
+        ]
     parts += [fewer_tuples(report.muntin, report.others), *report.notes]
     return "\n\n".join(part for part in parts if part)
 
@@ -86,9 +101,8 @@ def _show_tables(report: Report, console: Console) -> None:
     console.print(core_grid(report.muntin, told=wide).as_table())
     console.print(core_legend(report.muntin))
     if report.others:
-        techniques = [engine for engine in ENGINES if engine not in PEERS]
-        for engines in [ENGINES] if wide else [PEERS, techniques]:
-            console.print(others_grid(report.muntin, report.others, list(engines)).as_table())
+        for engines in [tuple(ENGINES)] if wide else [tuple(PEERS), TECHNIQUES]:
+            console.print(others_grid(report.muntin, report.others, engines).as_table())
         console.print(f"{others_legend()} {fewer_tuples(report.muntin, report.others)}")
     for note in report.notes:
         console.print(note, style="yellow", highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""The two tables of `python -m benchmarks core`, and what their columns mean."""
+"""The tables of `python -m benchmarks core`, and what their columns mean."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from benchmarks.core import ROUNDS, Measurement
 from benchmarks.grid import Grid
 from benchmarks.streams import BATCH, PER_SECOND
 
-__all__ = ["core_grid", "core_legend", "fewer_tuples", "others_grid", "others_legend"]
+__all__ = ["COUNTS", "RATES", "core_grid", "core_legend", "fewer_tuples", "others_grid", "others_legend"]
 
-COLUMNS = ("M/s", "goal", "Scotty", "reduceat", "copy", "slices", "windows", "combines", "MB")
+RATES = ("M/s", "goal", "Scotty", "reduceat", "copy")
+COUNTS = ("slices", "windows", "combines", "MB")
+COLUMNS = RATES + COUNTS
 
 
-def core_grid(found: Sequence[Measurement], told: bool = True) -> Grid:
-    """Muntin by itself; `told`: with a description of each workload."""
-    rows = [(m.workload, *((m.told,) if told else ()), *_cells(m)) for m in found]
+def core_grid(found: Sequence[Measurement], told: bool = True, columns: Sequence[str] = COLUMNS) -> Grid:
+    """Muntin by itself, all columns or some; `told`: with a description of each workload."""
+    cells = [dict(zip(COLUMNS, _cells(m), strict=True)) for m in found]
+    rows = [
+        (m.workload, *((m.told,) if told else ()), *(row[name] for name in columns))
+        for m, row in zip(found, cells, strict=True)
+    ]
     words = ("workload", "query") if told else ("workload",)
-    return Grid((*words, *COLUMNS), rows, len(words))
+    return Grid((*words, *columns), rows, len(words))
 
 
 def others_grid(

@@ -6,7 +6,7 @@ A test draws them again and compares them with the files, so that no picture is 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import muntin as mt
@@ -14,6 +14,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.drawing import observe, svg
 from muntin.windows.base import Window
+from tools.draw_rates import chart
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 TIMES = [1, 4, 6, 9, 11, 14, 22, 24, 27, 29, 36, 38]
@@ -24,6 +25,23 @@ STREAM = {"t": TIMES, "v": VALUES, "km": KILOMETRES}
 MIDNIGHT = dt.datetime(2024, 3, 30, 23)
 """In UTC: the day that follows has 23 hours in Berlin."""
 HOUR = 3_600_000_000
+
+
+def journey(record: w.Record) -> tuple[int, int]:
+    """A window from each multiple of 5 to the next one, as in docs/windows.md."""
+    stops = record["v"] % 5 == 0
+    return int(stops), int(stops)
+
+
+def older_than_ten(buffer: Sequence[w.Record]) -> int:
+    """How many of the oldest records leave the buffer, as in docs/windows.md."""
+    return sum(buffer[-1].time - record.time > 10 for record in buffer)
+
+
+def three(buffer: Sequence[w.Record]) -> bool:
+    """Whether the buffer is a window, as in docs/windows.md."""
+    return len(buffer) >= 3
+
 
 WINDOWS: dict[str, Window] = {
     "tumbling": w.tumbling(10),
@@ -41,13 +59,17 @@ WINDOWS: dict[str, Window] = {
     "slide_by_tuple": w.slide_by_tuple(10, every=3),
     "last": w.last(3, every=10),
     "measure": w.tumbling(15, measure="km"),
+    "discretize": w.discretize(journey, columns=["v"]),
+    "trigger": w.trigger(three, evict=older_than_ten),
 }
 
 
 def of_window(name: str) -> str:
     """One window type over the stream of docs/windows.md."""
     query = mt.windows(**{name: WINDOWS[name]}).aggregate(total=a.sum("v")).on("t", allowed_lateness=1_000)
-    return svg(observe(query, STREAM), title=f"{WINDOWS[name]} over twelve tuples", extent=(-5, 50))
+    return svg(
+        observe(query, STREAM), title=f"{WINDOWS[name].describe()}, over twelve tuples", extent=(-5, 50)
+    )
 
 
 def of_calendar() -> str:
@@ -87,6 +109,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "shared_slices": of_shared_slices,
     "calendar": of_calendar,
     "notebook": of_notebook,
+    "rates": chart,
     **{name: (lambda name=name: of_window(name)) for name in WINDOWS},  # type: ignore[misc]  # mypy/12557
 }
 

@@ -53,7 +53,10 @@ def _shown(value: object) -> dict[str, list[str]]:
     """The forms in which a notebook shows a value."""
     if hasattr(value, "_repr_svg_"):
         return {"image/svg+xml": value._repr_svg_().splitlines(keepends=True)}
-    return {"text/plain": repr(value).splitlines(keepends=True)}
+    plain = {"text/plain": repr(value).splitlines(keepends=True)}
+    if hasattr(value, "_repr_html_"):
+        return {"text/html": value._repr_html_().splitlines(keepends=True), **plain}
+    return plain
 
 
 def text(notebook: dict[str, Any]) -> str:

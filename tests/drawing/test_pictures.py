@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from muntin.drawing import observe, svg, terminal
 from muntin.drawing.lanes import Scale, lanes
 from muntin.drawing.svg_picture import LEFT, RIGHT, WIDTH
 from tools.draw_pictures import FOLDER, PICTURES, STREAM, WINDOWS
+from tools.draw_rates import COLOURS, PAGE, ROWS, chart, rates
 
 TUPLES = {"t": [11, 14, 24, 27], "v": [3, 1, 5, 9]}
 LATE = {"t": [19], "v": [7]}
@@ -87,6 +89,12 @@ def test_the_pictures_of_the_documentation_are_those_of_today(name: str) -> None
     assert (FOLDER / f"{name}.svg").read_text() == PICTURES[name]()
 
 
+@pytest.mark.parametrize("name", [name for name in w.__all__ if name.islower()])
+def test_the_page_of_windows_has_a_picture_of_every_constructor(name: str) -> None:
+    page = (FOLDER.parent / "windows.md").read_text()
+    assert f"](pictures/{name}.svg)" in page.partition(f"`w.{name}(")[2].partition("`w.")[0]
+
+
 def test_the_folder_holds_no_other_picture() -> None:
     assert {path.stem for path in FOLDER.glob("*.svg")} == set(PICTURES)
 
@@ -123,3 +131,24 @@ def test_pictures_are_found_by_the_pages() -> None:
     root = Path(__file__).parents[2]
     pages = "".join(page.read_text() for page in [root / "README.md", *(root / "docs").rglob("*.md")])
     assert [name for name in PICTURES if f"pictures/{name}.svg" not in pages] == []
+
+
+def test_the_chart_shows_the_numbers_of_its_page() -> None:
+    page = PAGE.read_text()
+    marks = groups(chart(page), "rate")
+    assert {mark.attrib["data-workload"] for mark in marks} == set(ROWS)
+    for mark in marks:
+        number = f"{float(mark.attrib['data-rate']):g}"
+        lines = [line for line in page.splitlines() if line.startswith(f"| {mark.attrib['data-workload']} |")]
+        assert any(re.search(rf"[| *]{re.escape(number)}(\.0)?[ *]", line) for line in lines), number
+    ours = {m.attrib["data-workload"]: m for m in marks if m.attrib["data-engine"] == "Muntin"}
+    width = {name: float(next(iter(mark)).attrib["width"]) for name, mark in ours.items()}
+    rate = {name: float(mark.attrib["data-rate"]) for name, mark in ours.items()}
+    assert sorted(width, key=width.__getitem__) == sorted(rate, key=rate.__getitem__)
+
+
+def test_the_best_technique_is_a_mark_of_the_chart() -> None:
+    found = rates("| workload | Muntin | Panes | Cutty |\n|---|---:|---:|---:|\n| W1 | 5 | 7 | **9** |\n")
+    assert found == {"W1": {"Muntin": 5, "Panes": 7, "Cutty": 9}}
+    marks = {m.attrib["data-engine"]: m.attrib["data-rate"] for m in groups(chart(), "rate")}
+    assert set(marks) == set(COLOURS)

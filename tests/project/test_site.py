@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml
@@ -48,3 +49,10 @@ def test_the_pages_fetch_nothing() -> None:
     # The offline plugin fetches its own shim unless one of this name is given.
     assert site()["extra"] == {"polyfills": ["javascripts/iframe-worker.js"]}
     assert "http" not in (ROOT / "docs" / "javascripts" / "iframe-worker.js").read_text()
+
+
+def test_no_power_of_a_page_becomes_bold_text() -> None:
+    code = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    found = {page.name: re.findall(r"\d\*\*\d.*", code.sub("", page.read_text())) for page in pages}
+    assert {name: powers for name, powers in found.items() if powers} == {}

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import muntin as mt
 from muntin.demo.flights import in_order_of_arrival
+from muntin.demo.late_story import LateStory
 from muntin.demo.query import ASKED, ten_windows
 from muntin.demo.show import Summary, newest, results_table
 from muntin.demo.stream import SETTINGS, Step, play
@@ -67,8 +68,8 @@ def test_the_stream_gives_what_the_embedded_engine_gives(steps: list[Step]) -> N
         newest_time = max(times[: some.stop])
         expected = operator.advance(Micros(int(newest_time) - DELAY))
         assert rows_of(step.results) == rows_of(expected)
-    assert sum(step.tuples for step in steps) == len(table)
-    assert [step.late for step in steps] == late
+    assert pa.concat_tables([step.flights for step in steps]) == table
+    assert [len(step.late) for step in steps] == late
     kinds = {kind for step in steps for kind in step.results["kind"].to_pylist()}
     assert kinds == {"final", "update", "retract"}
 
@@ -81,11 +82,51 @@ def test_what_it_prints_fits_a_terminal(steps: list[Step]) -> None:
         shown |= newest(step.results)
     assert shown.keys() == ASKED.keys()
     console = Console(width=80, record=True)
-    console.print(results_table(shown), summary.table())
+    console.print(results_table(shown), summary.table(), summary.saved())
     printed = console.export_text()
     assert "…" not in printed
-    assert f"{sum(step.late for step in steps):,}" in printed
+    assert f"{sum(len(step.late) for step in steps):,}" in printed
     assert "updates" in printed
+
+
+def test_the_work_of_the_stream_is_that_of_the_embedded_engine(steps: list[Step]) -> None:
+    operator = ten_windows().operator()
+    for step in steps:
+        operator.process(step.flights)
+        assert step.watermark is not None
+        operator.advance(step.watermark)
+    expected, found = operator.stats(), steps[-1].stats
+    assert (found.tuples, found.update_combines) == (expected.tuples, expected.update_combines)
+    assert found.update_combines == len(flights()) * 9
+    assert found.merge_combines == pytest.approx(expected.merge_combines, rel=0.05)  # by key group
+
+
+def test_a_late_flight_is_shown_with_what_it_changes(steps: list[Step]) -> None:
+    story = LateStory()
+    for step in steps:
+        story.add(step)
+    best = story.best
+    assert best is not None
+    late = [row for step in steps for row in step.late.to_pylist()]
+    assert all(flight in late for flight in best.flights)
+    updates = [change for change in best.changes if change.row["kind"] == "update"]
+    assert updates
+    rows = [row for step in steps for row in step.results.to_pylist()]
+    for change in updates:
+        assert change.before in rows
+        assert change.before is not None
+        assert change.before["window"] == change.row["window"]
+        assert change.row["flights"] > change.before["flights"]
+        assert any(
+            change.row["window"]["start"] <= flight["scheduled"] < change.row["window"]["end"]
+            for flight in best.flights
+        )
+    console = Console(width=80, record=True)
+    console.print(best.table())
+    printed = console.export_text()
+    assert best.told in printed
+    assert "…" not in printed
+    assert f"{updates[0].before['flights']}→{updates[0].row['flights']}" in printed  # type: ignore[index]
 
 
 def test_without_java_the_cure_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ def test_late_and_bad_tuples_are_routed_and_everything_is_counted(files: Files, 
     stats = wanted.stats(running.query)
     running.stop()
     assert (stats.tuples, stats.late, stats.bad, stats.windows) == (5, 1, 1, 2)
+    assert stats.update_combines == 2 * 5  # a sum has two partials: the total, and how many values it has
+    assert stats.merge_combines >= 0
     assert stats.newest == at(30)
     assert stats.watermark == at(28)
     assert stats.watermark_lag == dt.timedelta(seconds=2)

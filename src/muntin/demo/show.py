@@ -19,10 +19,14 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from muntin.connectors import spark
 from muntin.demo import flights as data
+from muntin.demo import sharing
+from muntin.demo.late_story import CHANGED, LateStory
 from muntin.demo.query import ASKED, LATENESS, WATERMARK, ten_windows
+from muntin.demo.sharing import Work, each_alone
 from muntin.demo.stream import ROWS, SETTINGS, Step, play
 from muntin.result_view import STYLES
 
@@ -30,7 +34,6 @@ __all__ = ["Summary", "newest", "show"]
 
 FOLDER = Path("build") / "demo"
 LOG = FOLDER / "spark.log"
-CHANGED = ("update", "retract")
 NUMBERS = ("flights", "mean", "90%", "worst")
 HEADINGS = ("window", "of", "until", *NUMBERS, "to", "result")
 
@@ -42,15 +45,19 @@ def show(console: Console, most: int | None = None) -> None:
     logging.disable()  # py4j logs the traceback of a Ctrl-C, and to the root logger
     with console.status(f"Spark is starting; its log: {LOG}"), _errors_to(LOG), _interrupted_after():
         session = spark.session(SETTINGS)
-    summary = Summary()
+    summary, story = Summary(), LateStory()
     try:
-        _watch(console, play(session, flights, ten_windows(), FOLDER), len(flights), summary)
+        _watch(console, play(session, flights, ten_windows(), FOLDER), len(flights), summary, story)
     except KeyboardInterrupt:
         console.print("Stopped.")
         raise
     finally:
         session.stop()
+    console.print()
+    if story.best is not None:
+        console.print(story.best.table())
     console.print(summary.table())
+    console.print(summary.saved(), highlight=False)
     console.print(f"All results: {FOLDER / 'results'}, as Parquet; the checkpoint is in the same folder.")
 
 
@@ -100,22 +107,26 @@ class Summary:
     def __init__(self) -> None:
         self.tuples = self.late = 0
         self.kinds: Counter[str] = Counter()
-        self.began = time.perf_counter()
+        self.began = self.last = time.perf_counter()
         self.first: float | None = None
         """When the first step was done: until then, workers start and kernels are compiled or loaded."""
-        self.in_first = 0
+        self.in_first = self.joined = 0
+        self.steps: list[Step] = []
 
     def add(self, step: Step) -> None:
         """Count a step."""
-        self.tuples += step.tuples
-        self.late += step.late
+        self.steps.append(step)
+        self.tuples += len(step.flights)
+        self.late += len(step.late)
         self.kinds.update(step.results["kind"].to_pylist())
+        self.joined += pc.sum(step.results.filter(pc.field("kind") == "final")["flights"]).as_py() or 0
         if self.first is None:
-            self.first, self.in_first = time.perf_counter(), step.tuples
+            self.first, self.in_first = time.perf_counter(), len(step.flights)
+        self.last = time.perf_counter()
 
     def table(self) -> Table:
         """The summary."""
-        seconds = time.perf_counter() - self.began
+        seconds = self.last - self.began
         summary = Table(title="Summary", title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
         summary.add_column()
         summary.add_column(justify="right")
@@ -129,14 +140,22 @@ class Summary:
             "tuples per second": self.tuples / seconds,
         }
         if self.first is not None and self.tuples > self.in_first:
-            warm = (self.tuples - self.in_first) / (time.perf_counter() - self.first)
+            warm = (self.tuples - self.in_first) / (self.last - self.first)
             rows["after the first step, which starts the workers"] = warm
         for name, number in rows.items():
             summary.add_row(name, f"{number:,.0f}")
         return summary
 
+    def saved(self) -> Group:
+        """The work of the stream against that of a query for each window, which run now, without Spark."""
+        counts = self.steps[-1].stats
+        query = ten_windows()
+        alone = each_alone(query, ((step.flights, step.watermark) for step in self.steps))
+        shared = Work(counts.tuples, counts.update_combines, counts.merge_combines)
+        return sharing.table(alone, shared, len(query.windows), self.joined)
 
-def _watch(console: Console, steps: Iterator[Step], tuples: int, summary: Summary) -> None:
+
+def _watch(console: Console, steps: Iterator[Step], tuples: int, summary: Summary, story: LateStory) -> None:
     """Follow the steps with a bar and the newest result of each window."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=console)
@@ -145,10 +164,12 @@ def _watch(console: Console, steps: Iterator[Step], tuples: int, summary: Summar
     with Live(Group(bar), console=console, refresh_per_second=4) as live:
         for step in steps:
             summary.add(step)
+            story.add(step)
             shown |= newest(step.results)
             until = "" if step.watermark is None else f" until {step.watermark:%b %d %H:%M}"
-            bar.update(task, advance=step.tuples, description=f"flights{until}")
-            live.update(Group(results_table(shown), bar))
+            bar.update(task, advance=len(step.flights), description=f"flights{until}")
+            late = "" if story.newest is None else f"Late: {story.newest.told}"
+            live.update(Group(results_table(shown), Text(late, style="yellow", no_wrap=True), bar))
 
 
 def newest(results: pa.Table) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 
 from muntin.demo.query import WATERMARK
 from muntin.dsl import Query
+
+if TYPE_CHECKING:
+    from muntin.connectors.spark.stream_stats import StreamStats
 
 __all__ = ["ROWS", "SETTINGS", "Step", "play"]
 
@@ -35,11 +38,13 @@ SCHEMA = "scheduled timestamp, carrier string, airport string, dest string, dela
 class Step:
     """The results of one file of flights."""
 
-    tuples: int
-    late: int
-    """Tuples behind the watermark at their arrival."""
+    flights: pa.Table
+    late: pa.Table
+    """The flights of them that were behind the watermark at their arrival."""
     watermark: dt.datetime | None
     results: pa.Table
+    stats: StreamStats
+    """The counters of the stream so far."""
 
 
 def play(spark: Any, flights: pa.Table, query: Query, folder: Path, rows: int = ROWS) -> Iterator[Step]:
@@ -61,13 +66,14 @@ def play(spark: Any, flights: pa.Table, query: Query, folder: Path, rows: int = 
     try:
         for number, begin in enumerate(range(0, len(flights), rows)):
             some = flights.slice(begin, rows)
-            late = 0 if watermark is None else pc.sum(pc.less(some["scheduled"], watermark)).as_py()
+            late = some.slice(0, 0) if watermark is None else some.filter(pc.field("scheduled") < watermark)
             _put(some, files, number)
             running.processAllAvailable()  # with the micro-batch without tuples that closes windows
             watermark = _watermark(running)
             new = sorted(set(results.glob("*.parquet")) - seen)
             seen.update(new)
-            yield Step(len(some), late, watermark, pa.concat_tables([pq.read_table(path) for path in new]))
+            found = pa.concat_tables([pq.read_table(path) for path in new])
+            yield Step(some, late, watermark, found, query.stats(running))
     finally:
         running.stop()
 

@@ -33,6 +33,10 @@ class StreamStats:
     windows: int
     updates: int
     retractions: int
+    update_combines: int
+    """Tuples that joined a partial aggregate of their slice."""
+    merge_combines: int
+    """Partial aggregates of slices that were combined, mostly into windows."""
     keys: int
     slices: int
     kept_tuples: int

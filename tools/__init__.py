@@ -1,0 +1,1 @@
+"""What makes the documentation: pictures, notebooks, blocks of code in the reference."""
