@@ -74,7 +74,7 @@ class TextTable(NamedTuple):
                 cells[name], right[name] = _texts(shown[name]), _is_number(shown.schema.field(name).type)
         rows = [list(row) for row in zip(*cells.values(), strict=True)]
         aligned = [right.get(name, True) for name in cells]
-        return cls(list(cells), aligned, rows, [""] * len(rows), table.num_rows - shown.num_rows)
+        return cls(list(cells), aligned, rows, [""] * len(rows), table.num_rows - shown.num_rows, leading=1)
 
     def lines(self) -> list[str]:
         """The headings and the rows, one line each, in columns."""
