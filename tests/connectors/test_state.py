@@ -15,8 +15,8 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import table_parts
+from muntin.connectors.spark.group_state import read, write
 from muntin.connectors.spark.migration import asked_for
-from muntin.connectors.spark.state import read, write
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.stream_stats import COUNTERS, counted
 from muntin.connectors.spark.table_parts import from_body

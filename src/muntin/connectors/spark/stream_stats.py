@@ -10,7 +10,7 @@ import datetime as dt
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from muntin.connectors.spark.state import Stored
+from muntin.connectors.spark.group_state import Stored
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 
