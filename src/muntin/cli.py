@@ -183,16 +183,19 @@ def run(
 def explain(
     query: QueryFile,
     in_order: Annotated[bool, typer.Option("--in-order", help="The stream is ordered by time.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every decision and its reason, too.")
+    ] = False,
 ) -> None:
-    """Print the plan of a query and the reason for each decision.
+    """Print what a query computes, what it keeps in memory, and when it emits results.
 
     \b
     Examples:
       muntin explain sales.toml
-      muntin explain sales.toml --in-order
+      muntin explain sales.toml --in-order --verbose
     """
     with _errors_reported():
-        print(_query(query).explain(in_order=in_order))
+        print(_query(query).explain(in_order=in_order, verbose=verbose))
 
 
 @app.command()

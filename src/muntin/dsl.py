@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from muntin.call_errors import checked_call
+from muntin.display import html_folded, html_table
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 from muntin.timeline import SpanLike
@@ -117,8 +118,18 @@ class Query(QuerySpec):
         store: str | None = None,
         schema: object = None,
         plan: str = "auto",
+        verbose: bool = False,
     ) -> Explanation:
-        """The plan and the reason for each decision; print it.
+        """What runs, what is kept in memory, and when results are emitted; print it.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+        >>> print(query.explain())
+        computes  1 aggregate over 1 window (ten) from slices: 0.1 a unit of time
+        keeps     slices, no tuples
+        emits     a window when the watermark reaches its end; late tuples are counted and dropped
+        explain(verbose=True), or muntin explain --verbose, shows every decision and its reason
 
         Args:
             frame: A Spark DataFrame: what would run on it where, and why.
@@ -127,18 +138,28 @@ class Query(QuerySpec):
             schema: As for `operator`. The types of columns decide whether user-defined
                 aggregates are compiled; with them, this tries it.
             plan: With a DataFrame, as for `transform`.
+            verbose: Whether to print all settings, the characteristics of the query, and each
+                decision with its reason.
         """
         if frame is not None:
             if in_order or store is not None or schema is not None:
                 raise QueryError("a DataFrame has its schema, and no in_order= or store=: leave them out")
             from muntin.connectors.spark import explain as explain_on_spark
 
-            return explain_on_spark(self.validated(), frame, plan)
+            return explain_on_spark(self.validated(), frame, plan, verbose)
         from muntin.connectors.types import declared
         from muntin.planning.plan import explain as explain_embedded
 
         kinds = None if schema is None else declared(schema)
-        return explain_embedded(self.validated(), in_order=in_order, store=store, types=kinds)
+        return explain_embedded(
+            self.validated(), in_order=in_order, store=store, types=kinds, verbose=verbose
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [("window", name, window.describe()) for name, window in self.windows]
+        rows += [("aggregate", name, aggregate.describe()) for name, aggregate in self.aggregates]
+        rows += [("key", name, "") for name in self.keys] + [("time", self.time, "")]
+        return html_table(("", "name", ""), (False, False, False), rows) + html_folded("code", repr(self))
 
     def to_toml(self) -> str:
         """The query as the text of a TOML file, which `mt.load` reads back."""

@@ -442,7 +442,9 @@ def test_a_warning_says_once_why_numbers_are_not_compiled(monkeypatch: pytest.Mo
 def test_lower_may_stay_in_the_interpreter() -> None:
     text = a.aggregate("i", lift=lambda v: v, combine=operator.add, lower=lambda p: f"<{p}>", compile=True)
     assert run(text, numbers(10, i=[1])) == ["<10>"]
-    explained = mt.windows(x=w.tumbling(10)).aggregate(r=text).on("t").explain(schema={"i": "int64"})
+    explained = (
+        mt.windows(x=w.tumbling(10)).aggregate(r=text).on("t").explain(schema={"i": "int64"}, verbose=True)
+    )
     assert "compiled; lower interpreted: it uses format" in str(explained) or "lower interpreted" in str(
         explained
     )

@@ -62,7 +62,11 @@ def test_version() -> None:
 
 def test_explain(tmp_path: Path) -> None:
     (tmp_path / "q.toml").write_text(QUERY)
-    assert "store" in muntin("explain", str(tmp_path / "q.toml")).stdout
+    shown = muntin("explain", str(tmp_path / "q.toml")).stdout
+    assert [line.split()[0] for line in shown.splitlines()[:3]] == ["computes", "keeps", "emits"]
+    assert "store?" not in shown
+    assert "--verbose" in shown
+    assert "store? lazy" in muntin("explain", str(tmp_path / "q.toml"), "--verbose").stdout
     (tmp_path / "q.toml").write_text(QUERY.replace("tumbling", "hopping"))
     assert 'Did you mean "sliding"?' in muntin("explain", str(tmp_path / "q.toml"), code=2).stderr
 

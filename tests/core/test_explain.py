@@ -93,7 +93,7 @@ def test_each_decision_comes_with_its_reason(
     assert (decision.answer, decision.reason, decision.section) == (rule.answer, rule.reason, rule.section)
     assert decision.answer == answer
     assert reason in decision.reason
-    text = str(shape.explain(in_order=in_order))
+    text = str(shape.explain(in_order=in_order, verbose=True))
     assert f"{question} {answer}: {decision.reason}" in text
     assert f"[{rule.section}]" in text
 
@@ -120,9 +120,11 @@ def test_the_last_row_of_every_table_always_applies() -> None:
 
 def test_a_decision_names_what_made_it() -> None:
     windows = {"plain": w.tumbling(10), "hundred": w.count(100), "marks": w.punctuation(mt.col("v") == 1)}
-    text = str(query(windows, allowed_lateness=5).explain())
+    text = str(query(windows, allowed_lateness=5).explain(verbose=True))
     assert "tuples stay until their rank is final (hundred)" in text
-    text = str(query({"plain": w.tumbling(10), "tail": w.last(5, every=10)}).explain(in_order=True))
+    text = str(
+        query({"plain": w.tumbling(10), "tail": w.last(5, every=10)}).explain(in_order=True, verbose=True)
+    )
     assert "those it can reach back to stay (tail)" in text
 
 
@@ -135,7 +137,7 @@ def test_the_four_characteristics() -> None:
         "visit": w.session(30),
     }
     aggregates = {"total": a.sum("v"), "mean": a.mean("v"), "middle": a.median("v")} | ORDERED
-    text = str(query(windows, aggregates).explain())
+    text = str(query(windows, aggregates).explain(verbose=True))
     assert "stream order: out of order" in text
     assert "aggregates: algebraic, distributive, holistic; order matters to words" in text
     assert "measures: time, count, km" in text
@@ -147,7 +149,7 @@ def test_the_four_characteristics() -> None:
         'window "visit": session 30 (forward context free)',
     ):
         assert words in text
-    assert "stream order: in order" in str(query(windows).explain(in_order=True))
+    assert "stream order: in order" in str(query(windows).explain(in_order=True, verbose=True))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_the_four_characteristics() -> None:
     ),
 )
 def test_slices_per_second(windows: dict[str, Window], in_order: bool, words: str) -> None:
-    assert words in str(query(windows).explain(in_order=in_order))
+    assert words in str(query(windows).explain(in_order=in_order, verbose=True))
 
 
 def test_the_slices_that_are_told_are_the_slices_that_come() -> None:
@@ -198,12 +200,12 @@ def test_the_slices_that_are_told_are_the_slices_that_come() -> None:
     op = query(windows).operator()
     op.process({"t": list(range(36_000)), "v": [1] * 36_000})
     rate = op.stats().slices / 36_000
-    assert f"{rate:.4g} per unit" in str(query(windows).explain())
+    assert f"{rate:.4g} per unit" in str(query(windows).explain(verbose=True))
 
 
 def test_how_each_aggregate_runs() -> None:
     aggregates = {"total": a.sum("v"), "mean": a.mean("v"), "middle": a.median("v")} | ORDERED
-    text = str(query(TUMBLING, aggregates).explain())
+    text = str(query(TUMBLING, aggregates).explain(verbose=True))
     assert "total: sum(v), distributive, compiled" in text
     assert "mean: mean(v), algebraic, compiled" in text
     assert "middle: median(v), holistic, compiled" in text
@@ -211,7 +213,7 @@ def test_how_each_aggregate_runs() -> None:
 
 
 def test_a_store_can_be_forced_and_a_wrong_one_names_the_nearest() -> None:
-    assert "store? flatfat: forced by store=" in str(query(TUMBLING).explain(store="flatfat"))
+    assert "store? flatfat: forced by store=" in str(query(TUMBLING).explain(store="flatfat", verbose=True))
     for act in (
         lambda: query(TUMBLING).explain(store="lasy"),
         lambda: query(TUMBLING).operator(store="lasy"),
@@ -221,11 +223,14 @@ def test_a_store_can_be_forced_and_a_wrong_one_names_the_nearest() -> None:
 
 
 def test_it_prints_as_text_and_holds_the_plan() -> None:
-    explanation = query(COUNT).explain()
+    explanation = query(COUNT).explain(verbose=True)
     assert str(explanation) == repr(explanation)
     assert explanation.plan.keeps_tuples
     assert not query(TUMBLING).explain().plan.keeps_tuples
-    assert [line for line in str(explanation).splitlines() if not line.startswith(" ")] == [
+    assert [line.split("  ")[0] for line in str(explanation).splitlines() if not line.startswith(" ")] == [
+        "computes",
+        "keeps",
+        "emits",
         "query",
         "workload",
         "decisions",
@@ -236,7 +241,7 @@ def test_it_prints_as_text_and_holds_the_plan() -> None:
 
 def test_a_query_that_is_not_complete_cannot_be_explained() -> None:
     with pytest.raises(QueryError, match="no aggregate"):
-        mt.windows(x=w.tumbling(5)).explain()
+        mt.windows(x=w.tumbling(5)).explain(verbose=True)
 
 
 # The plan and the operator agree. ----------------------------------------------------------------
@@ -324,7 +329,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_of_a_window_is_told(option: str) -> None:
-    plain, other = (str(query({"x": window}).explain()) for window in OPTIONS[option])
+    plain, other = (str(query({"x": window}).explain(verbose=True)) for window in OPTIONS[option])
     assert plain != other
 
 
@@ -346,34 +351,118 @@ def test_every_option_of_a_window_is_told(option: str) -> None:
     ],
 )
 def test_every_policy_is_told(policies: dict[str, Any], words: str) -> None:
-    assert words in str(query({"x": w.tumbling(10)}, **policies).explain())
+    assert words in str(query({"x": w.tumbling(10)}, **policies).explain(verbose=True))
 
 
 def test_keys_that_are_held_for_ever_are_told_with_the_cure() -> None:
     shape = mt.windows(x=w.count(3), y=w.tumbling(10), z=w.tumbling(10, emit_empty=True))
     shape = shape.aggregate(n=a.count())
-    assert "silent keys" not in str(shape.on("t").explain())  # all tuples have one key
-    words = str(shape.by("k").on("t").explain())
+    assert "silent keys" not in str(shape.on("t").explain(verbose=True))  # all tuples have one key
+    words = str(shape.by("k").on("t").explain(verbose=True))
     assert "silent keys: held for ever by x, z, so memory grows with the number of keys; forget_" in words
-    words = str(shape.by("k").on("t", forget_keys_after=50).explain())
+    words = str(shape.by("k").on("t", forget_keys_after=50).explain(verbose=True))
     assert "silent keys: forgotten 50 after their last tuple, when open windows of x, z close" in words
     assert "held for ever" not in words
 
 
 def test_keys_that_windows_forget_by_themselves_are_told() -> None:
     shape = mt.windows(x=w.tumbling(10), y=w.session(5), z=w.slide_by_tuple(10, every=1))
-    words = str(shape.aggregate(n=a.count()).by("k").on("t").explain())
+    words = str(shape.aggregate(n=a.count()).by("k").on("t").explain(verbose=True))
     assert "silent keys: forgotten when the windows around their tuples are over" in words
 
 
 def test_landmarks_hold_their_keys_in_any_case() -> None:
     shape = mt.windows(x=w.landmark(0, every=10)).aggregate(n=a.count()).by("k")
     for policies in ({}, {"forget_keys_after": 50}):
-        words = str(shape.on("t", **policies).explain())
+        words = str(shape.on("t", **policies).explain(verbose=True))
         assert "silent keys: held for ever by x, whose windows hold all tuples since their start" in words
 
 
 def test_time_and_keys_are_told() -> None:
     shape = mt.windows(x=w.tumbling(10)).aggregate(n=a.count())
-    assert "time: t\n  keys: none\n" in str(shape.on("t").explain())
-    assert "time: ts\n  keys: shop, city\n" in str(shape.by("shop", "city").on("ts").explain())
+    assert "time: t\n  keys: none\n" in str(shape.on("t").explain(verbose=True))
+    assert "time: ts\n  keys: shop, city\n" in str(shape.by("shop", "city").on("ts").explain(verbose=True))
+
+
+DAILY = {"minute": w.tumbling("1 minute"), "visit": w.session("30 seconds"), "hundred": w.count(100)}
+SUMMARIES: list[tuple[str, Any, dict[str, Any], tuple[str, str, str]]] = [
+    (
+        "one window",
+        query({"x": w.tumbling(10)}),
+        {},
+        (
+            "1 aggregate over 1 window (x) from slices: 0.1 a unit of time",
+            "slices, no tuples",
+            "a window when the watermark reaches its end; late tuples are counted and dropped",
+        ),
+    ),
+    (
+        "all of it",
+        query(DAILY, {"n": a.count(), "p": a.median("v")}, allowed_lateness="1 hour", late="route").by(
+            "k", "j"
+        ),
+        {},
+        (
+            (
+                "2 aggregates over 3 windows (minute, visit, hundred) from shared slices per k, j: "
+                "0.0167 a second, one more after each silence above 30 seconds, one more at each edge of hundred"
+            ),
+            "slices; tuples while they can change windows of hundred; values of tuples for p; "
+            "every key for ever, for hundred (forget_keys_after= limits it)",
+            (
+                "a window when the watermark reaches its end; late tuples change it for 1 hour more, "
+                "then they are counted and routed"
+            ),
+        ),
+    ),
+    (
+        "in order, forgetting keys",
+        query({f"w{i}": w.count(i) for i in range(1, 9)}, forget_keys_after=7, early=mt.every(5)).by("k"),
+        {"in_order": True},
+        (
+            (
+                "1 aggregate over 8 windows (w1, w2, w3, w4, w5, w6 and 2 more) from shared slices per k: "
+                "one at each edge of w1, w2, w3, w4, w5, w6, w7, w8"
+            ),
+            "slices, no tuples; silent keys for 7",
+            (
+                "a window when a tuple reaches its end, and early results every 5; "
+                "a tuple out of order is an error"
+            ),
+        ),
+    ),
+    (
+        "an order that matters, a landmark",
+        query({"x": w.landmark(0, 10)}, ORDERED, early=mt.each_batch(), forget_keys_after=7).by("k"),
+        {},
+        (
+            "1 aggregate over 1 window (x) from slices per k: one between two edges of windows",
+            "slices, with every lifted tuple for words; silent keys for 7, but with x for ever",
+            (
+                "a window when the watermark reaches its end, and early results after each batch; "
+                "late tuples are counted and dropped"
+            ),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "lines"), [s[1:] for s in SUMMARIES], ids=[s[0] for s in SUMMARIES]
+)
+def test_it_begins_with_three_lines_for_users(shape: Any, options: Any, lines: tuple[str, str, str]) -> None:
+    shown = shape.explain(**options)
+    assert tuple(text for _, text in shown.summary) == lines
+    printed = str(shown).splitlines()
+    assert [line.split()[0] for line in printed[:3]] == ["computes", "keeps", "emits"]
+    assert all(text in line for text, line in zip(lines, printed, strict=False))
+    assert len(printed) == 4
+    assert str(shape.explain(**options, verbose=True)).splitlines()[:3] == printed[:3]
+
+
+def test_a_notebook_shows_the_lines_and_folds_the_decisions() -> None:
+    shown = query({"x": w.punctuation(mt.col("v") < 1)}).explain()._repr_html_()
+    assert shown.startswith("<table><tbody><tr>")
+    assert "<details><summary>every decision and its reason</summary><pre>query\n" in shown
+    assert "v &lt; 1" in shown
+    assert "v < 1" not in shown

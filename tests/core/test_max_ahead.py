@@ -209,11 +209,15 @@ def test_explain_says_the_limit_and_why() -> None:
         (found,) = (x for x in str(explained).splitlines() if "tuples from the future" in x)
         return found
 
-    assert "if the watermark follows the data (watermark_lag)" in line(query().explain())
-    assert "bad if more than 366 days ahead of the clock" in line(query().explain(in_order=True))
-    given = line(query(max_ahead="1 hour").explain())
+    assert "if the watermark follows the data (watermark_lag)" in line(query().explain(verbose=True))
+    assert "bad if more than 366 days ahead of the clock" in line(
+        query().explain(in_order=True, verbose=True)
+    )
+    given = line(query(max_ahead="1 hour").explain(verbose=True))
     assert given.endswith("bad if more than 1 hour ahead of the clock, as max_ahead says")
     integers = mt.windows(x=w.tumbling(10)).aggregate(n=a.count()).on("t")
-    assert line(integers.explain()).endswith("no limit, since an integer time column has no clock")
+    assert line(integers.explain(verbose=True)).endswith(
+        "no limit, since an integer time column has no clock"
+    )
     counting = mt.windows(x=w.count(2)).aggregate(n=a.count()).on("t")
-    assert "no limit, since an integer" in line(counting.explain(schema={"t": "int64"}))
+    assert "no limit, since an integer" in line(counting.explain(schema={"t": "int64"}, verbose=True))

@@ -199,9 +199,9 @@ def test_a_window_added_on_the_fly_is_refused_as_well() -> None:
 
 def test_explain_says_the_limit() -> None:
     assert "windows in a step: at most 10,000,000 of each name, or 1,000" in str(
-        query(w.tumbling(1)).explain()
+        query(w.tumbling(1)).explain(verbose=True)
     )
-    given = query(w.tumbling(1), max_windows=5_000).explain()
+    given = query(w.tumbling(1), max_windows=5_000).explain(verbose=True)
     assert "windows in a step: at most 5,000 of each name, as max_windows says" in str(given)
 
 

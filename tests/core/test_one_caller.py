@@ -26,7 +26,8 @@ CALLS: dict[str, Callable[[Operator], object]] = {
     "take_late": lambda op: op.take_late(),
     "take_bad": lambda op: op.take_bad(),
     "watermark": lambda op: op.watermark,
-    "slices": lambda op: op.slices,
+    "slices": lambda op: op.slices(),
+    "open_windows": lambda op: op.open_windows(),
     "snapshot": lambda op: op.snapshot(),
     "stats": lambda op: op.stats(),
 }

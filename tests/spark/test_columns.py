@@ -61,7 +61,7 @@ def test_columns_that_cannot_be_told_apart(
         change(events).transform(wanted, plan=plan)
     if "route" not in repr(wanted):
         with pytest.raises(QueryError, match=told):
-            wanted.explain(change(events))
+            wanted.explain(change(events), verbose=True)
 
 
 def test_a_query_that_does_not_fit_the_columns_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:

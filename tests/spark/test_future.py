@@ -131,8 +131,8 @@ def test_a_poisoned_checkpoint_goes_on_with_a_guard(files: Files, tmp_path: Path
 
 def test_a_limit_without_a_guard_is_refused(files: Files) -> None:
     wanted = query(max_ahead="1 hour")
-    assert "tuples more than 1 hour ahead of the clock" in str(wanted.explain(events(files)))
-    assert "tuples more than 366 days ahead of the clock" in str(query().explain(events(files)))
+    assert "tuples more than 1 hour ahead of the clock" in str(wanted.explain(events(files), verbose=True))
+    assert "tuples more than 366 days ahead of the clock" in str(query().explain(events(files), verbose=True))
     with pytest.raises(QueryError, match=r"mt\.spark\.guarded\(events, query\)"):
         events(files).withWatermark("ts", "2 seconds").transform(wanted)
     with pytest.raises(QueryError, match='there already is one on "ts"'):

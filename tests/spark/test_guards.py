@@ -67,14 +67,14 @@ def test_a_wrong_delay_is_also_refused_for_a_bounded_frame(spark: SparkSession) 
 
 
 def test_explain_tells_the_plan_that_runs_with_a_watermark(files: Files) -> None:  # noqa: F811
-    assert "plan: Spark's own window()" in str(query().explain(events(files)))
+    assert "plan: Spark's own window()" in str(query().explain(events(files), verbose=True))
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_limit_of_windows_is_not_for_the_jvm(spark: SparkSession, files: Files, stream: bool) -> None:  # noqa: F811
     frame = events(files) if stream else spark.createDataFrame(table((1, "a", 1), (15, "a", 2)))
     limited = query(max_windows=1)
-    assert "not the JVM: the windows of a step are limited" in str(limited.explain(frame))
+    assert "not the JVM: the windows of a step are limited" in str(limited.explain(frame, verbose=True))
     with pytest.raises(QueryError, match="cannot run this query: the windows of a step are limited"):
         frame.transform(limited, plan="jvm", watermark="2 seconds")
     if not stream:

@@ -59,7 +59,7 @@ STREAMING = [
 def test_what_the_jvm_cannot_do_runs_packed(bounded: DataFrame, refused: mt.Query, reason: str) -> None:
     with pytest.raises(QueryError, match=f'plan="jvm" cannot run this query: .*{reason}'):
         bounded.transform(refused, plan="jvm")
-    assert "plan: packed groups in Python workers" in str(refused.explain(bounded))
+    assert "plan: packed groups in Python workers" in str(refused.explain(bounded, verbose=True))
 
 
 @pytest.mark.parametrize(("refused", "reason"), STREAMING, ids=[reason[:25] for _, reason in STREAMING])
@@ -91,7 +91,7 @@ def test_a_plan_that_there_is_not(bounded: DataFrame) -> None:
 
 
 def test_explain_tells_the_steps(bounded: DataFrame, stream: DataFrame) -> None:
-    sliced = str(query().explain(bounded))
+    sliced = str(query().explain(bounded, verbose=True))
     for words in (
         "plan: Spark's own operators in the JVM",
         "tuples are aggregated by (k, slice)",
@@ -101,21 +101,21 @@ def test_explain_tells_the_steps(bounded: DataFrame, stream: DataFrame) -> None:
         "spark.sql.shuffle.partitions: 2",
     ):
         assert words in sliced
-    assert "slice" not in str(query(TUMBLING).explain(bounded)).partition("settings")[0]
-    handed = str(query(TUMBLING).explain(stream))
+    assert "slice" not in str(query(TUMBLING).explain(bounded, verbose=True)).partition("settings")[0]
+    handed = str(query(TUMBLING).explain(stream, verbose=True))
     assert "Spark's own window()" in handed
     assert 'plan="packed" forces Python workers' in handed
-    packed = str(query(TUMBLING).explain(stream, plan="packed"))
+    packed = str(query(TUMBLING).explain(stream, plan="packed", verbose=True))
     assert 'not the JVM: plan="packed" says so' in packed
     assert "one stateful call per key group and micro-batch; 2 key groups of k" in packed
     assert "slices, packed" in packed
-    counted = str(query(mt.windows(five=w.count(5))).explain(stream))
+    counted = str(query(mt.windows(five=w.count(5))).explain(stream, verbose=True))
     assert "tuples, packed" in counted
     assert "keep tuples? yes" in counted
 
 
 def test_explain_wants_a_frame_and_nothing_of_the_embedded_engine(bounded: DataFrame) -> None:
     with pytest.raises(QueryError, match="got a dict"):
-        query().explain({"ts": []})
+        query().explain({"ts": []}, verbose=True)
     with pytest.raises(QueryError, match="leave them out"):
-        query().explain(bounded, store="fiba")
+        query().explain(bounded, store="fiba", verbose=True)

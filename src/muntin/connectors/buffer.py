@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
@@ -78,6 +79,12 @@ class InputBuffer:
         self._units = self._micros = False
         self._declared, self._known_names = frozenset(declared), frozenset[str]()
         self._columns: list[tuple[str, pa.DataType, frozenset[type], int, int]] = []
+
+    def for_engine(self, engine: SlicingOperator) -> InputBuffer:
+        """A copy that hands out the same tuples to another engine."""
+        new = copy(self)
+        new.engine, new.records, new.batches = engine, self.records.copy(), self.batches.copy()
+        return new
 
     @property
     def watermark(self) -> int:
@@ -162,6 +169,11 @@ class InputBuffer:
         self._extent = low, high, ordered
         self._rows, self._bytes = self._rows + len(times), bulk
         return True
+
+    @property
+    def waiting(self) -> int:
+        """The number of tuples that wait."""
+        return len(self.records) + self._rows
 
     @property
     def is_empty(self) -> bool:

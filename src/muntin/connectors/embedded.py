@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clocks
 from collections.abc import Callable, KeysView, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Self
 
@@ -14,15 +15,18 @@ from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.expected_input import bind_declared, expected
+from muntin.connectors.operator_lines import operator_lines
 from muntin.connectors.running import threads_for
 from muntin.connectors.streaming import Stream
 from muntin.connectors.tables import ANYTHING, SCALARS, Expected, as_record, to_batch
 from muntin.connectors.types import declared
+from muntin.display import html_of_lines, named_lines
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
-from muntin.results import Results
+from muntin.results import Results, Rows
 from muntin.results.results import joined
+from muntin.slicing import inspection
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.bound_plan import Settings
 from muntin.slicing.operator import SlicingOperator
@@ -41,6 +45,12 @@ class Operator:
     >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}, {"t": 8, "v": 2}])
     >>> op.advance(10).to_pylist()
     [{'window_name': 'ten', 'window': {'start': 0, 'end': 10}, 'total': 3, 'kind': 'final', 'revision': 0}]
+    >>> op
+    Operator
+    windows     ten: tumbling 10
+    aggregates  total: sum(v)
+    watermark   10
+    tuples      3, late 0, bad 0
     """
 
     def __init__(
@@ -258,6 +268,13 @@ class Operator:
         """
         return Stream(self, source, finish)
 
+    def __repr__(self) -> str:
+        # Not `exclusive`: a debugger shows an operator while one of its calls is running.
+        return f"Operator\n{named_lines(operator_lines(self._engine, self._buffer))}"
+
+    def _repr_html_(self) -> str:
+        return html_of_lines(operator_lines(self._engine, self._buffer))
+
     def __enter__(self) -> Self:
         return self
 
@@ -357,11 +374,68 @@ class Operator:
         marked = binding is not None and not binding.time.is_integer  # `advance` takes it back
         return Micros(self._buffer.watermark) if marked else self._buffer.watermark
 
-    @property
+    # What it holds. ---------------------------------------------------------------------------------
+
     @exclusive
-    def slices(self) -> int:
-        """The current number of slices, before folding."""
-        return 0 if self._engine.plan is None else len(self._engine.state.slices)
+    def open_windows(self) -> Rows:
+        """The windows that contain a tuple and are not complete, with the value of each aggregate so far.
+
+        All tuples count that have arrived; those that came late as if the watermark moved now. The operator
+        does not change. `window_count` is the number of tuples in the window. `window_end` is the end that
+        the window has if no more tuples arrive, and null where only a further tuple can tell it.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(ten=w.tumbling(10), three=w.count(3)).aggregate(total=a.sum("v")).on("t")
+        >>> op = query.operator()
+        >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}])
+        >>> op.open_windows()
+        window_name  window_start  window_end  window_start_rank  window_end_rank  window_count  total
+        ten                     0          10                  -                -             1      1
+        ten                    10          20                  -                -             1      5
+        three                   3           -                  0                3             2      6
+        3 rows
+        """
+        engine = self._with_waiting()
+        if engine.plan is None:
+            return Rows(inspection.no_open_windows(engine.spec))
+        return Rows(inspection.open_windows(engine.plan, engine.state))
+
+    @exclusive
+    def slices(self) -> Rows:
+        """The slices that some window still needs, with the value of each aggregate over the slice alone.
+
+        A slice holds the tuples of a key from `slice_first` to `slice_last` and covers the time from
+        `slice_start` to `slice_end`, where these are known. `slice_separator` tells what ends it: "fixed",
+        the edge of a window on time; "flexible", the end of a session or an edge between two tuples, which
+        later tuples may move; "combined", both. Tuples that the operator has not sliced yet are in the
+        slices that they would go into now; the operator does not change.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> query = mt.windows(ten=w.tumbling(10), visit=w.session(3)).aggregate(total=a.sum("v")).on("t")
+        >>> op = query.operator()
+        >>> _ = op.process([{"t": 1, "v": 1}, {"t": 6, "v": 2}, {"t": 8, "v": 4}, {"t": 11, "v": 8}])
+        >>> op.slices().to_arrow().drop_columns(["slice_first", "slice_last"]).to_pandas()
+           slice_start  slice_end  slice_count slice_separator  total
+        0            0          4            1        flexible      1
+        1            6         10            2           fixed      6
+        2           10         14            1        flexible      8
+        """
+        engine = self._with_waiting()
+        if engine.plan is None:
+            return Rows(inspection.no_slices(engine.spec))
+        return Rows(inspection.slices(engine.plan, engine.state))
+
+    def _with_waiting(self) -> SlicingOperator:
+        """The engine after a step over the tuples that wait, while the operator itself lets them wait."""
+        if self._buffer.is_empty:
+            return self._engine
+        twin = copy(self)
+        twin._engine, twin._connection = self._engine.twin(), replace(self._connection, pending_results=[])
+        twin._buffer = self._buffer.for_engine(twin._engine)
+        twin._slice_waiting()
+        return twin._engine
 
     @exclusive
     def snapshot(self) -> bytes:

@@ -10,13 +10,17 @@ import pyarrow as pa
 from muntin.aggregates.base import Aggregate, Bound
 from muntin.aggregates.filtering import bind
 from muntin.aggregates.udaf import UserDefined
+from muntin.display import html_folded, html_of_lines, named_lines
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import types as types_of
 from muntin.planning.progressions import edges_per_unit
 from muntin.planning.rules import SHUFFLE, TREES, Decision, Rule
+from muntin.planning.summary import length_text, summary
 from muntin.planning.workload import Workload
 from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
-from muntin.timeline import Micros, format_span
+from muntin.timeline import Micros
+
+HINT = "explain(verbose=True), or muntin explain --verbose, shows every decision and its reason"
 
 STORES = ("lazy", "prefix", "two_stacks", "daba", "flatfat", "fiba")
 
@@ -63,13 +67,26 @@ class Explanation:
     """What `explain()` returns: print it, or look at `plan`."""
 
     plan: Plan
-    text: str
+    summary: tuple[tuple[str, str], ...]
+    """What is computed, what is kept in memory, and when results are emitted; each with its name."""
+    details: str
+    """The settings, the characteristics of the workload, and each decision with its reason."""
+    verbose: bool = False
+    """Whether the text has the details."""
+
+    @property
+    def text(self) -> str:
+        """What is printed."""
+        return f"{named_lines(self.summary)}\n{self.details if self.verbose else HINT}"
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return html_of_lines(self.summary) + html_folded("every decision and its reason", self.details)
 
 
 def make_plan(
@@ -114,8 +131,9 @@ def explain(
     in_order: bool = False,
     store: str | None = None,
     types: Mapping[str, pa.DataType] | None = None,
+    verbose: bool = False,
 ) -> Explanation:
-    """The characteristics, each decision with its reason, and how many slices result.
+    """What runs, what is kept and when results are emitted; `verbose` with each decision and its reason.
 
     With the types of the input, user-defined aggregates are compiled to see whether they can be.
     """
@@ -133,28 +151,31 @@ def explain(
     lines += [f"  {line}" for line in slice_rates(plan.workload)]
     lines.append("aggregates")
     lines += [f"  {name}: {runs_as(a, types)}" for name, a in plan.workload.aggregates]
-    return Explanation(plan, "\n".join(lines))
+    return Explanation(plan, summary(query, plan, in_order), "\n".join(lines), verbose)
 
 
 def settings(query: QuerySpec) -> list[tuple[str, str]]:
     """The settings of the query other than windows and aggregates, defaults included."""
     early = "none"
     if isinstance(query.early, Every):
-        early = f"whenever the watermark passes a multiple of {_length(query.early.period)}"
+        early = f"whenever the watermark passes a multiple of {length_text(query.early.period)}"
     elif query.early is not None:
         early = "after each batch"
     idle = query.idle_after
     return [
         ("time", query.time),
         ("keys", ", ".join(query.keys) or "none"),
-        ("allowed lateness", _length(query.allowed_lateness)),
+        ("allowed lateness", length_text(query.allowed_lateness)),
         ("early results", early),
         ("late tuples", {"drop": "counted and dropped", "route": "counted and routed"}[query.late]),
         (
             "bad tuples",
             {"fail": "an error", "skip": "counted and skipped"}.get(query.bad, "counted and routed"),
         ),
-        ("a silent stream", "stays open" if idle is None else f"closes its windows after {_length(idle)}"),
+        (
+            "a silent stream",
+            "stays open" if idle is None else f"closes its windows after {length_text(idle)}",
+        ),
         ("windows in a step", f"at most {_most(query.max_windows)}"),
         *([("silent keys", silent_keys(query))] if query.keys or query.forget_keys_after else []),
     ]
@@ -171,14 +192,14 @@ def _most(given: int | None) -> str:
 def _future(query: QuerySpec, in_order: bool, types: Mapping[str, pa.DataType] | None) -> str:
     """How far ahead of the clock a tuple may be, and why."""
     if query.max_ahead is not None:
-        return f"bad if more than {_length(query.max_ahead)} ahead of the clock, as max_ahead says"
+        return f"bad if more than {length_text(query.max_ahead)} ahead of the clock, as max_ahead says"
     spans = [length for _, w in query.windows if w.measure is None for length in w.spans()]
     known = None if types is None else types.get(query.time)
     if any(length and not isinstance(length, Micros) for length in (*spans, query.allowed_lateness)) or (
         known is not None and pa.types.is_integer(known)
     ):
         return "no limit, since an integer time column has no clock"
-    limit = f"bad if more than {_length(MAX_AHEAD)} ahead of the clock"
+    limit = f"bad if more than {length_text(MAX_AHEAD)} ahead of the clock"
     why = "a tuple further ahead would make all later ones late; max_ahead= sets another limit"
     if in_order:
         return f"{limit}, as the watermark follows the data and {why}"
@@ -196,7 +217,7 @@ def silent_keys(query: QuerySpec) -> str:
             'forget_keys_after="7 days", for example, forgets them'
         )
     elif holding:
-        after = _length(query.forget_keys_after or 0)
+        after = length_text(query.forget_keys_after or 0)
         reasons.append(
             f"forgotten {after} after their last tuple, when open windows of {', '.join(holding)} close "
             "and empty ones end; a later tuple counts as one of a new key"
@@ -207,10 +228,6 @@ def silent_keys(query: QuerySpec) -> str:
             "so memory grows with the number of keys"
         )
     return "; ".join(reasons) or "forgotten when the windows around their tuples are over"
-
-
-def _length(length: int) -> str:
-    return format_span(length) if isinstance(length, Micros) else str(length)
 
 
 def runs_as(aggregate: Aggregate, types: Mapping[str, pa.DataType] | None) -> str:
@@ -241,7 +258,7 @@ def slice_rates(workload: Workload) -> list[str]:
         lines.append(f"{rate:.4g} per {per} of event time and key, where periodic windows {where}")
     gaps = [w.session_gap for w in windows if w.session_gap is not None]
     if gaps:
-        longer = _length(min(gaps))
+        longer = length_text(min(gaps))
         lines.append(f"one more at each gap longer than {longer}, which serves the sessions of all gaps")
     if workload.context_aware:
         lines.append(f"one more where a window of {', '.join(workload.context_aware)} begins or ends")

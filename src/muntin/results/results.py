@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from os import PathLike
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from muntin.errors import DataError, MuntinError, nearest
+from muntin.errors import DataError
 from muntin.results.flat_table import flat, latest_rows
+from muntin.results.rows import Rows
 from muntin.results.text_table import TextTable
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
 
 
-class Results:
+class Results(Rows):
     """The windows that a call emitted, one row each: a thin wrapper around an Arrow table.
 
     As a table it has plain columns: the keys, `window_name`, `window_start`, `window_end` (and edges on
@@ -56,7 +54,7 @@ class Results:
                 is called once, by the first access to the rows.
             rows: The number of rows, where it is known before the table is made.
         """
-        self._source = source
+        self._source: pa.Table | Callable[[], pa.Table] = source
         self._rows = rows
         self._flat: pa.Table | None = None
 
@@ -84,78 +82,15 @@ class Results:
 
     @property
     def num_rows(self) -> int:
-        """The number of rows."""
         return self._table.num_rows if self._rows is None else self._rows
-
-    def __len__(self) -> int:
-        return self.num_rows
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self._table.to_batches():
-            yield from batch.to_pylist()
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries, in which `window` is a dictionary of the edges."""
-        rows: list[dict[str, Any]] = self._table.to_pylist()
-        return rows
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The names and types of the plain columns."""
-        return self.to_arrow().schema
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the plain columns."""
-        return list(self.schema.names)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by name; `window` is the one of structs of edges."""
-        if name == "window":
-            return self._table.column(name)
-        try:
-            return self.to_arrow().column(name)
-        except KeyError:
-            known = self.column_names
-            raise DataError(
-                f'there is no column "{name}" in the results ({", ".join(known)}).{nearest(name, known)}'
-            ) from None
+        return self._table.column(name) if name == "window" else super().column(name)
 
-    @overload
-    def __getitem__(self, item: str) -> pa.ChunkedArray: ...
-    @overload
-    def __getitem__(self, item: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, item: slice) -> Results: ...
-
-    def __getitem__(self, item: str | int | slice) -> Any:
-        """A column by its name, a row by its number, or a range of rows."""
-        if isinstance(item, str):
-            return self.column(item)
-        if isinstance(item, slice):
-            begin, end, step = item.indices(self.num_rows)
-            rows = range(begin, end, step)
-            return Results(self._table.slice(begin, len(rows)) if step == 1 else self._table.take(list(rows)))
-        row = item + self.num_rows if item < 0 else item
-        if not 0 <= row < self.num_rows:
-            raise IndexError(f"there are {self.num_rows} rows: got row {item}")
-        return self._table.slice(row, 1).to_pylist()[0]
-
-    def __eq__(self, other: object) -> bool:
-        return self._table.equals(other._table) if isinstance(other, Results) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  # as of every mutable or large value in Python
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Results, (self._table,)
-
-    # Other tools. ------------------------------------------------------------------------------------
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries, in which `window` is a dictionary of the edges."""
+        return super().to_pylist()
 
     def to_arrow(self, *, nested: bool = False) -> pa.Table:
         """The results as a pyarrow table.
@@ -169,29 +104,8 @@ class Results:
             self._flat = flat(self._table)
         return self._flat
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The results as a pandas DataFrame."""
-        try:
-            return self.to_arrow().to_pandas()  # type: ignore[no-any-return]  # pyarrow has no types
-        except ImportError as error:
-            raise _missing("to_pandas()", "pandas") from error
-
-    def to_polars(self) -> pl.DataFrame:
-        """The results as a polars DataFrame."""
-        try:
-            import polars
-        except ImportError as error:
-            raise _missing("to_polars()", "polars") from error
-        return polars.DataFrame(self.to_arrow())
-
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write the results to a file: .csv, .jsonl, .parquet or .arrow; texts also compressed, as .csv.gz.
-
-        A file that exists is replaced. In CSV, lists and other nested values are JSON texts.
-        """
-        from muntin.results.writing import write
-
-        write(self.to_arrow(), path)
+    def _shown(self) -> TextTable:
+        return TextTable.of(self._table)
 
     # What the rows say. ------------------------------------------------------------------------------
 
@@ -229,12 +143,6 @@ class Results:
 
         return plot(self.latest()._table, column)
 
-    def __repr__(self) -> str:
-        return TextTable.of(self._table).text()
-
-    def _repr_html_(self) -> str:
-        return TextTable.of(self._table).html()
-
 
 def joined(tables: list[pa.Table]) -> pa.Table:
     """The rows of tables of one query; before its first value the type of a column may not be known."""
@@ -246,9 +154,3 @@ def joined(tables: list[pa.Table]) -> pa.Table:
     if not tables:
         raise DataError("there are no results to join: give at least one")
     return tables[-1]
-
-
-def _missing(call: str, package: str) -> MuntinError:
-    return MuntinError(
-        f"{call} needs {package}, which is not installed; install it with pip install {package}"
-    )

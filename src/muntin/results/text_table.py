@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.display import html_small, html_table
 from muntin.results.flat_table import Columns, flat
 
 MOST_ROWS = 20
@@ -53,6 +53,22 @@ class TextTable(NamedTuple):
             table.num_rows - shown.num_rows,
         )
 
+    @classmethod
+    def of_rows(cls, table: pa.Table, most: int = MOST_ROWS) -> TextTable:
+        """The first rows of any table; columns of edges on ranks or a measure only where a row has them."""
+        shown = table.slice(0, most)
+        hidden = [
+            name
+            for name in shown.column_names
+            if name.startswith(("window_start_", "window_end_", "window_ordinal"))
+            and shown[name].null_count == shown.num_rows
+        ]
+        names = [name for name in shown.column_names if name not in hidden]
+        columns = [_texts(shown[name]) for name in names]
+        right = [_is_number(shown.schema.field(name).type) for name in names]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        return cls(names, right, rows, [""] * len(rows), table.num_rows - shown.num_rows)
+
     def lines(self) -> list[str]:
         """The headings and the rows, one line each, in columns."""
         widths = [max(len(text) for text in column) for column in zip(self.headings, *self.rows, strict=True)]
@@ -77,20 +93,7 @@ class TextTable(NamedTuple):
 
     def html(self) -> str:
         """The table for a notebook."""
-        head = "".join(f"<th>{html.escape(heading)}</th>" for heading in self.headings)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td style="text-align: {"right" if right else "left"}">{html.escape(text)}</td>'
-                for text, right in zip(row, self.right, strict=True)
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<small>{html.escape(self.remark)}</small>"
-        )
+        return html_table(self.headings, self.right, self.rows) + html_small(self.remark)
 
 
 def _other_edges(shown: pa.Table, edges: list[str]) -> dict[str, list[str]]:

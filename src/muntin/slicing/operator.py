@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -63,6 +64,14 @@ class SlicingOperator:
         """The state, once the types of the input are known."""
         assert isinstance(self.header, State)
         return self.header
+
+    def twin(self) -> SlicingOperator:
+        """An operator with the same plan and state: neither notices the steps of the other."""
+        new = copy(self)
+        new.header = self.header.draft()
+        if self.plan is not None:
+            new.state.store = self.plan.new_store()  # one that persists follows the slices of one state
+        return new
 
     def use_threads(self, threads: Threads | None) -> None:
         """Run large steps on these threads, or on the caller's alone."""

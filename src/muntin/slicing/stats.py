@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from muntin.display import html_of_lines
 from muntin.timeline import INF
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class Stats:
 
     def __str__(self) -> str:
         return "\n".join(f"{f.name.replace('_', ' '):>16}: {self._shown(f.name)}" for f in fields(self))
+
+    def _repr_html_(self) -> str:
+        return html_of_lines([(f.name.replace("_", " "), self._shown(f.name)) for f in fields(self)])
 
     def _shown(self, name: str) -> str:
         value = getattr(self, name)

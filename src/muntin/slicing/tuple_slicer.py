@@ -85,8 +85,11 @@ def _walk(plan: BoundPlan, state: State, upto: int, closing: bool = False, parti
     return Walk(upto, state.newest, plan.window_inputs, closing, partial, plan.limit, failed)
 
 
-def open_windows(plan: BoundPlan, state: State, served: ServedWindow) -> ClosedWindows:
-    """The instances of a window that are open now, as if they ended with the last tuple."""
+def open_windows(plan: BoundPlan, state: State, served: ServedWindow, partial: bool = False) -> ClosedWindows:
+    """The instances of a window that are open now, as if they ended with the last tuple.
+
+    `partial`: count windows that are not full, too, even if the query does not emit them.
+    """
     tuples = state.tuples
     assert tuples is not None
     if tuples.batch is None:
@@ -94,7 +97,8 @@ def open_windows(plan: BoundPlan, state: State, served: ServedWindow) -> ClosedW
     base = tuples.positions.base
     keys = np.arange(len(base), dtype=np.int64)
     end = tuples.offsets[keys] + tuples.sliced.rank[keys] - base[keys]
-    how = _walk(plan, state, state.watermark, closing=True, partial=served.window.emit_partial)
+    partial = partial or served.window.emit_partial
+    how = _walk(plan, state, state.watermark, closing=True, partial=partial)
     if plan.forget is not None and served.ends_with_key:
         grow(plan, state)
         keys = np.flatnonzero(tuples.sliced.lives[1] > NO_LIFE)

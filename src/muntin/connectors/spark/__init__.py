@@ -87,14 +87,14 @@ def transform(
     return bounded_in_jvm(query, case.binding, frame) if in_jvm else bounded_packed(query, frame, tie)
 
 
-def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
-    """The plan of the query on this DataFrame, with its steps and the reasons for it."""
+def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto", verbose: bool = False) -> Explanation:
+    """The plan of the query on this DataFrame; `verbose` with its steps and the reasons for it."""
     _require_frame(frame)
     from muntin.connectors.spark import explaining
 
     frame = with_columns(query, frame)
     check_columns(query, frame)
-    return explaining.explain(query, frame, plan)
+    return explaining.explain(query, frame, plan, verbose)
 
 
 def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:

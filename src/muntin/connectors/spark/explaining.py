@@ -25,7 +25,7 @@ __all__ = ["explain"]
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanation:
+def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto", verbose: bool = False) -> Explanation:
     """The steps of the query on this DataFrame; for packed groups the engine's plan as well."""
     if frame.isStreaming and not watermarks(frame) and _is_timestamp(query, frame):
         frame = with_watermark(query, frame, "0 seconds")  # `transform` sets one, too
@@ -40,10 +40,26 @@ def explain(query: QuerySpec, frame: DataFrame, plan: str = "auto") -> Explanati
     lines += ["steps", *(f"  {i}. {step}" for i, step in enumerate(_steps(case, choice), 1))]
     lines += ["settings", *(f"  {name}: {value}" for name, value in _settings(case))]
     if choice.plan == "packed":
-        lines.append(engine.text)
+        lines.append(engine.details)
     else:
         lines += ["query", *(f"  {name}: {value}" for name, value in planning.settings(query))]
-    return Explanation(engine.plan, "\n".join(lines))
+    return Explanation(engine.plan, _summary(case, choice, engine), "\n".join(lines), verbose)
+
+
+def _summary(case: Case, choice: Choice, engine: Explanation) -> tuple[tuple[str, str], ...]:
+    """As of the embedded engine, with the place where the query runs, and what differs there."""
+    texts, streaming = dict(engine.summary), case.frame.isStreaming
+    if choice.plan == "packed":
+        where = "in Python workers, a group of keys each"
+    elif streaming:
+        where = "with Spark's own window()"
+        texts["keeps"] = "one row per key and window that is open"
+    else:
+        where = "in Spark's own operators"
+    if not streaming:
+        texts["keeps"] = "nothing: the input is read once, and aggregated in each partition first"
+        texts["emits"] = "every window, at the end of the input; no tuple is late"
+    return (("runs", f"{where}: {choice.reason}"), *texts.items())
 
 
 def _is_timestamp(query: QuerySpec, frame: DataFrame) -> bool:

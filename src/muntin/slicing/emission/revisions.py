@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["reconcile", "update"]
+__all__ = ["contents", "reconcile", "update"]
 
 Column = npt.NDArray[np.int64]
 
 
 def update(state: State, served: ServedWindow, listing: Listing) -> Emission:
     """Emit changed instances of a window that remembers only revisions: others were emitted if not empty."""
-    new, fresh = _contents(state, listing)
+    new, fresh = contents(state, listing)
     known = state.emitted.get(served.name, EmittedWindows())
     row = known.find(new)
     was_emitted = new.n > fresh
@@ -59,7 +59,7 @@ def reconcile(
         scope = known.due > scope_from
         # Cut again from tuples, windows appear that were emitted, expired and forgotten.
         listing = listing.take(listing.due >= scope_from)
-    new, _ = _contents(state, listing)
+    new, _ = contents(state, listing)
     known, decision = known.decide(new, state.watermark, scope, early, scope_from)
     emissions = []
     if len(decision.gone):
@@ -92,7 +92,7 @@ def _retraction(
     return Emission(windows, none + RETRACT_ROW, known.revision[gone], columns)
 
 
-def _contents(state: State, listing: Listing) -> tuple[Candidates, Column]:
+def contents(state: State, listing: Listing) -> tuple[Candidates, Column]:
     """Identity and content of each window, and how many of its tuples are fresh."""
     table = state.slices
     n, fresh, mark = (np.empty(len(listing), dtype=np.int64) for _ in range(3))

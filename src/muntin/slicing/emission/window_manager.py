@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["due_results", "early_results", "forget_expired"]
+__all__ = ["due_results", "early_results", "forget_expired", "open_results"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -60,6 +60,26 @@ def early_results(plan: BoundPlan, state: State) -> list[Emission]:
     for served in plan.served.tuple_driven:
         listing = _tuple_driven(plan, state, served, with_open=True)
         emissions += reconcile(plan, state, served, listing, final, early=True)
+    return with_values(plan, state, emissions)
+
+
+def open_results(plan: BoundPlan, state: State) -> list[Emission]:
+    """All windows that contain a tuple and are not complete, with their values so far.
+
+    In the order of the windows of the query, then by key, start and end.
+    """
+    now, open_ones = state.watermark, []
+    for listing in _context_free(plan, state, now, INF):
+        open_ones += [instances for _, instances in listing.by_window()]
+    open_ones += [_sessions(plan, state, served) for served in plan.served.sessions]
+    for served in plan.served.tuple_driven:
+        open_ones.append(_tuple_driven(plan, state, served, with_open=True, partial=True))
+    emissions = []
+    for listing in open_ones:
+        listing = listing.take(listing.due > now)
+        if len(listing):
+            emissions.append(Emission(listing.take(np.lexsort((listing.end, listing.start, listing.key)))))
+    emissions.sort(key=lambda emission: int(emission.windows.number[0]))
     return with_values(plan, state, emissions)
 
 
@@ -151,10 +171,12 @@ def _sessions(plan: BoundPlan, state: State, served: ServedWindow) -> Listing:
     return list_sessions(plan.served.number(served), served.since, gap, level, state.slices)
 
 
-def _tuple_driven(plan: BoundPlan, state: State, served: ServedWindow, with_open: bool) -> Listing:
+def _tuple_driven(
+    plan: BoundPlan, state: State, served: ServedWindow, with_open: bool, partial: bool = False
+) -> Listing:
     assert state.tuples is not None
     closed = state.tuples.closed.get(served.name, ClosedWindows())
     if with_open:
-        closed = closed.join(open_windows(plan, state, served))
+        closed = closed.join(open_windows(plan, state, served, partial))
     expired = state.tuples.expired.get(served.name, ExpiredWindows())
     return list_tuple_driven(plan.served.number(served), closed, expired, state.slices, state.key_count)

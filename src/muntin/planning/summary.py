@@ -1,0 +1,103 @@
+"""The plan of a query in three lines: what is computed, what is kept, and when results are emitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.planning.progressions import edges_per_unit
+from muntin.query import Every, QuerySpec
+from muntin.timeline import Micros, format_span
+
+if TYPE_CHECKING:
+    from muntin.planning.plan import Plan
+
+Pairs = tuple[tuple[str, str], ...]
+
+MOST_NAMES = 6
+"""The most names of windows that the summary lists."""
+
+
+def summary(query: QuerySpec, plan: Plan, in_order: bool = False) -> Pairs:
+    """What is computed from which slices, what is kept in memory, and when results are emitted."""
+    return (
+        ("computes", _computes(query, plan)),
+        ("keeps", f"{_keeps(plan)}{_keys(query)}"),
+        ("emits", _emits(query, in_order)),
+    )
+
+
+def _computes(query: QuerySpec, plan: Plan) -> str:
+    names = [name for name, _ in query.windows]
+    listed = ", ".join(names[:MOST_NAMES])
+    if len(names) > MOST_NAMES:
+        listed += f" and {len(names) - MOST_NAMES} more"
+    what = f"{_number(len(query.aggregates), 'aggregate')} over {_number(len(names), 'window')} ({listed})"
+    slices = "from slices" if len(names) == 1 else "from shared slices"
+    each = f" per {', '.join(query.keys)}" if query.keys else ""
+    return f"{what} {slices}{each}: {', '.join(_cuts(plan))}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _cuts(plan: Plan) -> list[str]:
+    """How many slices there are, and where."""
+    workload, cuts = plan.workload, []
+    windows = [window for _, window in workload.windows]
+    periods = [period for window in windows for period in window.progressions(workload.in_order)]
+    if periods:
+        timed = any(isinstance(period, Micros) for _, period in periods)
+        rate = edges_per_unit(periods) * (1_000_000 if timed else 1)
+        cuts.append(f"{rate:.3g} a {'second' if timed else 'unit of time'}")
+    more = "one more" if periods else "one"
+    gaps = [window.session_gap for window in windows if window.session_gap is not None]
+    if gaps:
+        cuts.append(f"{more} after each silence above {length_text(min(gaps))}")
+    if workload.context_aware:
+        cuts.append(f"{more} at each edge of {', '.join(workload.context_aware)}")
+    return cuts or ["one between two edges of windows"]
+
+
+def _keeps(plan: Plan) -> str:
+    workload = plan.workload
+    kept = "slices, no tuples"
+    if plan.keeps_tuples:
+        kept = f"slices; tuples while they can change windows of {', '.join(workload.context_aware)}"
+    elif workload.non_commutative and not workload.in_order:
+        kept = f"slices, with every lifted tuple for {', '.join(workload.non_commutative)}"
+    growing = [name for name in workload.holistic if name not in workload.non_commutative]
+    return kept + (f"; values of tuples for {', '.join(growing)}" if growing else "")
+
+
+def _keys(query: QuerySpec) -> str:
+    if not query.keys:
+        return ""
+    forever = [name for name, window in query.windows if window.endless]
+    if query.forget_keys_after is not None:
+        kept = f"; silent keys for {length_text(query.forget_keys_after)}"
+        return kept + (f", but with {', '.join(forever)} for ever" if forever else "")
+    forever = [name for name, window in query.windows if window.holds_keys or window.endless]
+    if forever:
+        return f"; every key for ever, for {', '.join(forever)} (forget_keys_after= limits it)"
+    return "; keys until the windows around their tuples are over"
+
+
+def _emits(query: QuerySpec, in_order: bool) -> str:
+    when = f"a window when {'a tuple' if in_order else 'the watermark'} reaches its end"
+    if isinstance(query.early, Every):
+        when += f", and early results every {length_text(query.early.period)}"
+    elif query.early is not None:
+        when += ", and early results after each batch"
+    late = "counted and routed" if query.late == "route" else "counted and dropped"
+    if query.allowed_lateness:
+        lateness = length_text(query.allowed_lateness)
+        late = f"late tuples change it for {lateness} more, then they are {late}"
+    else:
+        late = "a tuple out of order is an error" if in_order else f"late tuples are {late}"
+    return f"{when}; {late}"
+
+
+def length_text(length: int) -> str:
+    """A length of time, or a number of units of an integer time column."""
+    return format_span(length) if isinstance(length, Micros) else str(length)
