@@ -1,4 +1,4 @@
-"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`."""
+"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`, `state`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from muntin.command_line.state import state
 from muntin.errors import MuntinError, QueryError
 
 if TYPE_CHECKING:
@@ -398,3 +399,6 @@ def _errors_reported() -> Iterator[None]:
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+app.command()(_errors_reported()(state))

@@ -11,13 +11,21 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from muntin.connectors.spark.processor import HEAD, PARTS
+from pyspark.sql import functions as f
+
+from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import DataError, QueryError, value_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-__all__ = ["Place", "find"]
+__all__ = ["BODY", "PATH", "Place", "find"]
+
+PARTS, HEAD = "parts", "head"
+"""The state variables: a map from paths to bodies, and the head; without the latter it is in the map."""
+HEAD_PATH = ""
+PATH, BODY = "path", "body"
+"""Columns of the parts of state."""
 
 WINDOW_OPERATOR = "stateStoreSave"
 """Spark's name of the operator that keeps the state of `window()`."""
@@ -36,7 +44,26 @@ class Place:
     batches: range
     """The micro-batches that can be read; Spark keeps `spark.sql.streaming.minBatchesToRetain` of them."""
 
-    def variable(self, name: str) -> DataFrame:
+    has_head: bool
+    """Whether the head is a variable of its own."""
+
+    def heads(self) -> dict[int, bytes]:
+        """The head of each key group."""
+        if self.has_head:
+            rows = self._variable(HEAD).select(f.col(f"key.{GROUP}"), f.col("value.head").alias(BODY))
+        else:
+            rows = self._map().where(f.col(PATH) == HEAD_PATH)
+        return {int(row[GROUP]): bytes(row[BODY]) for row in rows.collect()}
+
+    def parts(self) -> DataFrame:
+        """The parts of all key groups, with the columns GROUP, PATH and BODY."""
+        return self._map().where(f.col(PATH) != HEAD_PATH)
+
+    def _map(self) -> DataFrame:
+        path, body = f.col("user_map_key.path").alias(PATH), f.col("user_map_value.body").alias(BODY)
+        return self._variable(PARTS).select(f.col(f"key.{GROUP}"), path, body)
+
+    def _variable(self, name: str) -> DataFrame:
         """The rows of a state variable of all key groups."""
         options = {"path": self.checkpoint, "stateVarName": name}
         numbers = {"operatorId": self.operator, "batchId": self.batch}
@@ -63,7 +90,7 @@ def find(
             f"ln -s {quote(checkpoint)} /tmp/checkpoint"
         )
     found = spark.read.format("state-metadata").load(checkpoint).collect()
-    mine = {int(row["operatorId"]): row for row in found if _is_muntin(row)}
+    mine = {int(row["operatorId"]): row for row in found if _variables(row) in ({PARTS}, {PARTS, HEAD})}
     if not mine:
         raise _without_muntin(spark, checkpoint, found)
     if operator is None and len(mine) > 1:
@@ -85,13 +112,15 @@ def find(
             f"batch must be a micro-batch of which {checkpoint} still has the state, {batches[0]} to "
             f"{batches[-1]}: got {value_text(batch)}; choose one of them, or leave it out for the last one"
         )
-    return Place(spark, checkpoint, int(row["operatorId"]), batches[-1] if batch is None else batch, batches)
+    last = batches[-1] if batch is None else batch
+    return Place(spark, checkpoint, int(row["operatorId"]), last, batches, HEAD in _variables(row))
 
 
-def _is_muntin(row: Row) -> bool:
+def _variables(row: Row) -> set[str]:
+    """The names of the state variables of an operator, without the timers of Spark."""
     properties: dict[str, Any] = json.loads(row["operatorProperties"] or "{}")
-    names = {variable["stateName"] for variable in properties.get("stateVariables", ())}
-    return {HEAD, PARTS} <= names
+    names = {str(variable["stateName"]) for variable in properties.get("stateVariables", ())}
+    return {name for name in names if not name.startswith("$")}
 
 
 def _without_muntin(spark: SparkSession, checkpoint: str, found: list[Row]) -> DataError:

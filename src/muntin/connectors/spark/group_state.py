@@ -154,7 +154,10 @@ def _described(stored: Stored) -> pa.Table:
 def _text(query: QuerySpec) -> str | None:
     """The query as TOML, where a file can hold it, without the policies that may change at any time."""
     try:
-        return to_toml(replace(query, **FREE_POLICIES))
+        defaults: dict[str, Any] = {
+            name: QuerySpec.__dataclass_fields__[name].default for name in FREE_POLICIES
+        }
+        return to_toml(replace(query, **defaults))
     except QueryError:  # it has Python functions
         return None
 

@@ -17,10 +17,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from muntin.connectors.spark import state_tables
-from muntin.connectors.spark.checkpoints import Place
+from muntin.connectors.spark.checkpoints import BODY, PATH, Place
 from muntin.connectors.spark.group_state import SMALL_PARTS, blank_operator, head_values, restore, size_of
 from muntin.connectors.spark.packed_rows import GROUP
-from muntin.connectors.spark.processor import HEAD, PARTS
 from muntin.connectors.spark.result_rows import in_types
 from muntin.connectors.spark.stream_stats import time_of
 from muntin.connectors.spark.workers import message_first
@@ -36,7 +35,6 @@ __all__ = ["StreamState", "state_at"]
 
 Look = Callable[[SlicingOperator, int], pa.Table]
 """Computes a table from the operator of a key group and the number of the group."""
-PATH, BODY = "path", "body"
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,17 +137,16 @@ class StreamState:
             arrays = {name: found.column(name).combine_chunks() for name in found.column_names}
             return pa.Table.from_arrays(in_types(arrays, schema, len(found)), schema=schema)
 
-        return _parts(self.place).groupBy(GROUP).applyInArrow(rows, columns)
+        return self.place.parts().groupBy(GROUP).applyInArrow(rows, columns)
 
 
 def state_at(place: Place, query: QuerySpec | None = None) -> StreamState:
     """The state in a place; `query` is needed where a file cannot hold it."""
-    rows = place.variable(HEAD).select(f.col(f"key.{GROUP}").alias(GROUP), f.col(f"value.{HEAD}").alias(HEAD))
-    heads = {int(row[GROUP]): bytes(row[HEAD]) for row in rows.collect()}
+    heads = place.heads()
     values = {group: head_values(head) for group, head in heads.items()}
     headers = {group: one["header"] for group, one in values.items()}
     small: dict[int, dict[str, bytes]] = {group: {} for group in heads}
-    for row in _parts(place).where(f.col(PATH).isin(*SMALL_PARTS)).collect():
+    for row in place.parts().where(f.col(PATH).isin(*SMALL_PARTS)).collect():
         small[row[GROUP]][row[PATH]] = bytes(row[BODY])
     blank = {tuple(bodies.values()): blank_operator(bodies, query) for bodies in small.values()}
     # A group that has had no step since the windows changed has the old ones.
@@ -163,15 +160,6 @@ def state_at(place: Place, query: QuerySpec | None = None) -> StreamState:
         heads,
         query,
         tuple(blank.values()),
-    )
-
-
-def _parts(place: Place) -> DataFrame:
-    """The parts of all key groups."""
-    return place.variable(PARTS).select(
-        f.col(f"key.{GROUP}").alias(GROUP),
-        f.col("user_map_key.path").alias(PATH),
-        f.col("user_map_value.body").alias(BODY),
     )
 
 
