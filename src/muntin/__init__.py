@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muntin.dsl import Query
     from muntin.query import each_batch, every, on_close
     from muntin.query_file import load
-    from muntin.results import Results
+    from muntin.results import Results, Rows
     from muntin.windows_package import windows
 
     __version__: str
@@ -37,6 +37,7 @@ __all__ = [
     "Operator",
     "Query",
     "Results",
+    "Rows",
     "__version__",
     "aggregates",
     "col",
@@ -56,6 +57,7 @@ _ELSEWHERE = {
     "Operator": ("muntin.connectors.embedded", "Operator"),
     "Query": ("muntin.dsl", "Query"),
     "Results": ("muntin.results", "Results"),
+    "Rows": ("muntin.results", "Rows"),
     "aggregates": ("muntin.aggregates", None),
     "col": ("pyarrow.compute", "field"),
     "each_batch": ("muntin.query", "each_batch"),

@@ -405,10 +405,13 @@ SUMMARIES: list[tuple[str, Any, dict[str, Any], tuple[str, str, str]]] = [
         (
             (
                 "2 aggregates over 3 windows (minute, visit, hundred) from shared slices per k, j: "
-                "0.0167 a second, one more after each silence above 30 seconds, one more at each edge of hundred"
+                "0.0167 a second, one more after each silence above 30 seconds, "
+                "one more at each edge of hundred"
             ),
-            "slices; tuples while they can change windows of hundred; values of tuples for p; "
-            "every key for ever, for hundred (forget_keys_after= limits it)",
+            (
+                "slices; tuples while they can change windows of hundred; values of tuples for p; "
+                "every key for ever, for hundred (forget_keys_after= limits it)"
+            ),
             (
                 "a window when the watermark reaches its end; late tuples change it for 1 hour more, "
                 "then they are counted and routed"

@@ -390,10 +390,10 @@ class Operator:
         >>> op = query.operator()
         >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}])
         >>> op.open_windows()
-        window_name  window_start  window_end  window_start_rank  window_end_rank  window_count  total
-        ten                     0          10                  -                -             1      1
-        ten                    10          20                  -                -             1      5
-        three                   3           -                  0                3             2      6
+        window_name  window_start  window_end  window rank  window_count  total
+        ten                     0          10            -             1      1
+        ten                    10          20            -             1      5
+        three                   3           -       [0, 3)             2      6
         3 rows
         """
         engine = self._with_waiting()

@@ -55,19 +55,22 @@ class TextTable(NamedTuple):
 
     @classmethod
     def of_rows(cls, table: pa.Table, most: int = MOST_ROWS) -> TextTable:
-        """The first rows of any table; columns of edges on ranks or a measure only where a row has them."""
+        """The first rows of any table; edges on ranks or a measure are one column, as of results."""
         shown = table.slice(0, most)
-        hidden = [
-            name
-            for name in shown.column_names
-            if name.startswith(("window_start_", "window_end_", "window_ordinal"))
-            and shown[name].null_count == shown.num_rows
+        names = shown.column_names
+        edges = [
+            name for name in names if name.startswith(("window_start_", "window_end_", "window_ordinal"))
         ]
-        names = [name for name in shown.column_names if name not in hidden]
-        columns = [_texts(shown[name]) for name in names]
-        right = [_is_number(shown.schema.field(name).type) for name in names]
-        rows = [list(row) for row in zip(*columns, strict=True)]
-        return cls(names, right, rows, [""] * len(rows), table.num_rows - shown.num_rows)
+        right: dict[str, bool] = {}
+        cells: dict[str, list[str]] = {}
+        for name in names:
+            if name in edges:
+                cells |= _other_edges(shown, edges)
+            else:
+                cells[name], right[name] = _texts(shown[name]), _is_number(shown.schema.field(name).type)
+        rows = [list(row) for row in zip(*cells.values(), strict=True)]
+        aligned = [right.get(name, True) for name in cells]
+        return cls(list(cells), aligned, rows, [""] * len(rows), table.num_rows - shown.num_rows)
 
     def lines(self) -> list[str]:
         """The headings and the rows, one line each, in columns."""
