@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muntin.display import named_lines
 from muntin.errors import QueryError, nearest
 
 if TYPE_CHECKING:
@@ -115,5 +116,4 @@ def _summary(found: StreamState) -> str:
     """The query, and the sizes of all key groups together."""
     groups = found.groups().toArrow()
     sizes = {name: sum(groups.column(name).to_pylist()) for name in groups.column_names[1:]}
-    lines = [f"{name.replace('_', ' '):>12}  {size:,}" for name, size in sizes.items()]
-    return "\n".join([str(found), *lines])
+    return named_lines([*found.summary, *((name.replace("_", " "), f"{n:,}") for name, n in sizes.items())])

@@ -23,6 +23,7 @@ from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.result_rows import in_types
 from muntin.connectors.spark.stream_stats import time_of
 from muntin.connectors.spark.workers import message_first
+from muntin.display import html_of_lines, named_lines
 from muntin.planning.plan import Explanation, explain
 from muntin.query import QuerySpec
 from muntin.slicing.operator import SlicingOperator
@@ -72,7 +73,7 @@ class StreamState:
     @property
     def plan(self) -> Explanation:
         """The plan of the query, and the reason for each decision; print it."""
-        return explain(self.query)
+        return explain(self.query, verbose=True)
 
     def slices(self) -> DataFrame:
         """The slices that a window still needs, with the value of each aggregate over the slice alone.
@@ -102,24 +103,31 @@ class StreamState:
             lambda operator, group: state_tables.sizes(operator, group, size_of(heads[group]))
         )
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> tuple[tuple[str, str], ...]:
+        """What is printed: names and texts."""
         windows = [f"{name} = {window.describe()}" for name, window in self.query.windows]
         aggregates = [f"{name} = {aggregate.describe()}" for name, aggregate in self.query.aggregates]
-        lines = [
+        return (
             ("checkpoint", self.place.checkpoint),
             ("micro-batch", f"{self.batch}; {self.batches[0]} to {self.batches[-1]} can be read"),
-            ("watermark", self.watermark or "none yet"),
-            ("newest tuple", self.newest or "none yet"),
+            ("watermark", str(self.watermark or "none yet")),
+            ("newest tuple", str(self.newest or "none yet")),
             ("time column", self.query.time),
-            ("keys", ", ".join(self.query.keys) or "none"),
-            *zip(["windows", *[""] * len(windows)], windows, strict=False),
-            *zip(["aggregates", *[""] * len(aggregates)], aggregates, strict=False),
+            ("key columns", ", ".join(self.query.keys) or "none"),
+            ("windows", "\n".join(windows)),
+            ("aggregates", "\n".join(aggregates)),
             ("key groups", f"{len(self.heads)} of {self.groups_of_stream} have state"),
-        ]
-        return "\n".join(f"{name:>12}  {value}" for name, value in lines)
+        )
+
+    def __str__(self) -> str:
+        return named_lines(self.summary)
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_of_lines(self.summary)
 
     def _seen_by(self, look: Look) -> DataFrame:
         """The rows that `look` gives for the operators of all key groups."""
