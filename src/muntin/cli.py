@@ -236,15 +236,9 @@ def doctor() -> None:
     """
     from muntin.command_line.doctor import findings
 
-    broken = False
-    for finding in findings():
-        state = "ok" if not finding.cure else "for Spark" if finding.optional else "wrong"
-        state = "optional" if finding.what == "datasketches" and finding.cure else state
-        broken = broken or state == "wrong"
-        print(f"{state:>9}  {finding.what}: {finding.found}")
-        if finding.cure:
-            print(f"{'':>9}  -> {finding.cure}")
-    if broken:
+    found = list(findings())
+    print("\n".join(map(str, found)))
+    if any(finding.state == "wrong" for finding in found):
         raise typer.Exit(1)
 
 
