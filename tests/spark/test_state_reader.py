@@ -237,11 +237,17 @@ def test_what_has_no_state_says_so(spark: SparkSession, files: Files, tmp_path: 
             mt.spark.state(spark, *given)
     with pytest.raises(QueryError, match="takes a session, then a checkpoint: got a PosixPath"):
         mt.spark.state(packed, spark)  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match=r"checkpoint must be the path of .*: got 7; give"):
+        mt.spark.state(spark, 7)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="query must be the query of the stream: got a str"):
         mt.spark.state(spark, packed, query="ten")  # type: ignore[arg-type]
     moved = tmp_path / "moved"
     packed.rename(moved)
     with pytest.raises(DataError, match=r"only in the folder in which the stream wrote it.*moved or copied"):
+        mt.spark.state(spark, moved)
+    for commit in (moved / "commits").iterdir():
+        commit.unlink()
+    with pytest.raises(DataError, match="no committed micro-batch yet; wait for the first one"):
         mt.spark.state(spark, moved)
 
 

@@ -15,7 +15,7 @@ from muntin.connectors.spark.input_columns import check_columns, with_columns
 from muntin.connectors.spark.result_rows import bad, late, windows
 from muntin.connectors.spark.spark_session import session
 from muntin.connectors.spark.stream_stats import StreamStats
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
@@ -147,6 +147,11 @@ def state(
         raise QueryError(
             f"state takes a session, then a checkpoint: got a {type(spark).__name__} as session; "
             'write mt.spark.state(spark, "/checkpoints/shops")'
+        )
+    if not isinstance(checkpoint, str | PathLike):
+        raise QueryError(
+            f"checkpoint must be the path of a folder: got {value_text(checkpoint)}; give the one that "
+            '.option("checkpointLocation", ...) names'
         )
     from muntin.connectors.spark.checkpoints import find
     from muntin.connectors.spark.state_view import state_at

@@ -104,7 +104,7 @@ def find(
             f"operator must be the number of a Muntin query of {checkpoint}, {_listed(mine)}: "
             f"got {value_text(operator)}; leave operator= out, or name one of them"
         )
-    batches = range(int(row["minBatchId"]), int(row["maxBatchId"]) + 1)
+    batches = range(max(int(row["minBatchId"]), 0), int(row["maxBatchId"]) + 1)  # -1 is none
     if not batches:
         raise DataError(f"{checkpoint} has no committed micro-batch yet; wait for the first one")
     if batch is not None and (isinstance(batch, bool) or batch not in batches):
