@@ -18,7 +18,6 @@ from muntin import windows as w
 from muntin.connectors.spark import table_parts
 from muntin.connectors.spark.group_state import (
     SMALL_PARTS,
-    WINDOWS,
     blank_operator,
     read,
     restore,
@@ -26,6 +25,7 @@ from muntin.connectors.spark.group_state import (
 )
 from muntin.connectors.spark.migration import asked_for
 from muntin.connectors.spark.step import Given, step
+from muntin.connectors.spark.stored_query import WINDOWS
 from muntin.connectors.spark.stream_stats import COUNTERS, counted
 from muntin.connectors.spark.table_parts import DIGEST, from_body
 from muntin.errors import SnapshotError

@@ -12,26 +12,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 
-from muntin.connectors.spark.migration import asked_for, migrate, served_by, windows_of
+from muntin.connectors.spark.migration import asked_for, migrate
+from muntin.connectors.spark.stored_query import (
+    LATE_COUNTS,
+    WINDOWS,
+    described,
+    served_query,
+    take_queries,
+)
 from muntin.connectors.spark.table_parts import from_body, joined, split, widths_for
-from muntin.errors import QueryError, SnapshotError
-from muntin.query import FREE_POLICIES, QuerySpec
-from muntin.query.files import loads, to_toml
+from muntin.errors import SnapshotError
+from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.served import ServedWindows
 from muntin.slicing.snapshots.archive import VERSION, reading
 from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value
-from muntin.slicing.snapshots.snapshot import assemble, dismantle, served_windows
+from muntin.slicing.snapshots.snapshot import assemble, dismantle
 
 __all__ = [
-    "SMALL_PARTS", "WINDOWS", "Stored", "Written", "blank_operator", "head_values", "read", "restore",
+    "SMALL_PARTS", "Stored", "Written", "blank_operator", "head_values", "read", "restore",
     "size_of", "token_of", "write",
 ]  # fmt: skip
 
@@ -42,12 +48,8 @@ HEAD: dict[str, type | Role] = {
     "newest_guarded": Role.ANY,
 }  # fmt: skip
 """The plain values of a head, and their types or roles."""
-QUERIES: dict[str, type | Role] = {"asked": dict, "served": list, "windows": list}
-"""The program's query and the windows that are served, in a part of their own. Its `text` is the query as
-TOML, or null where a file cannot hold it; states of before have none."""
-WINDOWS, LATE_COUNTS, WIDTHS = "windows", "late_counts", "widths"
-"""The tables with QUERIES as JSON, with the number of late tuples of each window, and with the length of the
-parts of each table that is split by time, unless it is 1."""
+WIDTHS = "widths"
+"""The table with the length of the parts of each table that is split by time, unless it is 1."""
 SMALL_PARTS = (f"{WINDOWS}#", "input#")
 """The parts with which `blank_operator` makes an operator of the query, without tuples."""
 NULLABLE = ("heard", "newest_guarded")
@@ -116,7 +118,7 @@ def write(stored: Stored) -> Written:
     if stored.described is operator.served:
         parts[f"{WINDOWS}#"] = stored.parts[f"{WINDOWS}#"]
     else:
-        tables[WINDOWS] = _described(stored)
+        tables[WINDOWS] = described(operator, stored.query, stored.asked)
         stored.described = operator.served
     stored.widths = {name: width for name, width in widths_for(tables, stored.widths).items() if width > 1}
     if stored.widths:
@@ -138,28 +140,6 @@ def write(stored: Stored) -> Written:
         "header": header,
     }
     return Written(json.dumps(head).encode(), changed, gone)
-
-
-def _described(stored: Stored) -> pa.Table:
-    """QUERIES as one value."""
-    queries = {
-        "asked": stored.asked,
-        "served": served_by(stored.operator),
-        "windows": [window[:-1] for window in served_windows(stored.operator)],
-        "text": _text(stored.query),
-    }
-    return pa.table({"queries": pa.array([json.dumps(queries).encode()])})
-
-
-def _text(query: QuerySpec) -> str | None:
-    """The query as TOML, where a file can hold it, without the policies that may change at any time."""
-    try:
-        defaults: dict[str, Any] = {
-            name: QuerySpec.__dataclass_fields__[name].default for name in FREE_POLICIES
-        }
-        return to_toml(replace(query, **defaults))
-    except QueryError:  # it has Python functions
-        return None
 
 
 def token_of(head: bytes) -> str:
@@ -190,15 +170,15 @@ def read(
     asked = asked_for(query)
     opened = _open(values, bodies, query, asked)
     operator, before = opened.operator, opened.queries
-    described: ServedWindows | None = operator.served
+    served: ServedWindows | None = operator.served
     with reading():
         if schema is not None and operator.binding is not None:
             _continue_with(operator, operator.binding, schema)
         migrate(operator, before["asked"], query, asked)
     carried = {name: values[name] for name in CARRIED}
-    described = described if before["asked"] == asked and "text" in before else None
+    served = served if before["asked"] == asked and "text" in before else None
     return Stored(
-        operator, query, parts=opened.sizes, widths=opened.widths, asked=asked, described=described, **carried
+        operator, query, parts=opened.sizes, widths=opened.widths, asked=asked, described=served, **carried
     )
 
 
@@ -211,7 +191,7 @@ def blank_operator(bodies: Mapping[str, bytes], query: QuerySpec | None = None) 
     """An operator with the query and the types of a state, and no tuples; it needs SMALL_PARTS only."""
     with reading():
         tables = {path.rpartition("#")[0]: from_body(body)[1] for path, body in bodies.items()}
-        operator = SlicingOperator(_served(_queries(tables), query))
+        operator = SlicingOperator(served_query(take_queries(tables), query))
         if "input" in tables:
             operator.bind(tables["input"].schema)
     return operator
@@ -240,44 +220,11 @@ def _open(
     with reading():
         parts = {path: from_body(body) for path, body in bodies.items()}
         tables = joined({path: table for path, (_, table) in parts.items()})
-        queries, widths = _queries(tables), _widths(tables)
-        served = _served(queries, query, asked)
+        queries, widths = take_queries(tables), _widths(tables)
+        served = served_query(queries, query, asked)
         operator = assemble(values["header"] | {"windows": queries["windows"]}, tables, served)
     sizes = {path: (digest, len(bodies[path])) for path, (digest, _) in parts.items()}
     return _Opened(operator, queries, sizes, widths)
-
-
-def _served(
-    queries: dict[str, Any], query: QuerySpec | None, asked: dict[str, Any] | None = None
-) -> QuerySpec:
-    """The query with the windows that are served; `asked` is it as plain values, where they are known."""
-    if query is None:
-        text = queries.get("text")
-        if text is None:
-            raise SnapshotError(
-                "the state does not hold its query, which has Python functions or is of an older version of "
-                "Muntin; pass the query of the program: mt.spark.state(spark, checkpoint, query=query)"
-            )
-        check_value("text", text, str)
-        query = loads(text, "the query of the state", QuerySpec)
-    return windows_of(queries["asked"], queries["served"], query, asked or asked_for(query))
-
-
-def _queries(tables: dict[str, pa.Table]) -> dict[str, Any]:
-    """QUERIES with the late tuples of each window, taken out of the tables."""
-    ((text,),) = tables.pop(WINDOWS).columns
-    queries = json.loads(text.as_py())
-    check_value("queries", queries, dict)
-    for name, kind in QUERIES.items():
-        check_value(name, queries[name], kind)
-    windows = queries["windows"]
-    for window in windows:
-        check_value("a window", window, list)
-    late = (
-        tables.pop(LATE_COUNTS).column("count").to_pylist() if LATE_COUNTS in tables else [0] * len(windows)
-    )
-    queries["windows"] = [[*window, count] for window, count in zip(windows, late, strict=True)]
-    return dict(queries)
 
 
 def _widths(tables: dict[str, pa.Table]) -> dict[str, int]:
