@@ -27,7 +27,7 @@ from muntin.connectors.spark.migration import asked_for
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.stored_query import WINDOWS
 from muntin.connectors.spark.stream_stats import COUNTERS, counted
-from muntin.connectors.spark.table_parts import DIGEST, from_body
+from muntin.connectors.spark.table_parts import Part, from_body
 from muntin.errors import SnapshotError
 from muntin.slicing.snapshots.archive import VERSION
 from muntin.slicing.snapshots.snapshot import current_spec
@@ -449,11 +449,8 @@ def without_text(group: KeyGroup) -> KeyGroup:
     _, table = from_body(group.parts[QUERIES])
     queries = json.loads(table.column("queries")[0].as_py())
     del queries["text"]
-    sink = pa.BufferOutputStream()
     older = pa.table({"queries": pa.array([json.dumps(queries).encode()])})
-    with pa.ipc.new_stream(sink, older.schema) as writer:
-        writer.write_table(older)
-    group.parts[QUERIES] = b"older".ljust(DIGEST) + sink.getvalue().to_pybytes()
+    group.parts[QUERIES] = Part(QUERIES, "older", older).body()
     return group
 
 
