@@ -131,10 +131,14 @@ def state(
 ) -> StreamState:
     """The state of a streaming query, read from its checkpoint; the stream may run meanwhile.
 
-    state = mt.spark.state(spark, "/checkpoints/shops")
-    print(state)                                              # query, watermark, key groups
-    state.open_windows().where("shop = 'north'").show()       # values so far
-    state.slices(), state.tuples(), state.groups(), state.plan
+    >>> import muntin as mt
+    >>> found = mt.spark.state(spark, "/checkpoints/shops")  # doctest: +SKIP
+    >>> print(found)  # doctest: +SKIP
+    checkpoint    /checkpoints/shops
+    micro-batch   6; 0 to 6 can be read
+    watermark     2026-03-01 00:04:05+00:00
+    ...
+    >>> found.open_windows().where("shop = 'north'").show()  # doctest: +SKIP
 
     Args:
         spark: The session; it may be that of the stream or any other one.

@@ -43,6 +43,13 @@ class StreamState:
     """The state of a streaming query after a micro-batch; printing it shows the query and how far it is.
 
     The methods give DataFrames, which read the checkpoint when they are used. `mt.spark.state` makes it.
+
+    >>> import muntin as mt
+    >>> state = mt.spark.state(spark, "/checkpoints/shops")  # doctest: +SKIP
+    >>> state.slices().where("slice_count > 1000").count()  # doctest: +SKIP
+    3
+    >>> state.watermark, state.batch, state.batches  # doctest: +SKIP
+    (datetime.datetime(2026, 3, 1, 0, 4, 5, tzinfo=datetime.timezone.utc), 6, range(0, 7))
     """
 
     place: Place
