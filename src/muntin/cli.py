@@ -1,4 +1,4 @@
-"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`."""
+"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`, `state`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from muntin.command_line.state import state
 from muntin.errors import MuntinError, QueryError
 
 if TYPE_CHECKING:
@@ -247,15 +248,9 @@ def doctor() -> None:
     """
     from muntin.command_line.doctor import findings
 
-    broken = False
-    for finding in findings():
-        state = "ok" if not finding.cure else "for Spark" if finding.optional else "wrong"
-        state = "optional" if finding.what == "datasketches" and finding.cure else state
-        broken = broken or state == "wrong"
-        print(f"{state:>9}  {finding.what}: {finding.found}")
-        if finding.cure:
-            print(f"{'':>9}  -> {finding.cure}")
-    if broken:
+    found = list(findings())
+    print("\n".join(map(str, found)))
+    if any(finding.state == "wrong" for finding in found):
         raise typer.Exit(1)
 
 
@@ -345,3 +340,6 @@ def _errors_reported() -> Iterator[None]:
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+app.command()(_errors_reported()(state))

@@ -41,7 +41,7 @@ def muntin(*arguments: str, code: int = 0) -> Any:
     return done
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "replay", "doctor", "warmup", "demo"])
+@pytest.mark.parametrize("command", ["run", "explain", "replay", "doctor", "warmup", "demo", "state"])
 def test_help_has_examples(command: str) -> None:
     shown = muntin(command, "--help").stdout
     examples = shown.partition("Examples:\n")[2].splitlines()
@@ -52,7 +52,7 @@ def test_help_has_examples(command: str) -> None:
 def test_help_has_the_exit_codes_and_every_command() -> None:
     shown = muntin("--help").stdout
     assert "130  stopped with Ctrl-C" in shown
-    for command in ("run", "explain", "replay", "doctor", "warmup", "demo"):
+    for command in ("run", "explain", "replay", "doctor", "warmup", "demo", "state"):
         assert f"\n  {command} " in shown
 
 

@@ -31,10 +31,11 @@ from forging import (
 )
 from key_group import KeyGroup
 
+from muntin.connectors.spark.group_state import write
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.partition_packer import PartitionPacker
-from muntin.connectors.spark.state import WINDOWS, write
 from muntin.connectors.spark.step import Given, step
+from muntin.connectors.spark.stored_query import WINDOWS
 from muntin.connectors.spark.table_parts import DIGEST
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.snapshots import archive

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from muntin.connectors.spark.group_state import Stored, read, write
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.query_changes import apply_texts
 from muntin.connectors.spark.result_rows import outcome_schema
-from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding

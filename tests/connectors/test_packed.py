@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.spark.group_state import Stored, read, write
 from muntin.connectors.spark.packed_rows import GROUP, pack_results, unpack_results
 from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.query_changes import Controlled, read_changes
 from muntin.connectors.spark.result_rows import outcome_schema
-from muntin.connectors.spark.state import Stored, read, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.query import EachBatch
 from muntin.slicing.binding import ARRIVAL, Binding

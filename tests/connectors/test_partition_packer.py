@@ -15,10 +15,10 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import partition_packer, workers
+from muntin.connectors.spark.group_state import Stored
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.result_rows import outcome_schema
-from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import DataError
 from muntin.slicing.binding import ARRIVAL, Binding

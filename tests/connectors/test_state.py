@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,18 +16,27 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.spark import table_parts
+from muntin.connectors.spark.group_state import (
+    SMALL_PARTS,
+    blank_operator,
+    read,
+    restore,
+    write,
+)
 from muntin.connectors.spark.migration import asked_for
-from muntin.connectors.spark.state import read, write
 from muntin.connectors.spark.step import Given, step
+from muntin.connectors.spark.stored_query import WINDOWS
 from muntin.connectors.spark.stream_stats import COUNTERS, counted
-from muntin.connectors.spark.table_parts import from_body
+from muntin.connectors.spark.table_parts import Part, from_body
 from muntin.errors import SnapshotError
 from muntin.slicing.snapshots.archive import VERSION
+from muntin.slicing.snapshots.snapshot import current_spec
 from muntin.timeline import INF
 
 sys.path.insert(0, str(Path(__file__).parent))
 from key_group import KeyGroup  # beside this file, not installed
 
+QUERIES = f"{WINDOWS}#"
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64())])
 
 
@@ -432,3 +442,58 @@ def test_an_unknown_format_is_refused() -> None:
     group.head = group.head.replace(b'"version": %d' % VERSION, b'"version": 99')
     with pytest.raises(SnapshotError, match="format version 99"):
         group.step([("a", 2, 1)])
+
+
+def without_text(group: KeyGroup) -> KeyGroup:
+    """The group with a state of before its query was written as text."""
+    _, table = from_body(group.parts[QUERIES])
+    queries = json.loads(table.column("queries")[0].as_py())
+    del queries["text"]
+    older = pa.table({"queries": pa.array([json.dumps(queries).encode()])})
+    group.parts[QUERIES] = Part(QUERIES, "older", older).body()
+    return group
+
+
+def test_a_state_restores_without_the_program() -> None:
+    group = KeyGroup(query(q=w.tumbling(10), c=w.count(3)).on("t", max_windows=7, bad="skip"), SCHEMA)
+    group.step([("a", 3, 1), ("b", 4, 2), ("a", 12, 4)], watermark=5)
+    group.use(query(half=w.tumbling(5)))  # a program that asks for another window, and has not run yet
+    assert group.head is not None
+    operator = restore(group.head, group.parts)
+    stored = read(group.head, group.parts, query(q=w.tumbling(10), c=w.count(3)), schema=group.schema)
+    assert [served.name for served in operator.served.all] == ["q", "c"]
+    assert operator.state.watermark == stored.operator.state.watermark == 4  # tuples of one time may follow
+    assert operator.state.slices.to_arrow() == stored.operator.state.slices.to_arrow()
+    blank = blank_operator({path: group.parts[path] for path in SMALL_PARTS})
+    assert current_spec(blank) == current_spec(operator)
+    assert not len(blank.state.slices)
+    assert blank.plan is not None
+    assert blank.plan.results.schema == stored.operator.nothing().schema
+
+
+def fives_of(value: float) -> float:
+    return value // 5
+
+
+def test_a_state_that_cannot_hold_its_query_asks_for_it() -> None:
+    own = a.aggregate("v", lift=fives_of, combine=max)
+    asked = mt.windows(q=w.tumbling(10)).aggregate(own=own).by("k").on("t")
+    group = KeyGroup(asked, SCHEMA)
+    group.step([("a", 3, 12)])
+    assert group.head is not None
+    with pytest.raises(SnapshotError, match=r"pass the query of the program: .*query=query"):
+        restore(group.head, group.parts)
+    assert len(restore(group.head, group.parts, asked).state.slices) == 1
+    with pytest.raises(SnapshotError, match="the checkpoint is of another query"):
+        restore(group.head, group.parts, query(q=w.tumbling(10)))
+
+
+def test_an_older_state_without_the_text_of_its_query_gets_it() -> None:
+    group = KeyGroup(query(q=w.tumbling(10)), SCHEMA)
+    group.step([("a", 3, 1)])
+    without_text(group)
+    assert group.head is not None
+    with pytest.raises(SnapshotError, match="of an older version of Muntin"):
+        restore(group.head, group.parts)
+    group.step([("a", 4, 1)])
+    assert len(restore(group.head, group.parts).state.slices) == 1

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.connectors.spark.group_state import Stored
 from muntin.connectors.spark.packed_rows import GROUP, PACKED
 from muntin.connectors.spark.partition_packer import PartitionPacker
-from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.errors import DataError
 from muntin.slicing.operator import SlicingOperator

@@ -30,6 +30,19 @@ class Finding:
     optional: bool = False
     """Whether Muntin works without it, embedded."""
 
+    @property
+    def state(self) -> str:
+        """Whether it is right, wrong, or missing where only some programs need it."""
+        if not self.cure:
+            return "ok"
+        if not self.optional:
+            return "wrong"
+        return "optional" if self.what == "datasketches" else "for Spark"
+
+    def __str__(self) -> str:
+        lines = [f"{self.state:>9}  {self.what}: {self.found}"]
+        return "\n".join([*lines, *([f"{'':>9}  -> {self.cure}"] if self.cure else [])])
+
 
 def findings() -> Iterator[Finding]:
     """All findings: what every program needs, then what Spark needs."""

@@ -8,22 +8,24 @@ results = events.transform(query, watermark="10 seconds")
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from muntin.connectors.spark.input_columns import check_columns, with_columns
 from muntin.connectors.spark.result_rows import bad, late, windows
 from muntin.connectors.spark.spark_session import session
 from muntin.connectors.spark.stream_stats import StreamStats
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.query import QuerySpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from muntin.connectors.spark.query_changes import Controlled
+    from muntin.connectors.spark.state_view import StreamState
     from muntin.planning.plan import Explanation
 
-__all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "transform", "windows"]
+__all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "state", "transform", "windows"]
 
 
 def transform(
@@ -117,6 +119,51 @@ def guarded(events: DataFrame, query: QuerySpec | Controlled) -> DataFrame:
             f"guarded needs a query: got a {type(wanted).__name__}; write mt.spark.guarded(events, query)"
         )
     return guard(events, wanted.validated())
+
+
+def state(
+    spark: SparkSession,
+    checkpoint: str | PathLike[str],
+    batch: int | None = None,
+    *,
+    operator: int | None = None,
+    query: QuerySpec | Controlled | None = None,
+) -> StreamState:
+    """The state of a streaming query, read from its checkpoint; the stream may run meanwhile.
+
+    >>> import muntin as mt
+    >>> found = mt.spark.state(spark, "/checkpoints/shops")  # doctest: +SKIP
+    >>> print(found)  # doctest: +SKIP
+    checkpoint    /checkpoints/shops
+    micro-batch   6; 0 to 6 can be read
+    watermark     2026-03-01 00:04:05+00:00
+    ...
+    >>> found.open_windows().where("shop = 'north'").show()  # doctest: +SKIP
+
+    Args:
+        spark: The session; it may be that of the stream or any other one.
+        checkpoint: The folder of the stream's `checkpointLocation`.
+        batch: A committed micro-batch; the last one if left out. Spark keeps the state of the last 100.
+        operator: The number of Spark's operator, where a stream has several Muntin queries.
+        query: The query, where it has Python functions, which the state cannot hold.
+    """
+    if not hasattr(spark, "readStream"):
+        raise QueryError(
+            f"state takes a session, then a checkpoint: got a {type(spark).__name__} as session; "
+            'write mt.spark.state(spark, "/checkpoints/shops")'
+        )
+    if not isinstance(checkpoint, str | PathLike):
+        raise QueryError(
+            f"checkpoint must be the path of a folder: got {value_text(checkpoint)}; give the one that "
+            '.option("checkpointLocation", ...) names'
+        )
+    from muntin.connectors.spark.checkpoints import find
+    from muntin.connectors.spark.state_view import state_at
+
+    asked = getattr(query, "query", query)  # that of a Controlled
+    if asked is not None and not isinstance(asked, QuerySpec):
+        raise QueryError(f"query must be the query of the stream: got a {type(query).__name__}")
+    return state_at(find(spark, fspath(checkpoint), batch, operator), asked)
 
 
 def _require_frame(frame: object) -> None:

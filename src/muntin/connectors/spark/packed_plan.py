@@ -17,13 +17,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from muntin.connectors.spark import packed_rows as rows
+from muntin.connectors.spark.group_state import Stored
 from muntin.connectors.spark.guard import max_ahead_of
 from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.prepared_input import PreparedInput, prepare
 from muntin.connectors.spark.processor import WindowProcessor
 from muntin.connectors.spark.result_columns import PACKED_RESULTS, are_plain, plain_columns, results_of
 from muntin.connectors.spark.spark_session import check_state_store
-from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import metrics, metrics_name
 from muntin.connectors.spark.watermark import RESULTS, delay_of, never_shared

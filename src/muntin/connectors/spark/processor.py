@@ -10,9 +10,9 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from muntin.connectors.spark.group_state import Stored, read, size_of, token_of, write
 from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
 from muntin.connectors.spark.result_columns import as_columns, as_payloads
-from muntin.connectors.spark.state import Stored, read, size_of, token_of, write
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import counted
 from muntin.connectors.spark.workers import message_first

@@ -33,7 +33,7 @@ from muntin.windows.base import Window
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from muntin.connectors.spark.state import Stored
+    from muntin.connectors.spark.group_state import Stored
 
 __all__ = ["Change", "Controlled", "apply_texts", "named", "read_change", "read_changes"]
 

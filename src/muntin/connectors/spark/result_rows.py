@@ -19,7 +19,7 @@ from muntin.slicing.binding import ARRIVAL
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BAD", "LATE", "bad", "late", "outcome_schema", "tuple_rows", "window_rows", "windows"]
+__all__ = ["BAD", "LATE", "bad", "in_types", "late", "outcome_schema", "tuple_rows", "window_rows", "windows"]
 
 LATE, BAD, REASON = "late", "bad", "reason"
 
@@ -53,9 +53,9 @@ def window_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     edges, kind = columns["window"], schema.field("window").type
-    fields = _in_types({name: edges.field(name) for name in edges.type.names}, kind, len(table))
+    fields = in_types({name: edges.field(name) for name in edges.type.names}, kind, len(table))
     columns["window"] = pa.StructArray.from_arrays(fields, fields=list(kind))
-    return pa.Table.from_arrays(_in_types(columns, schema, len(table)), schema=schema)
+    return pa.Table.from_arrays(in_types(columns, schema, len(table)), schema=schema)
 
 
 def tuple_rows(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Schema) -> pa.Table:
@@ -67,7 +67,7 @@ def tuple_rows(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Sc
     own = schema.field(kind).type
     columns = {name: values[name] for name in shown}
     try:
-        fields = _in_types(values, own, len(table))
+        fields = in_types(values, own, len(table))
     except pa.ArrowException as error:
         raise SnapshotError(
             f"{kind} tuples in the checkpoint do not fit the columns of the input as they are now ({error}); "
@@ -75,10 +75,10 @@ def tuple_rows(table: pa.Table, kind: str, shown: tuple[str, ...], schema: pa.Sc
         ) from error
     columns[kind] = pa.StructArray.from_arrays(fields, fields=list(own))
     columns["kind"] = pa.repeat(pa.scalar(kind), len(table))
-    return pa.Table.from_arrays(_in_types(columns, schema, len(table)), schema=schema)
+    return pa.Table.from_arrays(in_types(columns, schema, len(table)), schema=schema)
 
 
-def _in_types(columns: dict[str, pa.Array], fields: Iterable[pa.Field], rows: int) -> list[pa.Array]:
+def in_types(columns: dict[str, pa.Array], fields: Iterable[pa.Field], rows: int) -> list[pa.Array]:
     """The columns of these fields, with nulls for those that are not given."""
     return [
         columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from muntin.connectors.spark.group_state import Stored
 from muntin.connectors.spark.packed_rows import take_in
 from muntin.connectors.spark.query_changes import apply_texts
 from muntin.connectors.spark.result_rows import BAD, LATE, tuple_rows, window_rows
-from muntin.connectors.spark.state import Stored
 from muntin.connectors.spark.watermark_faults import usable_watermark, warn_once, with_cure
 from muntin.connectors.spark.workers import OncePerWorker
 from muntin.errors import DataError

@@ -10,7 +10,7 @@ import datetime as dt
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from muntin.connectors.spark.state import Stored
+from muntin.connectors.spark.group_state import Stored
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, Row
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["COUNTED", "COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats"]
+__all__ = ["COUNTED", "COUNTERS", "StreamStats", "counted", "metrics", "metrics_name", "stats", "time_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def stats(query: QuerySpec, running: StreamingQuery) -> StreamStats:
         if rows:  # several, where the query runs more than once in a stream
             summed = {name: int(sum(row[name] for row in rows)) for name in SUMMED}
             greatest = {name: max(row[name] for row in rows) for name in GREATEST}
-            times = {name: _time(greatest[name]) for name in TIMES}
+            times = {name: time_of(greatest[name]) for name in TIMES}
             return StreamStats(batch=progress.batchId, **(summed | greatest | times))
     if running.lastProgress is None:
         raise QueryError("the stream has not finished a micro-batch yet; ask again later")
@@ -140,7 +140,8 @@ def _by_name(row: Row | None) -> dict[str, Any]:
     return dict(zip((field["name"] for field in values["schema"]["fields"]), values["values"], strict=True))
 
 
-def _time(micros: int | None) -> dt.datetime | None:
+def time_of(micros: int | None) -> dt.datetime | None:
+    """The time of a number of microseconds since 1970; None for none yet, and for the end of time."""
     epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     try:
         return None if micros is None else epoch + dt.timedelta(microseconds=micros)

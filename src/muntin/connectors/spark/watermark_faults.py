@@ -10,7 +10,7 @@ from muntin.query import MAX_AHEAD
 from muntin.timeline import INF, Micros, format_instant, format_span
 
 if TYPE_CHECKING:
-    from muntin.connectors.spark.state import Stored
+    from muntin.connectors.spark.group_state import Stored
     from muntin.connectors.spark.step import Given, Job
 
 __all__ = ["usable_watermark", "warn_once", "with_cure"]

@@ -18,7 +18,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from muntin.connectors.spark.migration import asked_for, migrate, served_by, windows_of
+from muntin.connectors.spark.migration import asked_for, migrate
+from muntin.connectors.spark.stored_query import (
+    LATE_COUNTS,
+    WINDOWS,
+    described,
+    served_query,
+    take_queries,
+)
 from muntin.connectors.spark.table_parts import from_body, joined, split, widths_for
 from muntin.errors import SnapshotError
 from muntin.query import QuerySpec
@@ -27,9 +34,12 @@ from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.served import ServedWindows
 from muntin.slicing.snapshots.archive import VERSION, reading
 from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value
-from muntin.slicing.snapshots.snapshot import assemble, dismantle, served_windows
+from muntin.slicing.snapshots.snapshot import assemble, dismantle
 
-__all__ = ["WINDOWS", "Stored", "Written", "read", "size_of", "token_of", "write"]
+__all__ = [
+    "SMALL_PARTS", "Stored", "Written", "blank_operator", "head_values", "read", "restore",
+    "size_of", "token_of", "write",
+]  # fmt: skip
 
 
 HEAD: dict[str, type | Role] = {
@@ -38,11 +48,10 @@ HEAD: dict[str, type | Role] = {
     "newest_guarded": Role.ANY,
 }  # fmt: skip
 """The plain values of a head, and their types or roles."""
-QUERIES: dict[str, type | Role] = {"asked": dict, "served": list, "windows": list}
-"""The program's query and the windows that are served, in a part of their own."""
-WINDOWS, LATE_COUNTS, WIDTHS = "windows", "late_counts", "widths"
-"""The tables with QUERIES as JSON, with the number of late tuples of each window, and with the length of the
-parts of each table that is split by time, unless it is 1."""
+WIDTHS = "widths"
+"""The table with the length of the parts of each table that is split by time, unless it is 1."""
+SMALL_PARTS = (f"{WINDOWS}#", "input#")
+"""The parts with which `blank_operator` makes an operator of the query, without tuples."""
 NULLABLE = ("heard", "newest_guarded")
 CARRIED = ("groups", "token", "heard", "refused", "changes", "newest_guarded")
 """The attributes of a `Stored` that a head holds under the same name."""
@@ -109,7 +118,7 @@ def write(stored: Stored) -> Written:
     if stored.described is operator.served:
         parts[f"{WINDOWS}#"] = stored.parts[f"{WINDOWS}#"]
     else:
-        tables[WINDOWS] = _described(stored)
+        tables[WINDOWS] = described(operator, stored.query, stored.asked)
         stored.described = operator.served
     stored.widths = {name: width for name, width in widths_for(tables, stored.widths).items() if width > 1}
     if stored.widths:
@@ -133,16 +142,6 @@ def write(stored: Stored) -> Written:
     return Written(json.dumps(head).encode(), changed, gone)
 
 
-def _described(stored: Stored) -> pa.Table:
-    """QUERIES as one value."""
-    queries = {
-        "asked": stored.asked,
-        "served": served_by(stored.operator),
-        "windows": [window[:-1] for window in served_windows(stored.operator)],
-    }
-    return pa.table({"queries": pa.array([json.dumps(queries).encode()])})
-
-
 def token_of(head: bytes) -> str:
     """The token of the step that wrote this head."""
     with reading():
@@ -160,14 +159,7 @@ def read(
 
     `schema` has the columns of the input as they are now.
     """
-    with reading():
-        values = json.loads(head)
-        _check_head(values)
-    if values["version"] != VERSION:
-        raise SnapshotError(
-            f"the checkpoint has format version {values['version']}, this version of Muntin reads {VERSION}; "
-            "start from a new checkpoint, or go on with the version that wrote it"
-        )
+    values = head_values(head)
     if values["groups"] != groups:
         # A key would be looked up in another group than the one with its slices.
         raise SnapshotError(
@@ -175,6 +167,52 @@ def read(
             f'{groups} now; add spark.conf.set("spark.sql.shuffle.partitions", "{values["groups"]}"), '
             "or start from a new checkpoint"
         )
+    asked = asked_for(query)
+    opened = _open(values, bodies, query, asked)
+    operator, before = opened.operator, opened.queries
+    served: ServedWindows | None = operator.served
+    with reading():
+        if schema is not None and operator.binding is not None:
+            _continue_with(operator, operator.binding, schema)
+        migrate(operator, before["asked"], query, asked)
+    carried = {name: values[name] for name in CARRIED}
+    served = served if before["asked"] == asked and "text" in before else None
+    return Stored(
+        operator, query, parts=opened.sizes, widths=opened.widths, asked=asked, described=served, **carried
+    )
+
+
+def restore(head: bytes, bodies: Mapping[str, bytes], query: QuerySpec | None = None) -> SlicingOperator:
+    """The operator as it was stored. `query` is needed where a file cannot hold the query."""
+    return _open(head_values(head), bodies, query).operator
+
+
+def blank_operator(bodies: Mapping[str, bytes], query: QuerySpec | None = None) -> SlicingOperator:
+    """An operator with the query and the types of a state, and no tuples; it needs SMALL_PARTS only."""
+    with reading():
+        tables = {path.rpartition("#")[0]: from_body(body)[1] for path, body in bodies.items()}
+        operator = SlicingOperator(served_query(take_queries(tables), query))
+        if "input" in tables:
+            operator.bind(tables["input"].schema)
+    return operator
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The operator of a head and all parts, with the windows that were served."""
+
+    operator: SlicingOperator
+    queries: dict[str, Any]
+    sizes: dict[str, tuple[str, int]]
+    widths: dict[str, int]
+
+
+def _open(
+    values: dict[str, Any],
+    bodies: Mapping[str, bytes],
+    query: QuerySpec | None,
+    asked: dict[str, Any] | None = None,
+) -> _Opened:
     if values["parts"] != len(bodies):
         raise SnapshotError(
             f"the state must have {values['parts']} parts: got {len(bodies)}; start from an older checkpoint"
@@ -182,34 +220,11 @@ def read(
     with reading():
         parts = {path: from_body(body) for path, body in bodies.items()}
         tables = joined({path: table for path, (_, table) in parts.items()})
-        queries, widths, asked = _queries(tables), _widths(tables), asked_for(query)
-        served = windows_of(queries["asked"], queries["served"], query, asked)
+        queries, widths = take_queries(tables), _widths(tables)
+        served = served_query(queries, query, asked)
         operator = assemble(values["header"] | {"windows": queries["windows"]}, tables, served)
-        described: ServedWindows | None = operator.served
-        if schema is not None and operator.binding is not None:
-            _continue_with(operator, operator.binding, schema)
-        migrate(operator, queries["asked"], query, asked)
     sizes = {path: (digest, len(bodies[path])) for path, (digest, _) in parts.items()}
-    carried = {name: values[name] for name in CARRIED}
-    described = described if queries["asked"] == asked else None
-    return Stored(operator, query, parts=sizes, widths=widths, asked=asked, described=described, **carried)
-
-
-def _queries(tables: dict[str, pa.Table]) -> dict[str, Any]:
-    """QUERIES with the late tuples of each window, taken out of the tables."""
-    ((text,),) = tables.pop(WINDOWS).columns
-    queries = json.loads(text.as_py())
-    check_value("queries", queries, dict)
-    for name, kind in QUERIES.items():
-        check_value(name, queries[name], kind)
-    windows = queries["windows"]
-    for window in windows:
-        check_value("a window", window, list)
-    late = (
-        tables.pop(LATE_COUNTS).column("count").to_pylist() if LATE_COUNTS in tables else [0] * len(windows)
-    )
-    queries["windows"] = [[*window, count] for window, count in zip(windows, late, strict=True)]
-    return dict(queries)
+    return _Opened(operator, queries, sizes, widths)
 
 
 def _widths(tables: dict[str, pa.Table]) -> dict[str, int]:
@@ -220,6 +235,19 @@ def _widths(tables: dict[str, pa.Table]) -> dict[str, int]:
         check_value("a table", name, str)
         check_value(f"the length of the parts of {name}", width, Role.POSITIVE)
     return widths
+
+
+def head_values(head: bytes) -> dict[str, Any]:
+    """The plain values of a head of this format version."""
+    with reading():
+        values = json.loads(head)
+        _check_head(values)
+    if values["version"] != VERSION:
+        raise SnapshotError(
+            f"the checkpoint has format version {values['version']}, this version of Muntin reads {VERSION}; "
+            "start from a new checkpoint, or go on with the version that wrote it"
+        )
+    return dict(values)
 
 
 def size_of(head: bytes) -> int:
