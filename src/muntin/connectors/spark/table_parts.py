@@ -89,11 +89,17 @@ def _width(times: Ints, nbytes: int, width: int) -> int:
     if nbytes >= FEW_PARTS * PART_BYTES and 0 < needed * MUCH <= width:
         while width >= 2 * needed:
             width //= 2
-    if high // width - low // width >= most:
-        distinct = np.unique(times)
-        while np.count_nonzero(np.diff(distinct // width)) >= most:
-            width *= 2
+    while high // width - low // width >= most and _parts_of(times, width, low, high) > most:
+        width *= 2
     return width
+
+
+def _parts_of(times: Ints, width: int, low: int, high: int) -> int:
+    """How many parts of this length hold rows."""
+    numbers = times // width
+    if high // width - low // width < len(times):
+        return int(np.count_nonzero(np.bincount(numbers - low // width)))
+    return len(np.unique(numbers))
 
 
 def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator[Part]:
@@ -116,7 +122,9 @@ def _by_time(name: str, table: pa.Table, kind: str, width: int) -> Iterator[Part
     declared = [column for column in TABLES[kind].columns if column in table.column_names]
     hashes = _hashes([table.column(column).to_numpy(zero_copy_only=False) for column in declared])
     numbers = table.column(TIMED[kind]).to_numpy() // width
-    order = np.argsort(numbers, kind="stable")
+    numbered = numbers - numbers.min()
+    # NumPy sorts 16 bits by their digits, in a fraction of the time.
+    order = np.argsort(numbered.astype(np.uint16) if numbered.max() < 1 << 16 else numbered, kind="stable")
     begins = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[0]] - 1))
     sums = np.add.reduceat(hashes[order], begins)
     shape = hashlib.blake2b(table.schema.to_string().encode(), digest_size=4).hexdigest()
