@@ -215,11 +215,14 @@ def run_spark(
     """What the command line calls."""
     # Before all others: afterwards, modules and compiled code are in the caches of the machine.
     fresh = measure_workers(rows, per_second) if "S2" in {case.name for case in chosen(only)} else None
+    # On the way, and not among the results: all of it takes half an hour.
+    quiet = Console(stderr=True)
+    if fresh is not None:
+        quiet.print(_fresh_workers(fresh))
     found = []
     for m in measure_spark(rows, only, per_second, rounds):
         found.append(m)
-        # On the way, and not among the results: all of it takes half an hour.
-        Console(stderr=True).print(f"{m.workload} {m.told}: {m.ratio:.2f}x")
+        quiet.print(f"{m.workload} {m.told}: {m.ratio:.2f}x of {m.seconds[1]:.2f} s")
     if as_json:
         sizes = None if fresh is None else [workers.each for workers in fresh]
         console.print_json(json.dumps({"measurements": [asdict(m) for m in found], "fresh_workers": sizes}))
@@ -240,12 +243,19 @@ def run_spark(
         "The windows and their sums were the same."
     )
     if fresh is not None:
-        for moment, workers in zip(("after the first micro-batch", "at the end"), fresh, strict=True):
-            each = ", ".join(f"{size / 1e6:.0f}" for size in workers.each)
-            console.print(
-                f"Python workers of S2 in a fresh session, {moment}: {len(workers.each)}, with {each} MB, "
-                f"{workers.total / 1e6:.0f} MB in all"
-            )
+        console.print(_fresh_workers(fresh))
+
+
+def _fresh_workers(found: tuple[Workers, Workers]) -> str:
+    """The workers of S2 in a fresh session, a line for each moment."""
+    lines = []
+    for moment, workers in zip(("after the first micro-batch", "at the end"), found, strict=True):
+        each = ", ".join(f"{size / 1e6:.0f}" for size in workers.each)
+        lines.append(
+            f"Python workers of S2 in a fresh session, {moment}: {len(workers.each)}, with {each} MB, "
+            f"{workers.total / 1e6:.0f} MB in all"
+        )
+    return "\n".join(lines)
 
 
 def _cells(m: SparkMeasurement) -> tuple[str, ...]:
