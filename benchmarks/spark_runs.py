@@ -141,7 +141,12 @@ def workers_now() -> Workers:
 
 def is_worker(process: Any) -> bool:
     """Whether this is a Python worker; the daemon that starts workers has the JVM as its parent."""
-    return _is_pyspark(process) and _is_pyspark(process.parent())
+    import psutil
+
+    try:
+        return _is_pyspark(process) and _is_pyspark(process.parent())
+    except psutil.Error:  # it is gone
+        return False
 
 
 def _is_pyspark(process: Any) -> bool:

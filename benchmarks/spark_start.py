@@ -10,7 +10,6 @@ import json
 import os
 import statistics
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.loaded_modules import Loaded, loaded_modules
 from benchmarks.spark_runs import is_worker
 from muntin import aggregates as a
 from muntin import windows as w
@@ -31,14 +31,12 @@ from muntin.connectors import spark
 from muntin.dsl import windows
 from muntin.windows.base import Window
 
-__all__ = ["QUERIES", "Loaded", "SparkStart", "loaded_modules", "measure_spark_start", "run_spark_start"]
+__all__ = ["QUERIES", "SparkStart", "measure_spark_start", "run_spark_start"]
 
 BATCHES = 8
 FIRST = 3
 """Micro-batches that may start workers."""
 ROWS = 10_000
-HEAVY = ("numba", "llvmlite", "rich", "typer")
-"""Modules that no worker needs."""
 PLAIN: dict[str, Aggregate] = {
     "n": a.count(), "s": a.sum("i"), "m": a.mean("f"), "low": a.min("i"), "high": a.max("f"),
 }  # fmt: skip
@@ -65,19 +63,6 @@ QUERIES: Mapping[str, tuple[dict[str, Window], dict[str, Aggregate]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """A Python worker that has run Muntin."""
-
-    process: int
-    heavy: tuple[str, ...]
-    """Modules of HEAVY that it has imported."""
-    compiled: int
-    """Functions that Numba compiled there."""
-    megabytes: float
-    """Its resident memory."""
-
-
-@dataclass(frozen=True, slots=True)
 class SparkStart:
     """A query on new workers of a warm JVM, and on warm ones."""
 
@@ -92,25 +77,6 @@ class SparkStart:
     def extra(self) -> float:
         """Seconds by which the first micro-batches are slower."""
         return self.new - self.warm
-
-
-def loaded_modules(session: Any) -> tuple[Loaded, ...]:
-    """The workers of a session that have run Muntin, as they are now."""
-    found = session.sparkContext.parallelize(range(16), 8).map(_look).collect()
-    return tuple({one.process: one for one in found if one is not None}.values())
-
-
-def _look(_: int) -> Loaded | None:
-    """In a worker: what it has loaded."""
-    import sys
-
-    if "muntin.slicing.step" not in sys.modules:
-        return None
-    time.sleep(0.05)  # so that the next task goes to another worker
-    announcer = sys.modules.get("muntin.compiling_kernels")
-    compiled = announcer.ANNOUNCER.compiled if announcer is not None else 0
-    heavy = tuple(name for name in HEAVY if name in sys.modules)
-    return Loaded(os.getpid(), heavy, compiled, psutil.Process().memory_info().rss / 1e6)
 
 
 def measure_spark_start(session: Any, name: str, folder: Path) -> SparkStart:
