@@ -1,4 +1,4 @@
-"""What the Python workers of a Spark session have loaded. Workers import this module, so it imports little."""
+"""What the Python workers of a Spark session have loaded. Workers import this module: it imports little."""
 
 from __future__ import annotations
 
