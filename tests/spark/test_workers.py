@@ -16,6 +16,10 @@ needs_library = pytest.mark.skipif(
 )
 
 
+MEGABYTES = {"tumbling and sliding": 180, "all windows": 240, "numeric aggregates": 180}
+"""The most resident memory of a worker after a stream; sixteen windows at once give 13,000 rows a step."""
+
+
 @needs_library
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_new_worker_loads_no_compiler_and_no_command_line(
@@ -24,4 +28,4 @@ def test_a_new_worker_loads_no_compiler_and_no_command_line(
     found = measure_spark_start(spark, name, tmp_path)
     assert found.workers
     assert [(one.heavy, one.compiled) for one in found.workers] == [((), 0)] * len(found.workers)
-    assert max(one.megabytes for one in found.workers) < 180
+    assert max(one.megabytes for one in found.workers) < MEGABYTES[name]
