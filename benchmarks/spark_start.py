@@ -31,7 +31,7 @@ from muntin.connectors import spark
 from muntin.dsl import windows
 from muntin.windows.base import Window
 
-__all__ = ["QUERIES", "SparkStart", "measure_spark_start", "run_spark_start"]
+__all__ = ["QUERIES", "SparkStart", "measure_spark_start", "run_spark_start", "show"]
 
 BATCHES = 8
 FIRST = 3
@@ -137,6 +137,11 @@ def run_spark_start(console: Console, as_json: bool = False) -> None:
             found = [measure_spark_start(session, query, Path(name) / query) for query in QUERIES]
     finally:
         session.stop()
+    show(found, console, as_json)
+
+
+def show(found: list[SparkStart], console: Console, as_json: bool) -> None:
+    """Print what was measured."""
     if as_json:
         console.print_json(json.dumps([asdict(measured) for measured in found]))
         return
