@@ -93,20 +93,36 @@ def bench_flights(
     batch: Annotated[
         list[int] | None, typer.Option(help="Flights in a batch; repeat for several.", min=1)
     ] = None,
+    on_spark: Annotated[
+        bool, typer.Option("--spark", help="A stream on Spark instead, 20,000 flights in a micro-batch.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """The demo's query embedded, over a year of flights in small and large batches."""
-    from benchmarks.flights import run_flights
+    """The demo's query embedded, over a year of flights in small and large batches; or on Spark."""
+    from benchmarks.flights import run_flights, run_on_spark
 
     try:
+        if on_spark:
+            run_on_spark(json, Console())
+            return
         run_flights(tuple(batch or ()), json, Console())
     except MuntinError as error:
         _fail(error)
 
 
 @app.command("start")
-def bench_start(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def bench_start(
+    on_spark: Annotated[
+        bool, typer.Option("--spark", help="New Python workers of a stream on Spark instead.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
     """What the first query of a fresh process costs: time, memory and compiled functions."""
+    if on_spark:
+        from benchmarks.spark_start import run_spark_start
+
+        run_spark_start(Console(), json)
+        return
     from benchmarks.start import run_start
 
     run_start(Console(), json)
@@ -122,13 +138,14 @@ def bench_spark(
     per_second: Annotated[
         int, typer.Option(help="Tuples per second of event time.", min=1, max=1_000_000)
     ] = 5_000,
+    rounds: Annotated[int, typer.Option(help="How often both run, in turn.", min=1)] = 3,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Muntin on local Spark, compared with Spark's own windows."""
     from benchmarks.spark import run_spark
 
     try:
-        run_spark(rows, tuple(only or ()), json, Console(), per_second)
+        run_spark(rows, tuple(only or ()), json, Console(), per_second, rounds)
     except MuntinError as error:
         _fail(error)
 

@@ -36,7 +36,8 @@ from muntin.connectors import spark
 __all__ = ["SparkMeasurement", "measure", "measure_spark", "measure_workers", "run_spark"]
 
 ROUNDS = 3
-BOUNDED_ROUNDS = 5
+MORE_BOUNDED_ROUNDS = 2
+"""Of bounded queries, which take less time."""
 MOST_RUNS = 20
 """Of Muntin in a round of bounded queries: it runs as long as Spark's own took, since the JVM goes on
 compiling for seconds."""
@@ -83,7 +84,7 @@ class SparkMeasurement:
 
 
 def measure_spark(
-    rows: int, only: tuple[str, ...] = (), per_second: int = PER_SECOND
+    rows: int, only: tuple[str, ...] = (), per_second: int = PER_SECOND, rounds: int = ROUNDS
 ) -> Iterator[SparkMeasurement]:
     """Both on all workloads, one after the other, in a session of their own."""
     cases = chosen(only)
@@ -92,8 +93,8 @@ def measure_spark(
     try:
         with tempfile.TemporaryDirectory(prefix="muntin-bench-") as folder:
             for case in cases:
-                rounds = ROUNDS if case.streaming else BOUNDED_ROUNDS
-                yield measure(session, case, rows, rounds, Path(folder) / case.name, per_second)
+                times = rounds if case.streaming else rounds + MORE_BOUNDED_ROUNDS
+                yield measure(session, case, rows, times, Path(folder) / case.name, per_second)
     finally:
         session.stop()
 
@@ -208,15 +209,20 @@ def _frames(session: Any, case: Case, folder: Path) -> tuple[list[Any], list[Any
     return [events.transform(case.query, plan=case.plan)], [session.sql(text) for text in case.sql("events")]
 
 
-def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console, per_second: int) -> None:
+def run_spark(
+    rows: int, only: tuple[str, ...], as_json: bool, console: Console, per_second: int, rounds: int = ROUNDS
+) -> None:
     """What the command line calls."""
     # Before all others: afterwards, modules and compiled code are in the caches of the machine.
     fresh = measure_workers(rows, per_second) if "S2" in {case.name for case in chosen(only)} else None
+    # On the way, and not among the results: all of it takes half an hour.
+    quiet = Console(stderr=True)
+    if fresh is not None:
+        quiet.print(_fresh_workers(fresh))
     found = []
-    for m in measure_spark(rows, only, per_second):
+    for m in measure_spark(rows, only, per_second, rounds):
         found.append(m)
-        # On the way, and not among the results: all of it takes half an hour.
-        Console(stderr=True).print(f"{m.workload} {m.told}: {m.ratio:.2f}x")
+        quiet.print(f"{m.workload} {m.told}: {m.ratio:.2f}x of {m.seconds[1]:.2f} s")
     if as_json:
         sizes = None if fresh is None else [workers.each for workers in fresh]
         console.print_json(json.dumps({"measurements": [asdict(m) for m in found], "fresh_workers": sizes}))
@@ -230,19 +236,26 @@ def run_spark(rows: int, only: tuple[str, ...], as_json: bool, console: Console,
     Console(file=console.file, width=max(console.width, _WIDE)).print(table)
     console.print(
         f"{rows:,} tuples in order, {per_second:,} per second of event time; local[2], noop sink, warm, the "
-        f"best of {ROUNDS} runs in turn; bounded of {BOUNDED_ROUNDS} rounds with as much time for both. "
-        "Seconds: of a bounded query over cached input, or of a micro-batch "
+        f"best of {rounds} runs in turn; bounded of {rounds + MORE_BOUNDED_ROUNDS} rounds with as much time "
+        "for both. Seconds: of a bounded query over cached input, or of a micro-batch "
         f"of {rows // BATCHES:,} tuples. fixed: of a micro-batch with one tuple. Pairs: Muntin's / Spark's. "
         "workers: of all Python workers when they have most memory, and their number. "
         "The windows and their sums were the same."
     )
     if fresh is not None:
-        for moment, workers in zip(("after the first micro-batch", "at the end"), fresh, strict=True):
-            each = ", ".join(f"{size / 1e6:.0f}" for size in workers.each)
-            console.print(
-                f"Python workers of S2 in a fresh session, {moment}: {len(workers.each)}, with {each} MB, "
-                f"{workers.total / 1e6:.0f} MB in all"
-            )
+        console.print(_fresh_workers(fresh))
+
+
+def _fresh_workers(found: tuple[Workers, Workers]) -> str:
+    """The workers of S2 in a fresh session, a line for each moment."""
+    lines = []
+    for moment, workers in zip(("after the first micro-batch", "at the end"), found, strict=True):
+        each = ", ".join(f"{size / 1e6:.0f}" for size in workers.each)
+        lines.append(
+            f"Python workers of S2 in a fresh session, {moment}: {len(workers.each)}, with {each} MB, "
+            f"{workers.total / 1e6:.0f} MB in all"
+        )
+    return "\n".join(lines)
 
 
 def _cells(m: SparkMeasurement) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "Run", "Workers", "bounded", "checked", "first_workers", "shuffled_until_now", "streamed",
+    "Run", "Workers", "bounded", "checked", "first_workers", "is_worker", "shuffled_until_now", "streamed",
     "worker_memory", "workers_now",
 ]  # fmt: skip
 
@@ -132,11 +132,21 @@ def workers_now() -> Workers:
     sizes = []
     for process in psutil.Process().children(recursive=True):
         try:
-            if _is_pyspark(process) and _is_pyspark(process.parent()):  # the daemon's parent is the JVM
+            if is_worker(process):
                 sizes.append(int(process.memory_info().rss))
         except psutil.Error:
             continue  # it is gone
     return Workers(tuple(sorted(sizes, reverse=True)))
+
+
+def is_worker(process: Any) -> bool:
+    """Whether this is a Python worker; the daemon that starts workers has the JVM as its parent."""
+    import psutil
+
+    try:
+        return _is_pyspark(process) and _is_pyspark(process.parent())
+    except psutil.Error:  # it is gone
+        return False
 
 
 def _is_pyspark(process: Any) -> bool:

@@ -36,7 +36,7 @@ from muntin.connectors.spark.packed_rows import GROUP
 from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.stored_query import WINDOWS
-from muntin.connectors.spark.table_parts import DIGEST
+from muntin.connectors.spark.table_parts import DIGEST, from_body, plain_of, to_body
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.snapshots import archive
 from muntin.timeline import INF
@@ -87,7 +87,7 @@ def forged_state(name: str, random: Random) -> tuple[bytes, dict[str, bytes]]:
     head, parts = saved(name)
     parts = dict(parts)
     if random.random() < 0.3:
-        queries = pa.ipc.open_stream(parts[QUERIES][DIGEST:]).read_all()
+        _, queries = from_body(parts[QUERIES])
         texts = {"head": head, "queries": queries.column(0)[0].as_py()}
         which = random.choice(sorted(texts))
         found = json.loads(texts[which])
@@ -96,15 +96,17 @@ def forged_state(name: str, random: Random) -> tuple[bytes, dict[str, bytes]]:
         if which == "head":
             return text, parts
         table = pa.table({queries.column_names[0]: pa.array([text])})
-        return head, parts | {QUERIES: parts[QUERIES][:DIGEST] + bytes(archive._to_ipc(table))}
+        return head, parts | {QUERIES: to_body("", bytes(archive._to_ipc(table)))}
     for path in random.sample(sorted(parts), random.choice([1, 1, 2])):
-        if random.random() < 0.4:
+        digest, table = from_body(parts[path])
+        if random.random() < 0.2:
             parts[path] = parts[path][:DIGEST] + with_other_bytes(parts[path][DIGEST:], random)
+        elif random.random() < 0.25:
+            parts[path] = to_body(digest, with_other_bytes(bytes(plain_of(parts[path])), random))
         else:
-            table = pa.ipc.open_stream(parts[path][DIGEST:]).read_all()
             alone = {"only": table}
             change_table(alone, random)
-            parts[path] = parts[path][:DIGEST] + bytes(archive._to_ipc(alone.get("only", table)))
+            parts[path] = to_body(digest, bytes(archive._to_ipc(alone.get("only", table))))
     return head, parts
 
 

@@ -17,9 +17,10 @@ from muntin import windows as w
 from muntin.connectors.spark import processor
 from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, GROUP, NEVER, NEWEST, PAYLOAD
 from muntin.connectors.spark.partition_packer import PartitionPacker
-from muntin.connectors.spark.processor import WindowProcessor
+from muntin.connectors.spark.processor import HEAD, WindowProcessor
 from muntin.connectors.spark.result_rows import outcome_schema
 from muntin.connectors.spark.step import Job
+from muntin.errors import SnapshotError
 from muntin.slicing.binding import ARRIVAL, Binding
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64()), (ARRIVAL, pa.int64())])
@@ -40,31 +41,22 @@ class Times:
 
 @dataclass
 class Store:
-    """The state of one key group: a value, a map and a timer. Each call is a round trip in Spark."""
+    """The state of one key group: a map and a timer. Each call is a round trip in Spark."""
 
-    head: tuple[bytes] | None = None
     parts: dict[tuple[str], tuple[bytes]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
-    def getValueState(self, name: str, schema: Any) -> Store:
-        assert not isinstance(schema, str)  # the JVM would parse it in each task
-        return self
-
     def getMapState(self, name: str, keys: Any, values: Any) -> Store:
-        assert not isinstance(keys, str)
+        assert not isinstance(keys, str)  # the JVM would parse it in each task
         assert not isinstance(values, str)
         return self
 
     def registerTimer(self, at: int) -> None:
         self.calls.append("timer")
 
-    def get(self) -> tuple[bytes] | None:
-        self.calls.append("get")
-        return self.head
-
-    def update(self, head: tuple[bytes]) -> None:
-        self.calls.append("update")
-        self.head = head
+    def exists(self) -> bool:
+        self.calls.append("exists")
+        return bool(self.parts)
 
     def iterator(self) -> Iterator[tuple[tuple[str], tuple[bytes]]]:
         self.calls.append("iterator")
@@ -74,9 +66,9 @@ class Store:
         self.calls.append("keys")
         return iter(list(self.parts))
 
-    def getValue(self, key: tuple[str]) -> tuple[bytes]:
+    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
         self.calls.append("getValue")
-        return self.parts[key]
+        return self.parts.get(key)
 
     def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:
         self.calls.append("updateValue")
@@ -135,9 +127,9 @@ def test_a_warm_step_reads_the_head_alone() -> None:
         stream.step("warm")
     for _ in range(10):
         calls = stream.step("warm")
-        assert calls[0] == "get"
-        assert calls[-2:] == ["update", "timer"]
-        assert set(calls[1:-2]) <= {"updateValue", "removeKey"}
+        assert calls[0] == "getValue"
+        assert calls[-1] == "timer"
+        assert set(calls[1:-1]) <= {"updateValue", "removeKey"}
         assert len(calls) <= 6
 
 
@@ -148,8 +140,8 @@ def test_another_worker_reads_all_parts_in_one_call() -> None:
     processor._cached.clear()
     assert len(stream.store.parts) > 5
     calls = stream.step("cold")
-    assert calls[:2] == ["get", "iterator"]
-    assert "getValue" not in calls
+    assert calls[:2] == ["getValue", "iterator"]
+    assert calls.count("getValue") == 1
 
 
 def test_a_large_state_is_read_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +152,14 @@ def test_a_large_state_is_read_part_by_part(monkeypatch: pytest.MonkeyPatch) -> 
     processor._cached.clear()
     number = len(stream.store.parts)
     calls = stream.step("large")
-    assert calls[:2] == ["get", "keys"]
+    assert calls[:2] == ["getValue", "keys"]
     assert calls.count("getValue") == number
     assert "iterator" not in calls
+
+
+def test_a_state_without_a_head_is_refused() -> None:
+    stream = Stream()
+    stream.step("old")
+    del stream.store.parts[HEAD,]
+    with pytest.raises(SnapshotError, match="format version 7 or older, this version of Muntin reads 8"):
+        stream.step("old")

@@ -27,7 +27,7 @@ from muntin.connectors.spark.migration import asked_for
 from muntin.connectors.spark.step import Given, step
 from muntin.connectors.spark.stored_query import WINDOWS
 from muntin.connectors.spark.stream_stats import COUNTERS, counted
-from muntin.connectors.spark.table_parts import Part, from_body
+from muntin.connectors.spark.table_parts import DIGEST, Part, from_body, plain_of
 from muntin.errors import SnapshotError
 from muntin.slicing.snapshots.archive import VERSION
 from muntin.slicing.snapshots.snapshot import current_spec
@@ -59,6 +59,11 @@ def test_bytes_written_stay_flat_while_the_state_grows(window: Any) -> None:
     assert sum(size > stored[i] / 3 for i, size in enumerate(written) if i > 3) <= 3
 
 
+def plain_parts(group: KeyGroup) -> dict[str, bytes]:
+    """The rows of each part, not compressed."""
+    return {path: bytes(plain_of(body)) for path, body in group.parts.items()}
+
+
 def growing(group: KeyGroup, batches: int, keys: int = 50) -> Iterator[KeyGroup]:
     """The same amount of tuples again and again, behind those of before."""
     for batch in range(batches):
@@ -75,7 +80,8 @@ def late(**windows: Any) -> mt.Query:
 def test_bytes_written_are_the_same_with_twenty_times_the_state() -> None:
     group = KeyGroup(late(q=w.tumbling(1)), SCHEMA, warm=True)
     steps = [
-        (sum(map(len, g.parts.values())), g.written, g.trips, len(g.head or b"")) for g in growing(group, 110)
+        (sum(map(len, plain_parts(g).values())), g.written, g.trips, len(g.head or b""))
+        for g in growing(group, 110)
     ]
     stored, written, trips, heads = zip(*steps, strict=True)
     assert stored[-1] > 20 * stored[4] > 20 * 300_000
@@ -93,7 +99,7 @@ def test_a_small_table_does_not_make_the_parts_of_a_large_one_long() -> None:
     group = KeyGroup(late(**windows), SCHEMA, warm=True)
     *_, group = growing(group, 40)
     sizes: dict[str, list[int]] = {}
-    for path, body in group.parts.items():
+    for path, body in plain_parts(group).items():
         sizes.setdefault(path.rpartition("#")[0], []).append(len(body))
     assert len(sizes["emitted/session"]) <= 5
     assert sum(sizes["emitted/session"]) < 50_000
@@ -249,11 +255,11 @@ def test_finished_keys_leave_no_state(windows: Any) -> None:
         rows = [(f"key {batch} {i}", batch * 10, i) for i in range(1000)]
         rows += [(f"key {batch} {i}", batch * 10 + 1, -1) for i in range(1000)]
         group.step(rows, watermark=batch * 10)
-        sizes.append(sum(map(len, group.parts.values())))
+        sizes.append(sum(map(len, plain_parts(group).values())))
     assert max(sizes[20:]) < 1.5 * max(sizes[5:20])
     group.step([("the last one", 1_000, 1)], watermark=900)
     group.step([("the last one", 1_001, 1)], watermark=1_000)
-    left = b"".join(group.parts.values())
+    left = b"".join(plain_parts(group).values())
     assert b"the last one" in left
     assert len(left) < max(sizes) / 20
 
@@ -497,3 +503,13 @@ def test_an_older_state_without_the_text_of_its_query_gets_it() -> None:
         restore(group.head, group.parts)
     group.step([("a", 4, 1)])
     assert len(restore(group.head, group.parts).state.slices) == 1
+
+
+def test_parts_are_compressed_and_cannot_claim_any_size() -> None:
+    group = KeyGroup(late(q=w.tumbling(1)), SCHEMA)
+    *_, group = growing(group, 3)
+    path, body = max(group.parts.items(), key=lambda item: len(item[1]))
+    assert len(body) < len(plain_of(body)) / 3
+    huge = body[:DIGEST] + (1 << 40).to_bytes(8, "big") + body[DIGEST + 8 :]
+    with pytest.raises(SnapshotError, match="bytes cannot hold a part of 1099511627776 bytes"):
+        read(group.head or b"", group.parts | {path: huge}, group.query, schema=group.schema)

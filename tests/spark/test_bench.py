@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.flights import SPARK_BATCH, measure_on_spark
 from benchmarks.spark import measure
 from benchmarks.spark_cases import CASES, chosen
+from muntin.demo.flights import load
 
 ROWS = 40_000
 
@@ -29,6 +31,12 @@ def test_a_bounded_workload(spark: SparkSession, tmp_path: Path) -> None:
     assert found.ratio == found.seconds[1] / found.seconds[0]
     assert min(found.shuffled) > 0
     assert found.state == found.overhead == (None, None)
+
+
+def test_the_flights_of_the_demo(spark: SparkSession, tmp_path: Path) -> None:
+    found = measure_on_spark(spark, load().slice(0, 2 * SPARK_BATCH + 1), tmp_path)
+    assert len(found) == 2
+    assert min(found) > 0
 
 
 @pytest.mark.deep

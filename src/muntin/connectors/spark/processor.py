@@ -16,13 +16,19 @@ from muntin.connectors.spark.result_columns import as_columns, as_payloads
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import counted
 from muntin.connectors.spark.workers import message_first
+from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
+from muntin.slicing.snapshots.archive import VERSION
 
 __all__ = ["WindowProcessor"]
 
-HEAD, PARTS = "head", "parts"
+STATE = "parts"
+"""The state of a group: a map from the path of a part to its body, with the head at the path HEAD.
+
+It is one variable, since each task of each micro-batch has the JVM make the encoders of every variable.
+"""
+HEAD = ""
 # Not as text: each task would have the JVM parse the text of each schema, twice.
-HEADS = StructType([StructField("head", BinaryType())])
 PATHS, BODIES = (
     StructType([StructField("path", StringType())]),
     StructType([StructField("body", BinaryType())]),
@@ -53,8 +59,7 @@ class WindowProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         self.handle = handle
-        self.head = handle.getValueState(HEAD, HEADS)
-        self.parts = handle.getMapState(PARTS, PATHS, BODIES)
+        self.state = handle.getMapState(STATE, PATHS, BODIES)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """The payloads of one group."""
@@ -97,29 +102,39 @@ class WindowProcessor(StatefulProcessor):
             yield as_payloads(results, counters)
 
     def _load(self, group: int) -> Stored:
-        head = self.head.get()
-        if head is None:
+        found = self.state.getValue((HEAD,))
+        if found is None:
+            self._require_nothing()
             return Stored(SlicingOperator(self.job.query), self.job.query, self.job.groups)
+        head = bytes(found[0])
         # Removed from the cache: if this step fails, its operator is not used again.
         cached = _cached.pop((self.run, group), None)
-        if cached is not None and cached.token == token_of(head[0]):
+        if cached is not None and cached.token == token_of(head):
             return cached
-        return read(bytes(head[0]), self._bodies(head[0]), self.job.query, self.job.groups, self.job.schema)
+        return read(head, self._bodies(head), self.job.query, self.job.groups, self.job.schema)
+
+    def _require_nothing(self) -> None:
+        """A SnapshotError where there are parts without a head: until version 7 it was elsewhere."""
+        if self.state.exists():
+            raise SnapshotError(
+                f"the checkpoint has format version 7 or older, this version of Muntin reads {VERSION}; "
+                "start from a new checkpoint, or go on with the version that wrote it"
+            )
 
     def _bodies(self, head: bytes) -> dict[str, bytes]:
         """All parts of the group, in one round trip where they are small."""
         if size_of(head) <= AT_ONCE:
-            return {path: bytes(body) for (path,), (body,) in self.parts.iterator()}
-        parts = {path: self.parts.getValue((path,)) for (path,) in list(self.parts.keys())}
+            return {path: bytes(body) for (path,), (body,) in self.state.iterator() if path != HEAD}
+        paths = [path for (path,) in list(self.state.keys()) if path != HEAD]
+        parts = {path: self.state.getValue((path,)) for path in paths}
         return {path: bytes(part[0]) for path, part in parts.items() if part is not None}
 
     def _save(self, stored: Stored) -> int:
         written = write(stored)
-        for path, body in written.changed.items():
-            self.parts.updateValue((path,), (body,))
+        for path, body in (written.changed | {HEAD: written.head}).items():
+            self.state.updateValue((path,), (body,))
         for path in written.gone:
-            self.parts.removeKey((path,))
-        self.head.update((written.head,))
+            self.state.removeKey((path,))
         return written.nbytes
 
 

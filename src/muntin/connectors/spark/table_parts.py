@@ -4,7 +4,8 @@ The declared numbers of a table that is split by time identify the contents of i
 times, its number of tuples and its mark, a tuple its position in the order). A part is digested by these
 numbers: an unchanged part is neither serialised nor hashed in full.
 
-Each part begins with its digest, so nothing else in the state lists the parts.
+Each part begins with its digest, so nothing else in the state lists the parts. Its rows are compressed: most
+columns are numbers that lie close together, so a quarter of the bytes goes to the state store.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.snapshots.archive import read_table
-from muntin.slicing.snapshots.checks import TABLES
+from muntin.slicing.snapshots.checks import TABLES, refuse_unless
 from muntin.timeline import NEG_INF
 
-__all__ = ["Part", "from_body", "joined", "split", "widths_for"]
+__all__ = ["Part", "from_body", "joined", "plain_of", "split", "to_body", "widths_for"]
 
 TIMED = {kind: schema.time for kind, schema in TABLES.items() if schema.time is not None}
 """Tables that are split by time, and the column of that time."""
@@ -36,7 +37,13 @@ FEW_PARTS = 4
 MUCH = 4
 """Parts that are this many times longer than needed become shorter; then all of them are written."""
 DIGEST = 40
-"""Bytes of a digest: a multiple of 8, since Arrow wants the rows behind it aligned."""
+"""Bytes of a digest."""
+SIZE = 8
+"""Bytes of the number behind the digest: how long the rows are when they are not compressed."""
+MOST_RATIO = 255
+"""No more bytes than this can come from one byte that LZ4 compressed."""
+
+_LZ4 = pa.Codec("lz4_raw")
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -54,7 +61,7 @@ class Part:
     def body(self) -> bytes:
         """The digest and the rows as bytes."""
         rows = self.table if self.rows is None else self.table.take(pa.array(self.rows))
-        return self.digest.encode().ljust(DIGEST) + _to_ipc(rows)
+        return to_body(self.digest, _to_ipc(rows))
 
 
 def widths_for(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> dict[str, int]:
@@ -82,11 +89,17 @@ def _width(times: Ints, nbytes: int, width: int) -> int:
     if nbytes >= FEW_PARTS * PART_BYTES and 0 < needed * MUCH <= width:
         while width >= 2 * needed:
             width //= 2
-    if high // width - low // width >= most:
-        distinct = np.unique(times)
-        while np.count_nonzero(np.diff(distinct // width)) >= most:
-            width *= 2
+    while high // width - low // width >= most and _parts_of(times, width, low, high) > most:
+        width *= 2
     return width
+
+
+def _parts_of(times: Ints, width: int, low: int, high: int) -> int:
+    """How many parts of this length hold rows."""
+    numbers = times // width
+    if high // width - low // width < len(times):
+        return int(np.count_nonzero(np.bincount(numbers - low // width)))
+    return len(np.unique(numbers))
 
 
 def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator[Part]:
@@ -109,7 +122,9 @@ def _by_time(name: str, table: pa.Table, kind: str, width: int) -> Iterator[Part
     declared = [column for column in TABLES[kind].columns if column in table.column_names]
     hashes = _hashes([table.column(column).to_numpy(zero_copy_only=False) for column in declared])
     numbers = table.column(TIMED[kind]).to_numpy() // width
-    order = np.argsort(numbers, kind="stable")
+    numbered = numbers - numbers.min()
+    # NumPy sorts 16 bits by their digits, in a fraction of the time.
+    order = np.argsort(numbered.astype(np.uint16) if numbered.max() < 1 << 16 else numbered, kind="stable")
     begins = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[0]] - 1))
     sums = np.add.reduceat(hashes[order], begins)
     shape = hashlib.blake2b(table.schema.to_string().encode(), digest_size=4).hexdigest()
@@ -154,6 +169,22 @@ def _to_ipc(table: pa.Table) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+def to_body(digest: str, plain: bytes) -> bytes:
+    """A digest and rows, which are an Arrow stream, as one value."""
+    compressed: bytes = _LZ4.compress(plain, asbytes=True)
+    return digest.encode().ljust(DIGEST) + len(plain).to_bytes(SIZE, "big") + compressed
+
+
 def from_body(body: bytes) -> tuple[str, pa.Table]:
-    """The digest and the rows that `Part.body` wrote."""
-    return body[:DIGEST].decode().rstrip(), read_table(memoryview(body)[DIGEST:])
+    """The digest and the rows that `to_body` wrote."""
+    return body[:DIGEST].decode().rstrip(), read_table(memoryview(plain_of(body)))
+
+
+def plain_of(body: bytes) -> pa.Buffer:
+    """The Arrow stream in a body; a SnapshotError where few bytes claim to be very many."""
+    compressed = memoryview(body)[DIGEST + SIZE :]
+    size = int.from_bytes(body[DIGEST : DIGEST + SIZE], "big")
+    refuse_unless(
+        size <= MOST_RATIO * len(compressed), f"{len(compressed)} bytes cannot hold a part of {size} bytes"
+    )
+    return _LZ4.decompress(compressed, decompressed_size=size)
