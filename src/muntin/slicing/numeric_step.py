@@ -21,8 +21,9 @@ from muntin.errors import PlacedError
 from muntin.expressions import Expr
 from muntin.slicing.batch import Batch
 from muntin.slicing.edges import REACH
+from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.emission.listing import FAR
-from muntin.slicing.numeric_step_kernels import LISTED, numeric_step
+from muntin.slicing.numeric_step_kernels import numeric_step
 from muntin.slicing.scattered_step_kernels import MOST_CELLS
 from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import INF, LIMIT, NEG_INF
@@ -44,7 +45,9 @@ FEW_TUPLES = 64
 MOST_COMBINES = 32_768
 """The most combines of slices that a step is expected to cause: stores need fewer of them than a walk."""
 NO_IDS: Column = np.zeros(0, dtype=np.int64)
-"""The ids of a batch whose tuples all have one key."""
+"""The ids of a batch whose tuples all have one key, and the times where there is no batch."""
+NO_WORDS: Column = np.zeros((0, 0), dtype=np.int64)
+"""The input where there is no batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class NumericStep:
     """The gap of the session, -1 without one."""
     session: int
     """The number of the session among all windows."""
+    certain: bool
+    """Whether the values of windows can be computed wherever their sums fit into 64 bits."""
 
     @classmethod
     def of(cls, plan: BoundPlan) -> NumericStep | None:
@@ -92,6 +97,7 @@ class NumericStep:
             exact,
             served.gap if sessions else -1,
             served.number(sessions[0]) if sessions else -1,
+            all(bound.only_overflows for bound in plan.partials.bound),
         )
 
     def words(self, batch: Batch) -> Column | None:
@@ -108,55 +114,67 @@ class NumericStep:
         return words
 
 
-def numeric_results(plan: BoundPlan, state: State, batch: Batch, watermark: int) -> pa.Table | None:
+def numeric_results(
+    plan: BoundPlan, state: State, batch: Batch | None, watermark: int, defer: bool = False
+) -> pa.Table | DeferredRows | None:
     """Add a batch and move the watermark on in one call; None, and nothing has changed, where that fails.
+
+    `defer`: the table may be made later.
 
     It fails for large steps, late tuples, sums of floats out of order or of several keys, nulls, sums that
     overflow, and values that cannot be computed: the general route skips these, or names the window.
     """
     step, before, table = plan.numeric, state.watermark, state.slices
-    number, extent = len(table.fresh), batch.extent
-    if step is None or len(batch.time) > MOST_TUPLES or number > step.most_slices:
+    number = len(table.fresh)
+    if step is None or number > step.most_slices or state.late_tuples:
         return None
-    in_order = extent.ordered and extent.one_key
-    if state.late_tuples or extent.low < before or not (in_order or step.exact):
+    if (batch is None and not number) or (step.gap >= 0 and watermark >= LIMIT):
         return None
-    if not (in_order and step.gap < 0) and (extent.high - extent.low >= LIMIT or watermark >= LIMIT):
-        return None
-    edges, partials = plan.served.edges, plan.partials
-    if len(batch.time) > FEW_TUPLES:
-        expected = (extent.high - extent.low) * edges.per_unit
-        if expected * plan.served.overlap > MOST_COMBINES:
+    ids, time, words, key, in_order, low, high = NO_IDS, NO_IDS, NO_WORDS, 0, True, NEG_INF, NEG_INF
+    if batch is not None:
+        (low, high, ordered, one_key), time = batch.extent, batch.time
+        in_order = ordered and one_key
+        if len(time) > MOST_TUPLES or low < before or not (in_order or step.exact):
             return None
-    words = step.words(batch)
-    if words is None:
-        return None
-    key = 0 if batch.ids is None else int(batch.ids[0])
+        if not (in_order and step.gap < 0) and (high - low >= LIMIT or watermark >= LIMIT):
+            return None
+        if len(time) > FEW_TUPLES:
+            expected = (high - low) * plan.served.edges.per_unit
+            if expected * plan.served.overlap > MOST_COMBINES:
+                return None
+        given = step.words(batch)
+        if given is None:
+            return None
+        words = given
+        if batch.ids is not None:
+            key, ids = int(batch.ids[0]), NO_IDS if one_key else batch.ids
+    edges, partials, shape = plan.served.edges, plan.partials, plan.results
     reach = watermark + REACH if watermark < LIMIT and step.gap < 0 else NEG_INF
     slices, level, windows, merged, walked, quiet_until = numeric_step(
-        step.codes, batch.time, NO_IDS if batch.ids is None or extent.one_key else batch.ids, words,
-        key, state.key_count, in_order, extent.low, extent.high,
+        step.codes, time, ids, words, key, state.key_count, in_order, low, high,
         edges.offsets, edges.periods, step.gap, step.session,
         table.words, table.level, plan.served.series.columns, max(before, -LIMIT), min(watermark, FAR), reach,
+        step.certain,
     )  # fmt: skip
     if not slices.shape[1]:
         return None
-    results, ended = plan.results.empty, windows.shape[1]
+    results, ended = shape.empty, windows.shape[1]
     if ended:
-        try:
-            values = partials.lower(partials.from_words(windows[LISTED:]))
-        except PlacedError:
-            return None
-        results = plan.results.first_rows(windows, values, state.keys)
-    state.watermark, state.newest = watermark, max(state.newest, extent.high)
+        keys = state.keys.values(windows[3])
+        results = DeferredRows(shape, partials, windows, keys)
+        if not (defer and step.certain and ended <= shape.most_certain):
+            try:
+                results = results.table()
+            except PlacedError:
+                return None
+    state.watermark, state.newest = watermark, max(state.newest, high)
     if watermark == INF:
         state.drop_slices(plan)
     else:
         state.slices = SliceTable.of_words(partials, slices, level)
     state.quiet_until = quiet_until
-    count = len(partials.partials)
-    metrics = state.metrics
-    metrics.update_combines += len(batch.time) * count
+    count, metrics = len(partials.partials), state.metrics
+    metrics.update_combines += len(time) * count
     metrics.merge_combines += (merged + walked) * count
     metrics.windows += ended
     return results

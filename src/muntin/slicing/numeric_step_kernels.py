@@ -52,28 +52,34 @@ def numeric_step(
     before: int,
     watermark: int,
     reach: int,
+    narrow: bool,
 ) -> tuple[Ints, Ints, Ints, int, int, int]:
-    """Add tuples to the slices `old`, and list the windows that end by the watermark.
+    """Add tuples, if there are any, to the slices `old`, and list the windows that end by the watermark.
 
     Without `ids` all tuples have one `key`; those `in_order` are cut by one comparison each. `values` has
     one row of words per partial. `gap` is that of the window with the number `session`, -1 without one.
-    Returns the columns of all slices and their levels, the columns of the windows, the combines of merging
-    and of windows, and the first edge after the watermark, at most `reach`. There are no slices where a sum
-    overflows or there is no room.
+    `narrow`: the sums of windows must fit into 64 bits. Returns the columns of all slices and their levels,
+    the columns of the windows, the combines of merging and of windows, and the first edge after the
+    watermark, at most `reach`. There are no slices where a sum overflows or there is no room.
     """
     width = old.shape[0] - FIXED
     table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
     failed = (table, old_level[:0], windows, 0, 0, reach)
-    edges = edges_around(offsets, periods, low, high)
-    if not edges.shape[0]:
-        return failed
-    if in_order and gap < 0:
-        new = lifted_slices(codes, width, time, values, key, cut(time, edges))
-    else:
-        new = scattered_slices(codes, width, time, ids, values, key, keys, low, high, edges, gap)
-        if not new.shape[1]:
+    merged = 0
+    if time.shape[0]:
+        edges = edges_around(offsets, periods, low, high)
+        if not edges.shape[0]:
             return failed
-    table, level = merged_slices(codes, old, old_level, new, edges, gap)
+        if in_order and gap < 0:
+            new = lifted_slices(codes, width, time, values, key, cut(time, edges))
+        else:
+            new = scattered_slices(codes, width, time, ids, values, key, keys, low, high, edges, gap)
+            if not new.shape[1]:
+                return failed
+        table, level = merged_slices(codes, old, old_level, new, edges, gap)
+        merged = old.shape[1] + new.shape[1] - table.shape[1]
+    else:
+        table, level = old, old_level.copy()
     number = table.shape[1]
     if not number:
         return failed
@@ -112,6 +118,8 @@ def numeric_step(
             return failed
         for j in range(ended, ended + over):
             level[alive[lo[j] : hi[j]]] = 1
+    if narrow and not narrow_sums(codes, partials):
+        return failed
     walked = 0
     for j in range(ended + over):
         walked += max(0, hi[j] - lo[j] - 1)
@@ -119,7 +127,7 @@ def numeric_step(
         windows = windows[:, sort_windows(windows[1], windows[0], windows[2], windows[3])]
     if reach > watermark:
         reach = next_member(offsets, periods, watermark, reach)
-    return table, level, windows, old.shape[1] + new.shape[1] - number, walked, reach
+    return table, level, windows, merged, walked, reach
 
 
 @compiled
@@ -238,6 +246,19 @@ def reduced(codes: Ints, words: Ints, order: Ints, lo: Ints, hi: Ints, out: Ints
                 out[at, j] = extreme
             at += 1
     return fits
+
+
+@compiled
+def narrow_sums(codes: Ints, words: Ints) -> bool:
+    """Whether each sum of integers fits into 64 bits."""
+    at = 0
+    for p in range(codes.shape[0]):
+        if codes[p] == INTEGER_SUM:
+            for j in range(words.shape[1]):
+                if words[at + 1, j] != ((words[at + 1, j] << LIMB) | words[at, j]) >> LIMB:
+                    return False
+        at += 2 if codes[p] == INTEGER_SUM or codes[p] == FLOAT_SUM else 1
+    return True
 
 
 @compiled

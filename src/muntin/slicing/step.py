@@ -16,6 +16,7 @@ from muntin.query import EachBatch, Every
 from muntin.slicing.arrivals import Arrivals, Misfit, Times, out_of_order
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import ARRIVAL
+from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.empty_windows import extend_extents
 from muntin.slicing.emission.intermediate_watermarks import intermediate_watermarks
@@ -53,13 +54,14 @@ def step(
     lag: int | None = None,
     looks: bool = True,
     parallel: ParallelSteps | None = None,
-) -> tuple[State, pa.Table]:
+    defer: bool = False,
+) -> tuple[State, pa.Table | DeferredRows]:
     """Add a batch, then move the watermark on: the next state, and the results.
 
     `times`: the times of the batch, where all its tuples are known to be good. `misfits`: values that
     the batch could not hold. `lag`: the watermark follows the newest tuple by this. `looks`: whether early
     results after a batch are emitted. In order each tuple is a watermark. INF is the end of the stream.
-    `parallel` runs parts of large steps on threads.
+    `parallel` runs parts of large steps on threads. `defer`: the table of results may be made later.
     """
     new = state.draft()
     results: list[pa.Table] = []
@@ -75,8 +77,9 @@ def step(
             watermark = int(batch.time[-1])
         if lag is not None:
             watermark = _newest(plan, new, batch) - lag
-        if batch is not None and watermark is not None and plan.numeric is not None:
-            table = numeric_results(plan, new, batch, max(watermark, state.watermark))
+        ready = watermark is not None and (batch is not None or not new.is_quiet(watermark))
+        if watermark is not None and ready and plan.numeric is not None:
+            table = numeric_results(plan, new, batch, max(watermark, state.watermark), defer)
             if table is not None:
                 if len(new.slices.fresh) > new.evict_above:
                     evict(plan, new)
