@@ -25,9 +25,10 @@ from benchmarks.streams import Arrivals, Shape
 from muntin import aggregates as a
 from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
-from muntin.planning.plan import STORES, make_plan
+from muntin.planning.plan import STORES
 from muntin.results import Results
-from muntin.slicing.combining.choosing import combiners
+from muntin.slicing.bound_plan import Settings
+from muntin.slicing.plan_cache import plan_for
 from muntin.timeline import Micros
 from muntin.windows import sliding, tumbling
 
@@ -78,7 +79,9 @@ def measure_latency(aggregate: str, store: str, slices: int, rounds: int = ROUND
     tuples = _tuples(slices + rounds + 2)
     operator.process(tuples.slice(0, slices))
     operator.advance(slices)
-    operator._engine.state.store = combiners(make_plan(query, store=store))()
+    engine = operator._engine
+    engine.keep(plan_for(engine.spec, Settings(store=store), engine.served, tuples.schema), engine.state)
+    engine.state.store = engine.plan.new_store()
     seconds = []
     for now in range(slices, slices + rounds + 2):
         operator.process(tuples.slice(now, 1))

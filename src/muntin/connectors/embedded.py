@@ -239,6 +239,13 @@ class Operator:
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
 
+    def _no_results(self) -> Results:
+        """The same object each time, until the types of the columns are known: most calls have no results."""
+        nothing = self._engine.nothing()
+        if self._none._source is not nothing:
+            self._none = Results(nothing)
+        return self._none
+
     def stream(self, source: object, *, finish: bool = True) -> Stream:
         """Process a source and give the results of each part: `for results in op.stream(source)`.
 
@@ -285,7 +292,7 @@ class Operator:
         if buffer.records and buffer.packable:
             self._pack_records()
         if buffer.promise(time):
-            return Results(self._nothing())
+            return self._no_results()
         if buffer.records or not buffer.batches:
             self._slice_waiting()
             return _results(self._due(engine.advance(engine.to_internal(watermark), defer=True)))

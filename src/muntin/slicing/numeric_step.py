@@ -77,7 +77,7 @@ class NumericStep:
         sessions = () if served.only_edges else served.sessions
         known = served.periodic and len(served.periodic) + len(sessions) == len(served.all)
         simple = known and plan.emits_once and not plan.lateness and not plan.shows_early
-        if len(sessions) > 1:
+        if len(sessions) > 1 or plan.settings.store not in (None, "lazy"):  # a forced store is obeyed
             return None
         if not simple or not plan.combines_windows_alone or edges.others or len(edges.points):
             return None
