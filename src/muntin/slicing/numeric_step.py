@@ -160,7 +160,7 @@ def numeric_results(
         return None
     results, ended = shape.empty, windows.shape[1]
     if ended:
-        keys = state.keys.values(windows[3])
+        keys = state.keys.values(windows[3]) if plan.spec.keys else []
         results = DeferredRows(shape, partials, windows, keys)
         if not (defer and step.certain and ended <= shape.most_certain):
             try:

@@ -20,7 +20,7 @@ EDGES = 6
 """The columns of a window before its partials."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DeferredRows:
     """Windows that are emitted for the first time, as the compiled step lists them: `table` cannot fail.
 
