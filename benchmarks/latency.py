@@ -80,8 +80,9 @@ def measure_latency(aggregate: str, store: str, slices: int, rounds: int = ROUND
     operator.process(tuples.slice(0, slices))
     operator.advance(slices)
     engine = operator._engine
-    engine.keep(plan_for(engine.spec, Settings(store=store), engine.served, tuples.schema), engine.state)
-    engine.state.store = engine.plan.new_store()
+    plan = plan_for(engine.spec, Settings(store=store), engine.served, tuples.schema)
+    engine.keep(plan, engine.state)
+    engine.state.store = plan.new_store()
     seconds = []
     for now in range(slices, slices + rounds + 2):
         operator.process(tuples.slice(now, 1))
