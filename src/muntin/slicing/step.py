@@ -28,7 +28,7 @@ from muntin.slicing.failing_tuples import accepted
 from muntin.slicing.key_compaction import compact
 from muntin.slicing.lateness import judge
 from muntin.slicing.next_result import quiet_until
-from muntin.slicing.numeric_step import numeric_results
+from muntin.slicing.numeric_step import MOST_TUPLES, numeric_results
 from muntin.slicing.parallel.steps import ParallelSteps
 from muntin.slicing.slice_manager import add_tuples, settle
 from muntin.slicing.tuple_slicer import slice_tuples
@@ -77,8 +77,11 @@ def step(
             watermark = int(batch.time[-1])
         if lag is not None:
             watermark = _newest(plan, new, batch) - lag
-        ready = watermark is not None and (batch is not None or not new.is_quiet(watermark))
-        if watermark is not None and ready and plan.numeric is not None:
+        if (
+            watermark is not None
+            and plan.numeric is not None
+            and _in_one_call(new, batch, watermark, parallel)
+        ):
             table = numeric_results(plan, new, batch, max(watermark, state.watermark), defer)
             if table is not None:
                 if len(new.slices.fresh) > new.evict_above:
@@ -103,6 +106,13 @@ def step(
     if len(results) == 1:
         return new, results[0]
     return new, pa.concat_tables(results) if results else plan.results.empty
+
+
+def _in_one_call(state: State, batch: Batch | None, watermark: int, parallel: ParallelSteps | None) -> bool:
+    """Whether to try the compiled step: there is something to do, and no threads could share it."""
+    if batch is None:
+        return not state.is_quiet(watermark)
+    return parallel is None or len(batch.time) <= MOST_TUPLES
 
 
 def _newest(plan: BoundPlan, state: State, batch: Batch | None) -> int:
