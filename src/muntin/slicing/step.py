@@ -111,7 +111,7 @@ def step(
 def _in_one_call(state: State, batch: Batch | None, watermark: int, parallel: ParallelSteps | None) -> bool:
     """Whether to try the compiled step: there is something to do, and no threads could share it."""
     if batch is None:
-        return not state.is_quiet(watermark)
+        return parallel is None and not state.is_quiet(watermark)
     return parallel is None or len(batch.time) <= MOST_TUPLES
 
 
