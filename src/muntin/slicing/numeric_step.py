@@ -77,6 +77,8 @@ class NumericStep:
     """The gap of the session, -1 without one."""
     session: int
     """The number of the session among all windows."""
+    ends: float
+    """The number of periodic windows that end per unit of time."""
     certain: bool
     """Whether the values of windows can be computed wherever their sums fit into 64 bits."""
 
@@ -87,7 +89,7 @@ class NumericStep:
         sessions = () if served.only_edges else served.sessions
         known = len(served.periodic) + len(sessions) == len(served.all)
         simple = known and plan.emits_once and not plan.lateness and not plan.shows_early
-        if len(sessions) > 1 or plan.settings.store not in (None, "lazy"):  # a forced store is obeyed
+        if len(sessions) > 1 or plan.decisions.forced:  # a forced store is obeyed
             return None
         if not simple or not plan.combines_windows_alone or edges.others or len(edges.points):
             return None
@@ -119,6 +121,7 @@ class NumericStep:
             exact,
             served.gap if sessions else -1,
             served.number(sessions[0]) if sessions else -1,
+            float(np.sum(1.0 / served.series.slide)),
             all(bound.only_overflows for bound in plan.partials.bound),
         )
 
@@ -154,6 +157,10 @@ def numeric_results(
         return None
     if (batch is None and not number) or (step.gap >= 0 and watermark >= LIMIT):
         return None
+    if batch is None:
+        windows_of_a_slice = min(plan.served.overlap, step.ends * (watermark - before) + len(plan.served.all))
+        if number * windows_of_a_slice > MOST_COMBINES:
+            return None
     ids, time, words, key, in_order, low, high = NO_IDS, NO_TIMES, NO_WORDS, 0, True, NEG_INF, NEG_INF
     if batch is not None:
         (low, high, ordered, one_key), time = batch.extent, batch.time
@@ -166,7 +173,8 @@ def numeric_results(
             return None
         if len(time) > FEW_TUPLES:
             expected = (high - low) * plan.served.edges.per_unit
-            if expected * plan.served.overlap > max(MOST_COMBINES, len(time) // TUPLES_PER_COMBINE):
+            most = MOST_COMBINES if len(time) <= MOST_TUPLES else len(time) // TUPLES_PER_COMBINE
+            if expected * plan.served.overlap > most:
                 return None
         given = step.words(batch)
         if given is None:
