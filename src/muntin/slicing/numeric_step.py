@@ -46,7 +46,7 @@ FEW_TUPLES = 64
 """A step of at most this many tuples makes few slices, whatever the edges are."""
 MOST_COMBINES = 32_768
 """The most combines of slices that a small step may cause: stores need fewer of them than a walk."""
-TUPLES_PER_COMBINE = 16
+TUPLES_PER_COMBINE = 8
 """A large step may cause one combine of slices for this number of tuples."""
 NO_IDS: Column = np.zeros(0, dtype=np.int64)
 """The ids of a batch whose tuples all have one key."""
