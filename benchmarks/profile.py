@@ -99,6 +99,7 @@ def _steps() -> list[tuple[str, Any, str]]:
     return [
         ("read the times: nulls, smallest, largest, order", TimeColumn, "to_internal"),
         ("number the keys", KeyTable, "encode"),
+        ("cut, aggregate, merge, list and combine in one compiled call", step, "numeric_results"),
         ("find each tuple's cell of the time line", slicer, "assign"),
         ("find where slices begin, in order", slicer, "cut_sorted_time"),
         ("find where slices begin, in order", slicer, "cut_sorted"),

@@ -14,6 +14,7 @@ from benchmarks.profile import REST, profile
 from benchmarks.workloads import chosen
 from muntin.slicing.partials import PartialSet
 
+ONE_CALL = "cut, aggregate, merge, list and combine in one compiled call"
 CELLS = "find each tuple's cell of the time line"
 BEGINS = "find where slices begin, in order"
 KEPT = "keep tuples, sort and cut them"
@@ -23,7 +24,8 @@ KEPT = "keep tuples, sort and cut them"
     ("name", "has", "has_not"),
     [
         ("W2 N=20", CELLS, BEGINS),
-        ("W1 N=10", BEGINS, CELLS),
+        ("W1 N=10", ONE_CALL, BEGINS),
+        ("P5", BEGINS, CELLS),
         ("W4", KEPT, CELLS),
         ("W6", "number the keys", KEPT),
     ],

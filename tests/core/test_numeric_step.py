@@ -30,13 +30,17 @@ AGGREGATES = {
 
 
 @contextmanager
-def route(compiled: bool) -> Iterator[list[bool]]:
-    """Steps by the compiled route where it can, or none; the list gets for each step whether it could."""
+def route(compiled: bool, watermarks: bool = False) -> Iterator[list[bool]]:
+    """Steps by the compiled route where it can, or none; the list gets for each step whether it could.
+
+    Steps without tuples, which only move the watermark, are counted with `watermarks` alone.
+    """
     took: list[bool] = []
 
-    def watched(*arguments: Any) -> pa.Table | None:
-        table = numeric_results(*arguments) if compiled else None
-        took.append(table is not None)
+    def watched(plan: Any, state: Any, batch: Any, *arguments: Any) -> Any:
+        table = numeric_results(plan, state, batch, *arguments) if compiled else None
+        if (batch is None) == watermarks:
+            took.append(table is not None)
         return table
 
     with pytest.MonkeyPatch.context() as patch:
@@ -102,13 +106,12 @@ def stream(
             st.integers(1, 60).map(w.tumbling),
             st.tuples(st.integers(1, 80), st.integers(1, 40)).map(lambda pair: w.sliding(*pair)),
         ),
-        min_size=1,
     ),
     gap=st.none() | st.integers(1, 30),
     second=st.booleans(),
     names=st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=1),
     keys=st.sampled_from([0, 1, 2, 7, 40]),
-    size=st.sampled_from([1, 5, 40, 300]),
+    size=st.sampled_from([1, 5, 40, 300, 20_000]),
     spread=st.sampled_from([0, 0, 3, 50]),
     pause=st.sampled_from([0, 20, 200]),
     odd=st.booleans(),
@@ -125,7 +128,8 @@ def test_both_routes_agree(
     pause: int,
     odd: bool,
 ) -> None:
-    if gap is not None:
+    if gap is not None or not windows:
+        gap = 9 if gap is None else gap
         windows = windows | {"m": w.session(gap)} | ({"o": w.session(gap + 5)} if second else {})
     query = mt.windows(**windows).aggregate(**{name: AGGREGATES[name] for name in sorted(names)})
     query = (query.by("k") if keys else query).on("t", on_error="skip")  # sums that overflow are null
@@ -149,6 +153,63 @@ def test_float_sums_out_of_order_take_the_general_route() -> None:
     query = mt.windows(t=w.tumbling(10)).aggregate(total=a.sum("f")).on("t")
     batches, watermarks = stream(np.random.default_rng(7), 30, 50, 40, 1, 0, odd=False)
     assert not any(compare(query, batches, [mark - 5 for mark in watermarks]))
+
+
+@pytest.mark.parametrize("keys", [0, 3])
+@pytest.mark.parametrize("gap", [None, 8])
+def test_watermarks_without_tuples_take_the_compiled_route(keys: int, gap: int | None) -> None:
+    windows = {"t": w.tumbling(10), "s": w.sliding(40, 20)} | ({} if gap is None else {"m": w.session(gap)})
+    query = mt.windows(**windows).aggregate(n=a.count(), total=a.sum("i"), low=a.min("f"))
+    query = (query.by("k") if keys else query).on("t")
+    (batch, *_), _ = stream(np.random.default_rng(3), 1, 2_000, 0, max(keys, 1), 0, odd=False)
+    newest = int(batch["t"].to_numpy().max())
+    tables = []
+    for compiled in (True, False):
+        with route(compiled, watermarks=True) as took:
+            operator = query.operator()
+            operator.process(batch)
+            operator.flush()
+            results = [operator.advance(mark) for mark in range(0, newest, 97)]
+            tables.append([result.to_pylist() for result in results])
+        assert all(took[1:]) if compiled else not any(took)
+    assert sum(map(len, tables[0])) > 100
+    assert tables[0] == tables[1]
+
+
+def test_results_are_made_when_they_are_looked_at_and_stay_what_they_were() -> None:
+    query = mt.windows(t=w.tumbling(10)).aggregate(n=a.count(), total=a.sum("i")).by("k").on("t")
+    operator = query.operator()
+    values = np.arange(5)
+    batch = pa.record_batch({"t": values, "i": values, "k": values % 2})
+    operator.process(batch)
+    operator.advance(1)  # the general route makes the first table
+    operator.process(pa.record_batch({"t": values + 5, "i": values, "k": values % 2}))
+    results = operator.advance(10)
+    assert callable(results._source)
+    assert len(results) == 2
+    assert callable(results._source)  # their number is known without them
+    for begin in range(10, 40_000, 4_000):  # new keys, of which most are forgotten later
+        times = np.arange(begin, begin + 4_000)
+        operator.process(pa.record_batch({"t": times, "i": times, "k": times}))
+        operator.advance(begin + 4_000)
+    values[:] = -1  # memory of the input is the caller's
+    assert [(row["k"], row["n"], row["total"]) for row in results] == [(0, 6, 12), (1, 4, 8)]
+    assert isinstance(results._source, pa.Table)
+
+
+def test_a_sum_that_overflows_fails_in_the_step_whether_or_not_results_are_looked_at() -> None:
+    query = mt.windows(t=w.tumbling(10)).aggregate(total=a.sum("i"), mean=a.mean("i")).on("t")
+    operator = query.operator()
+    operator.process(pa.record_batch({"t": [1, 2], "i": [2**62, 1]}))
+    operator.advance(3)
+    operator.process(pa.record_batch({"t": [4, 11], "i": [2**62, 7]}))
+    for _ in range(2):  # the state stays as it was
+        with pytest.raises(mt.MuntinError, match="overflow"):
+            operator.advance(10)
+    average = mt.windows(t=w.tumbling(10)).aggregate(mean=a.mean("i")).on("t").operator()
+    average.process(pa.record_batch({"t": [1, 2], "i": [2**62, 2**62]}))
+    average.advance(3)
+    assert average.advance(10)["mean"].to_pylist() == [2.0**62]
 
 
 def test_sums_that_overflow_in_a_session_are_the_same_error() -> None:

@@ -15,6 +15,7 @@ from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.errors import DataError, QueryError
 from muntin.slicing import step as step_module
+from muntin.slicing.batch import Batch
 from muntin.slicing.bound_plan import BoundPlan
 from muntin.slicing.state import State
 from muntin.timeline import INF, NEG_INF
@@ -326,15 +327,24 @@ def test_the_clock_of_an_operator_starts_when_it_is_made_or_restored() -> None:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The watermarks at which windows were looked for."""
+    """The watermarks at which windows were looked for, by the compiled step or by the general route."""
     found: list[int] = []
-    due_results = step_module.due_results
+    due_results, numeric_results = step_module.due_results, step_module.numeric_results
+
+    def noting_compiled(
+        plan: BoundPlan, state: State, batch: Batch | None, watermark: int, defer: bool = False
+    ) -> Any:
+        results = numeric_results(plan, state, batch, watermark, defer)
+        if results is not None:
+            found.append(watermark)
+        return results
 
     def noting(plan: BoundPlan, state: State, before: int, closing: bool = False) -> Any:
         found.append(state.watermark)
         return due_results(plan, state, before, closing)
 
     monkeypatch.setattr(step_module, "due_results", noting)
+    monkeypatch.setattr(step_module, "numeric_results", noting_compiled)
     return found
 
 

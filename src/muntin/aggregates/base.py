@@ -239,6 +239,8 @@ class Bound:
     """From the states of `partials`, in that order and of equal length, to the results."""
     runs: Callable[[bool], str] = lambda trial: "compiled"
     """How it is computed, in words. A user-defined aggregate may be compiled later; a trial does it now."""
+    only_overflows: bool = False
+    """Whether `lower` raises no error where all integer sums fit into 64 bits."""
 
     @property
     def invertible(self) -> bool:

@@ -61,7 +61,7 @@ class Count(Tally):
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         partial: Partial = Values(self.inputs[0]) if self.inputs else Rows()
-        return Bound(pa.int64(), (partial,), lambda states: pa.array(states[0]))
+        return Bound(pa.int64(), (partial,), lambda states: pa.array(states[0]), only_overflows=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class _Extreme(Aggregate):
             type_,
             (Values(expr), KeyExtremum(expr, self.largest)),
             lambda s: arrays.from_keys(s[1], s[0] > 0, type_),
+            only_overflows=True,
         )
 
 

@@ -115,7 +115,10 @@ class Mean(_OfTotal):
 def _over_values(total: Any, type_: pa.DataType, results: Callable[[Ints, State], Any]) -> Bound:
     """The results from the numbers of values and their totals; null over none."""
     return Bound(
-        type_, (Values(total.expr), total), lambda s: arrays.from_fixed(results(*s), s[0] > 0, type_)
+        type_,
+        (Values(total.expr), total),
+        lambda s: arrays.from_fixed(results(*s), s[0] > 0, type_),
+        only_overflows=True,
     )
 
 

@@ -65,6 +65,8 @@ class InputBuffer:
         self.promised: int | None = None
         self._rows = self._bytes = self._seen = 0
         self._fixed_width = True
+        self._no_rows: pa.RecordBatch | None = None
+        """A batch without rows: joined with it, a batch is copied."""
         self._judged: tuple[Binding | None, pa.Schema, bool, int] = (None, pa.schema([]), False, 0)
         self._lag = 0 if engine.settings.in_order else lag
         spec = engine.spec
@@ -165,7 +167,7 @@ class InputBuffer:
         if self.batches and self.batches[-1].num_rows <= len(times):
             self.batches[-1] = pa.concat_batches([self.batches[-1], batch])
         else:
-            self.batches.append(pa.concat_batches([batch, batch.slice(0, 0)]))
+            self.batches.append(pa.concat_batches([batch, self._no_rows]))
         self._extent = low, high, ordered
         self._rows, self._bytes = self._rows + len(times), bulk
         return True
@@ -191,6 +193,7 @@ class InputBuffer:
         if binding is not self._judged[0] or not schema.equals(self._judged[1]):
             sure = binding is not None and self._cannot_fail(binding, schema)
             self._judged = (binding, schema, sure, schema.get_field_index(self.engine.spec.time))
+            self._no_rows = pa.RecordBatch.from_pylist([], schema=schema) if sure else None
             self._fixed_width = all(map(pa.types.is_primitive, schema.types))
 
     def _cannot_fail(self, binding: Binding, schema: pa.Schema) -> bool:

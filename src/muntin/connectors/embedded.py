@@ -29,6 +29,7 @@ from muntin.results.results import joined
 from muntin.slicing import inspection, range_query
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.bound_plan import Settings
+from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.stats import Stats
 from muntin.slicing.window_changes import Added, to_add, to_remove
@@ -121,19 +122,19 @@ class Operator:
                 records.append(data.copy())
                 return self._none if len(records) < MOST_RECORDS else Results(self._flush())
             if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
-                return self._none if self._buffer.keep(data) else Results(self._process_trusted(data))
-            return Results(self._process(data))
+                return self._none if self._buffer.keep(data) else _results(self._process_trusted(data))
+            return _results(self._process(data))
         finally:
             self._free.append(None)
 
-    def _process_trusted(self, batch: pa.RecordBatch) -> pa.Table:
+    def _process_trusted(self, batch: pa.RecordBatch) -> pa.Table | DeferredRows:
         self._require_open("process")
         self._heard = self._clock()
         if not self._buffer.is_empty:
             self._slice_waiting()
-        return self._due(self._take(batch))
+        return self._due(self._take(batch, defer=True))
 
-    def _process(self, data: object) -> pa.Table:
+    def _process(self, data: object) -> pa.Table | DeferredRows:
         self._require_open("process")
         self._heard, buffer = self._clock(), self._buffer
         record = as_record(data, self._engine.spec.time, forgiving=self._engine.spec.bad != "fail")
@@ -147,7 +148,7 @@ class Operator:
             buffer.records.append(dict(record))
             return self._flush()
         batch, misfits = to_batch(data, self._expected())
-        results = self._due(self._take(batch, misfits))
+        results = self._due(self._take(batch, misfits, defer=True))
         if type(data) is pa.RecordBatch and batch is data:
             buffer.trust(data.schema)
             self._none = Results(self._nothing())
@@ -220,29 +221,40 @@ class Operator:
             self._expectation = (engine.binding, engine.served, columns)
         return columns
 
-    def _take(self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = ()) -> pa.Table:
+    def _take(
+        self, batch: pa.RecordBatch, misfits: Sequence[Misfit] = (), defer: bool = False
+    ) -> pa.Table | DeferredRows:
         if not batch.num_rows and all(pa.types.is_null(kind) for kind in batch.schema.types):
             return self._nothing()  # no tuples, and no types to learn
         if self._connection.lag is None:
-            return self._engine.process(batch, misfits=misfits)
+            return self._engine.process(batch, misfits=misfits, defer=defer)
         if self._engine.binding is None and self._engine.spec.time in batch.schema.names:
             self._check_lag(batch.schema.field(self._engine.spec.time).type)
-        return self._engine.process(batch, misfits=misfits, lag=self._connection.lag)
+        return self._engine.process(batch, misfits=misfits, lag=self._connection.lag, defer=defer)
 
     def _check_lag(self, kind: pa.DataType) -> None:
         if self._connection.lag is not None and not pa.types.is_null(kind):
             TimeColumn(kind, (self._connection.lag,))  # which wants lengths of its own unit
 
-    def _due(self, *tables: pa.Table) -> pa.Table:
+    def _due(self, results: pa.Table | DeferredRows | None = None) -> pa.Table | DeferredRows:
         """Pending results, which an error prevented from being returned, and these."""
         pending = self._connection.pending_results
-        if not pending and len(tables) == 1:
-            return tables[0]
+        if not pending:
+            return self._nothing() if results is None else results
         self._connection.pending_results = []
-        return joined([*pending, *tables] or [self._nothing()])
+        if isinstance(results, DeferredRows):
+            results = results.table()
+        return joined(pending if results is None else [*pending, results])
 
     def _nothing(self) -> pa.Table:
         return self._engine.nothing()
+
+    def _no_results(self) -> Results:
+        """The same object each time, until the types of the columns are known: most calls have no results."""
+        nothing = self._engine.nothing()
+        if self._none._source is not nothing:
+            self._none = Results(nothing)
+        return self._none
 
     def stream(self, source: object, *, finish: bool = True) -> Stream:
         """Process a source and give the results of each part: `for results in op.stream(source)`.
@@ -297,15 +309,16 @@ class Operator:
         if buffer.records and buffer.packable:
             self._pack_records()
         if buffer.promise(time):
-            return Results(self._nothing())
+            return self._no_results()
         if buffer.records or not buffer.batches:
             self._slice_waiting()
-            return Results(self._due(engine.advance(engine.to_internal(watermark))))
+            return _results(self._due(engine.advance(engine.to_internal(watermark), defer=True)))
         upto = time if buffer.promised is None else max(time, buffer.promised)
-        results = engine.process(*buffer.joined(), watermark=upto)  # if it fails, the batches go on waiting
+        # If it fails, the batches go on waiting.
+        results = engine.process(*buffer.joined(), watermark=upto, defer=True)
         buffer.forget_batches()
         buffer.take_promise()
-        return Results(self._due(results))
+        return _results(self._due(results))
 
     @exclusive
     def finish(self) -> Results:
@@ -509,3 +522,7 @@ class Operator:
         """Counters, slices, stored tuples and bytes of state."""
         self._slice_waiting()
         return self._engine.stats()
+
+
+def _results(rows: pa.Table | DeferredRows) -> Results:
+    return Results(rows.table, rows.num_rows) if type(rows) is DeferredRows else Results(rows)

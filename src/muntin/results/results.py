@@ -25,6 +25,9 @@ class Results(Rows):
     DuckDB. As rows, with `to_pylist()` or in a loop, it has dictionaries in which `window` is a
     dictionary of the edges.
 
+    The results of a small step make their table when something reads rows or columns. Until then they
+    hold a matrix of at most 1,024 rows, 48 bytes each and 8 to 16 per sum, count or extreme, and the keys.
+
     >>> import muntin as mt
     >>> from muntin import windows as w, aggregates as a
     >>> query = mt.windows(ten=w.tumbling(10)).aggregate(total=a.sum("v")).by("k").on("t")

@@ -1,6 +1,6 @@
 """Compiled: one step of periodic windows and sessions over numeric partials, from the cut to the results.
 
-A small step costs mostly its calls: each call of a kernel takes a microsecond or more whatever it does. So
+A step costs mostly its calls: each call of a kernel takes a microsecond or more whatever it does. So
 tuples are cut, lifted and merged into the slices, and the windows that end are listed and combined, in a
 single call. Partials are columns of 64-bit words, known by a code each.
 """
@@ -15,11 +15,12 @@ from muntin.aggregates.partials.step_codes import COUNT, FLOAT_SUM, INTEGER_SUM,
 from muntin.aggregates.partials.sum_kernels import add_float_rows, float_runs
 from muntin.compiled_kernels import compiled
 from muntin.scalars import LARGEST_INTEGER, LIMB, MASK, SMALLEST_INTEGER
-from muntin.slicing.cutting_kernels import next_member
+from muntin.slicing.cutting_kernels import cut_sorted_time, next_member
 from muntin.slicing.listing_kernels import WIDTH, list_periodic, sessions
-from muntin.slicing.scattered_step_kernels import edges_around, scattered_slices
+from muntin.slicing.scattered_step_kernels import MOST_CELLS, MOST_EDGES, edges_around, scattered_slices
 from muntin.slicing.slice_table_kernels import fuse_runs, key_offsets, merge_order, reduce_rows
 from muntin.slicing.sorting_kernels import sort_windows
+from muntin.timeline.extent_kernels import extent
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,7 +29,13 @@ FIXED = 6
 LISTED = 6
 """The columns of a window before its partials: start, end, number, key, lo, hi."""
 ROOM = 1_024
+"""The windows that there is room for at first: the memory of more is not ready at once."""
+MOST_LISTED = 65_536
 """The most windows that one call lists."""
+SPARSE = 16
+"""The tuples per edge from which searching for the next edge takes less time than asking each tuple."""
+BLOCK = 256
+"""The tuples that are looked at together when gaps are searched for."""
 
 
 @compiled
@@ -37,6 +44,7 @@ def numeric_step(
     time: Ints,
     ids: Ints,
     values: Ints,
+    read: Ints,
     key: int,
     keys: int,
     in_order: bool,
@@ -52,28 +60,35 @@ def numeric_step(
     before: int,
     watermark: int,
     reach: int,
+    narrow: bool,
 ) -> tuple[Ints, Ints, Ints, int, int, int]:
-    """Add tuples to the slices `old`, and list the windows that end by the watermark.
+    """Add tuples, if there are any, to the slices `old`, and list the windows that end by the watermark.
 
-    Without `ids` all tuples have one `key`; those `in_order` are cut by one comparison each. `values` has
-    one row of words per partial. `gap` is that of the window with the number `session`, -1 without one.
-    Returns the columns of all slices and their levels, the columns of the windows, the combines of merging
-    and of windows, and the first edge after the watermark, at most `reach`. There are no slices where a sum
-    overflows or there is no room.
+    Without `ids` all tuples have one `key`. A partial reads the row of `values` that `read` says. `gap` is
+    that of the window with the number `session`, -1 without one.
+    `narrow`: the sums of windows must fit into 64 bits. Returns the columns of all slices and their levels,
+    the columns of the windows, the combines of merging and of windows, and the first edge after the
+    watermark, at most `reach`. There are no slices where a sum overflows or there is no room.
     """
     width = old.shape[0] - FIXED
     table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
     failed = (table, old_level[:0], windows, 0, 0, reach)
-    edges = edges_around(offsets, periods, low, high)
-    if not edges.shape[0]:
-        return failed
-    if in_order and gap < 0:
-        new = lifted_slices(codes, width, time, values, key, cut(time, edges))
-    else:
-        new = scattered_slices(codes, width, time, ids, values, key, keys, low, high, edges, gap)
-        if not new.shape[1]:
+    merged = 0
+    if time.shape[0]:
+        edges = edges_around(offsets, periods, low, high, MOST_CELLS if in_order else MOST_EDGES)
+        if not edges.shape[0]:
             return failed
-    table, level = merged_slices(codes, old, old_level, new, edges, gap)
+        if in_order:
+            begins = cut(time, edges) if gap < 0 else cut_with_gap(time, edges, gap)
+            new = lifted_slices(codes, width, time, values, read, key, begins)
+        else:
+            new = scattered_slices(codes, width, time, ids, values, read, key, keys, low, high, edges, gap)
+        if not 0 < new.shape[1] <= MOST_CELLS:
+            return failed
+        table, level = merged_slices(codes, old, old_level, new, edges, gap)
+        merged = old.shape[1] + new.shape[1] - table.shape[1]
+    else:
+        table, level = old, old_level.copy()
     number = table.shape[1]
     if not number:
         return failed
@@ -83,6 +98,10 @@ def numeric_step(
     starts = key_offsets(table[0], keys)
     none = np.zeros(1, np.bool_)
     ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
+    if ended < 0 and -ended <= MOST_LISTED:
+        rows = np.empty((-ended, WIDTH), np.int64)
+        ends, others = np.empty(-2 * ended, np.int64), np.empty(-4 * ended, np.int64)
+        ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
     if ended < 0:
         return failed
     # The rows of windows, and behind them those of sessions, as positions among those that are in none that
@@ -112,6 +131,8 @@ def numeric_step(
             return failed
         for j in range(ended, ended + over):
             level[alive[lo[j] : hi[j]]] = 1
+    if narrow and not narrow_sums(codes, partials):
+        return failed
     walked = 0
     for j in range(ended + over):
         walked += max(0, hi[j] - lo[j] - 1)
@@ -119,16 +140,20 @@ def numeric_step(
         windows = windows[:, sort_windows(windows[1], windows[0], windows[2], windows[3])]
     if reach > watermark:
         reach = next_member(offsets, periods, watermark, reach)
-    return table, level, windows, old.shape[1] + new.shape[1] - number, walked, reach
+    return table, level, windows, merged, walked, reach
 
 
 @compiled
 def cut(time: Ints, edges: Ints) -> Ints:
     """Where slices begin among times in order, and behind them the number of times.
 
-    One comparison with the next edge for each tuple. [scotty Alg. 1]
+    Only the next edge counts. [scotty Alg. 1]
     """
     begins = np.empty(edges.shape[0] + 1, np.int64)
+    if time.shape[0] > SPARSE * edges.shape[0]:
+        number = cut_sorted_time(time, edges, begins)
+        begins[number] = time.shape[0]
+        return begins[: number + 1]
     count, e = 0, 0
     for i in range(time.shape[0]):
         if time[i] >= edges[e]:
@@ -141,7 +166,35 @@ def cut(time: Ints, edges: Ints) -> Ints:
 
 
 @compiled
-def lifted_slices(codes: Ints, width: int, time: Ints, values: Ints, key: int, begins: Ints) -> Ints:
+def cut_with_gap(time: Ints, edges: Ints, gap: int) -> Ints:
+    """As `cut`, and slices also begin behind a silence longer than the gap.
+
+    Most blocks of tuples have neither an edge nor a gap, which is found out without a branch per tuple.
+    """
+    begins = np.empty(time.shape[0] + 1, np.int64)
+    count, e = 1, np.searchsorted(edges, time[0], side="right")
+    begins[0] = 0
+    for start in range(1, time.shape[0], BLOCK):
+        block = time[start - 1 : start + BLOCK]
+        silent = False
+        for i in range(1, block.shape[0]):
+            silent |= block[i] - block[i - 1] > gap
+        if not silent and block[block.shape[0] - 1] < edges[e]:
+            continue
+        for i in range(1, block.shape[0]):
+            if block[i] >= edges[e] or block[i] - block[i - 1] > gap:
+                begins[count] = start + i - 1
+                count += 1
+                while edges[e] <= block[i]:
+                    e += 1
+    begins[count] = time.shape[0]
+    return begins[: count + 1]
+
+
+@compiled
+def lifted_slices(
+    codes: Ints, width: int, time: Ints, values: Ints, read: Ints, key: int, begins: Ints
+) -> Ints:
     """The slices of these tuples: their fixed columns, and the columns of their partials."""
     count = begins.shape[0] - 1
     new = np.zeros((FIXED + width, count), np.int64)
@@ -158,22 +211,25 @@ def lifted_slices(codes: Ints, width: int, time: Ints, values: Ints, key: int, b
         elif code == INTEGER_SUM:
             limbs = np.zeros((count, 2), np.int64)
             for j in range(count):
-                for x in values[p, begin[j] : end[j]]:
-                    limbs[j, 0] += x & MASK
-                    limbs[j, 1] += x >> LIMB
+                run = values[read[p], begin[j] : end[j]]
+                low = rest = 0
+                for i in range(run.shape[0]):
+                    low += run[i] & MASK
+                    rest += run[i] >> LIMB
+                limbs[j, 0], limbs[j, 1] = low, rest
             carry(limbs)
             new[at], new[at + 1] = limbs[:, 0], limbs[:, 1]
             at += 2
         elif code == FLOAT_SUM:
             sums = np.zeros((count, 2))
-            float_runs(values[p].view(np.float64), None, begin, end, group, sums)
+            float_runs(values[read[p]].view(np.float64), None, begin, end, group, sums)
             bits = sums.view(np.int64)
             new[at], new[at + 1] = bits[:, 0], bits[:, 1]
             at += 2
         else:
             for j in range(count):
-                run = values[p, begin[j] : end[j]]
-                new[at, j] = run.min() if code == SMALLEST else run.max()
+                smallest, largest, _ = extent(values[read[p], begin[j] : end[j]])
+                new[at, j] = smallest if code == SMALLEST else largest
             at += 1
     return new
 
@@ -238,6 +294,19 @@ def reduced(codes: Ints, words: Ints, order: Ints, lo: Ints, hi: Ints, out: Ints
                 out[at, j] = extreme
             at += 1
     return fits
+
+
+@compiled
+def narrow_sums(codes: Ints, words: Ints) -> bool:
+    """Whether each sum of integers fits into 64 bits."""
+    at = 0
+    for p in range(codes.shape[0]):
+        if codes[p] == INTEGER_SUM:
+            for j in range(words.shape[1]):
+                if words[at + 1, j] != ((words[at + 1, j] << LIMB) | words[at, j]) >> LIMB:
+                    return False
+        at += 2 if codes[p] == INTEGER_SUM or codes[p] == FLOAT_SUM else 1
+    return True
 
 
 @compiled

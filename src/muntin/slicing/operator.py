@@ -15,6 +15,7 @@ from muntin.slicing.arrivals import Arrivals, Misfit, Times
 from muntin.slicing.batch import numbers
 from muntin.slicing.binding import Binding, kind_of_time, require, unbound_schema
 from muntin.slicing.bound_plan import BoundPlan, Settings
+from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.eviction import evict
 from muntin.slicing.next_result import latest_result
 from muntin.slicing.parallel.steps import ParallelSteps
@@ -136,13 +137,14 @@ class SlicingOperator:
         watermark: int | None = None,
         lag: int | None = None,
         looks: bool = True,
-    ) -> pa.Table:
+        defer: bool = False,
+    ) -> pa.Table | DeferredRows:
         """Add a batch, and move the watermark on if one is given: both happen, or nothing does.
 
         Returns results where each tuple is a watermark, or early ones are asked for. `times`: the times of
         the batch, where all its tuples are known to be good. `misfits`: values that it could not hold.
         `lag`: the watermark follows the newest tuple by this. `looks`: whether early results are emitted
-        where they are asked for after each batch.
+        where they are asked for after each batch. `defer`: the table of results may be made later.
         """
         if self.plan is None:
             header = self.header.draft()
@@ -152,13 +154,16 @@ class SlicingOperator:
         plan, state = self._for_input(data.schema)
         state, results = step(
             plan, state, self.arrivals, data, watermark,
-            times=times, misfits=misfits, lag=lag, looks=looks, parallel=self.parallel,
+            times=times, misfits=misfits, lag=lag, looks=looks, parallel=self.parallel, defer=defer,
         )  # fmt: skip
         self.keep(plan, state)
         return results
 
-    def advance(self, watermark: int) -> pa.Table:
-        """Move the watermark on and emit what is complete. A lower one is ignored; INF ends the stream."""
+    def advance(self, watermark: int, defer: bool = False) -> pa.Table | DeferredRows:
+        """Move the watermark on and emit what is complete. A lower one is ignored; INF ends the stream.
+
+        `defer`: the table of results may be made later.
+        """
         if self.plan is None:
             self.header = self.header.draft()
             self.header.watermark = max(self.header.watermark, watermark)
@@ -169,7 +174,7 @@ class SlicingOperator:
             state.watermark = max(watermark, state.watermark)
             return self.plan.results.empty
         self.header, results = step(
-            self.plan, state, self.arrivals, watermark=watermark, parallel=self.parallel
+            self.plan, state, self.arrivals, watermark=watermark, parallel=self.parallel, defer=defer
         )
         return results
 

@@ -26,12 +26,12 @@ FIXED = 6
 
 
 @compiled
-def edges_around(offsets: Ints, periods: Ints, low: int, high: int) -> Ints:
-    """The edges in (low, high], one before and one behind them; empty without room."""
+def edges_around(offsets: Ints, periods: Ints, low: int, high: int, most: int) -> Ints:
+    """The edges in (low, high], one before and one behind them; empty if they may be more than `most`."""
     expected = 2.0
     for p in range(periods.shape[0]):
         expected += (float(high) - float(low)) / float(periods[p]) + 1.0
-    if expected > MOST_EDGES:
+    if expected > most:
         return np.empty(0, np.int64)
     edges = np.empty(int(expected) + 1, np.int64)
     count = 1
@@ -78,6 +78,7 @@ def scattered_slices(
     time: Ints,
     ids: Ints,
     values: Ints,
+    read: Ints,
     key: int,
     keys: int,
     low: int,
@@ -121,12 +122,12 @@ def scattered_slices(
             new[at] = new[3]
             at += 1
         elif code == INTEGER_SUM:
-            limbs = scattered_limbs(values[p], group, size)
+            limbs = scattered_limbs(values[read[p]], group, size)
             for j in range(filled.shape[0]):
                 new[at, j], new[at + 1, j] = limbs[filled[j], 0], limbs[filled[j], 1]
             at += 2
         else:
-            extreme = scattered_extremes(values[p], group, size, code == SMALLEST)
+            extreme = scattered_extremes(values[read[p]], group, size, code == SMALLEST)
             for j in range(filled.shape[0]):
                 new[at, j] = extreme[filled[j]]
             at += 1

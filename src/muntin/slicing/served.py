@@ -62,7 +62,7 @@ class PeriodicSeries:
         unit = gcd(*(slide for _, _, slide, _, _, _ in rows), *(end - ends[0] for end in ends))
         places = [(row[2] // unit, (end - ends[0]) // unit) for row, end in zip(rows, ends, strict=True)]
         both = [(*row, *place) for row, place in zip(rows, places, strict=True)]
-        return cls(np.ascontiguousarray(np.array(both, dtype=np.int64).T))
+        return cls(np.ascontiguousarray(np.array(both, dtype=np.int64).reshape(-1, 8).T))
 
     @property
     def length(self) -> npt.NDArray[np.int64]:

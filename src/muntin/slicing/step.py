@@ -15,6 +15,7 @@ from muntin.errors import PlacedError
 from muntin.query import EachBatch, Every
 from muntin.slicing.arrivals import Arrivals, Misfit, Times, arrival_numbers, out_of_order
 from muntin.slicing.batch import Batch
+from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.empty_windows import extend_extents
 from muntin.slicing.emission.intermediate_watermarks import intermediate_watermarks
@@ -26,7 +27,7 @@ from muntin.slicing.failing_tuples import accepted
 from muntin.slicing.key_compaction import compact
 from muntin.slicing.lateness import judge
 from muntin.slicing.next_result import quiet_until
-from muntin.slicing.numeric_step import numeric_results
+from muntin.slicing.numeric_step import MOST_TUPLES, numeric_results
 from muntin.slicing.parallel.steps import ParallelSteps
 from muntin.slicing.slice_manager import add_tuples, settle
 from muntin.slicing.tuple_slicer import slice_tuples
@@ -52,13 +53,14 @@ def step(
     lag: int | None = None,
     looks: bool = True,
     parallel: ParallelSteps | None = None,
-) -> tuple[State, pa.Table]:
+    defer: bool = False,
+) -> tuple[State, pa.Table | DeferredRows]:
     """Add a batch, then move the watermark on: the next state, and the results.
 
     `times`: the times of the batch, where all its tuples are known to be good. `misfits`: values that
     the batch could not hold. `lag`: the watermark follows the newest tuple by this. `looks`: whether early
     results after a batch are emitted. In order each tuple is a watermark. INF is the end of the stream.
-    `parallel` runs parts of large steps on threads.
+    `parallel` runs parts of large steps on threads. `defer`: the table of results may be made later.
     """
     new = state.draft()
     results: list[pa.Table] = []
@@ -74,8 +76,12 @@ def step(
             watermark = int(batch.time[-1])
         if lag is not None:
             watermark = _newest(plan, new, batch) - lag
-        if batch is not None and watermark is not None and plan.numeric is not None:
-            table = numeric_results(plan, new, batch, max(watermark, state.watermark))
+        if (
+            watermark is not None
+            and plan.numeric is not None
+            and _in_one_call(new, batch, watermark, parallel)
+        ):
+            table = numeric_results(plan, new, batch, max(watermark, state.watermark), defer)
             if table is not None:
                 if len(new.slices.fresh) > new.evict_above:
                     evict(plan, new)
@@ -99,6 +105,13 @@ def step(
     if len(results) == 1:
         return new, results[0]
     return new, pa.concat_tables(results) if results else plan.results.empty
+
+
+def _in_one_call(state: State, batch: Batch | None, watermark: int, parallel: ParallelSteps | None) -> bool:
+    """Whether to try the compiled step: there is something to do, and no threads could share it."""
+    if batch is None:
+        return parallel is None and not state.is_quiet(watermark)
+    return parallel is None or len(batch.time) <= MOST_TUPLES
 
 
 def _newest(plan: BoundPlan, state: State, batch: Batch | None) -> int:

@@ -169,6 +169,11 @@ class TimeColumn:
         dtype = _INT64 if kind == pa.int64() else np.dtype(str(kind))
         return dtype, 1, 1, self.limit
 
+    @property
+    def edges_always_fit(self) -> bool:
+        """Whether `to_edges` never fails: edges in nanoseconds may lie outside of their range."""
+        return self._edge_scale[1] == 1
+
     def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
         """Edges in their type outside: starts rounded down, ends (`ceil`) up.
 

@@ -9,18 +9,30 @@ from muntin.compiled_kernels import compiled
 
 Ints = npt.NDArray[np.int64]
 
+BLOCK = 4_096
+"""The numbers between two decisions whether all are in order."""
+
 
 @compiled
 def extent(values: Ints) -> tuple[int, int, bool]:
     """Smallest and largest of at least one number, and whether they never decrease."""
-    low = high = values[0]
-    ordered = True
-    for i in range(1, values.shape[0]):
-        value = values[i]
-        ordered &= value >= values[i - 1]
-        low = min(low, value)
-        high = max(high, value)
-    return low, high, ordered
+    last = values.shape[0] - 1
+    begin = 0
+    while begin < last:  # in order, only neighbours are compared
+        block = values[begin : begin + BLOCK + 1]
+        falls = False
+        for i in range(1, block.shape[0]):
+            falls |= block[i] < block[i - 1]
+        if falls:
+            break
+        begin += BLOCK
+    if begin >= last:
+        return values[0], values[last], True
+    low, high, rest = values[0], values[begin], values[begin:]
+    for i in range(1, rest.shape[0]):
+        low = min(low, rest[i])
+        high = max(high, rest[i])
+    return low, high, False
 
 
 @compiled

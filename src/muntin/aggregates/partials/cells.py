@@ -65,10 +65,7 @@ def objects(cells: Cells | Iterable[Any]) -> Objects:
     if isinstance(cells, np.ndarray):
         return cells
     values = cells.tolist() if isinstance(cells, Numbers) else list(cells)
-    out = np.full(len(values), None, dtype=np.object_)
-    for i, value in enumerate(values):
-        out[i] = value
-    return out
+    return np.fromiter(values, dtype=np.object_, count=len(values))
 
 
 @dataclass(frozen=True, slots=True)

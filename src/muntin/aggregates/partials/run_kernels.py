@@ -7,6 +7,7 @@ import numpy as np
 from muntin.aggregates.arrays import Bools, Ints
 from muntin.aggregates.partials.list_kernels import row_at
 from muntin.compiled_kernels import compiled
+from muntin.timeline.extent_kernels import extent
 
 
 @compiled
@@ -39,9 +40,7 @@ def is_dense(offsets: Ints, keys: Ints, low: Ints, high: Ints) -> bool:
         row = keys[offsets[j] : offsets[j + 1]]
         low[j], high[j] = 0, -1
         if row.size:
-            least, most = row[0], row[0]
-            for key in row:
-                least, most = min(least, key), max(most, key)
+            least, most, _ = extent(row)
             low[j], high[j] = least, most
             room = np.uint64(most) - np.uint64(least)  # which may be more than an int64 holds
             if room >= np.uint64(spare):

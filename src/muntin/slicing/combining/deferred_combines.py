@@ -64,12 +64,13 @@ class DeferredCombines:
         """The rows with these numbers."""
         starts = np.array(self._starts, dtype=np.int64)
         chunk = np.searchsorted(starts, numbers, side="right") - 1
+        if (chunk == chunk[:1]).all():
+            only = int(chunk[0])
+            return self.partials.take(self._chunks[only], numbers - starts[only])
         used = np.unique(chunk)
         gathered = [
             self.partials.take(self._chunks[c], numbers[chunk == c] - starts[c]) for c in used.tolist()
         ]
-        if len(gathered) == 1:
-            return gathered[0]
         place = np.empty(len(numbers), dtype=np.int64)
         place[np.argsort(chunk, kind="stable")] = np.arange(len(numbers))
         return self.partials.take(self.partials.concat(gathered), place)

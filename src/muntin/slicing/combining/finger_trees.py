@@ -92,7 +92,10 @@ class FingerTree(SliceStore):
             room = np.empty(2 * (len(place) - front + added), dtype=np.int64)
             room[: len(place) - front] = place[front:]
             self._room, self._start, end = room, 0, len(place) - front
-        self._room[end : end + added] = last + APART * np.arange(1, added + 1)
+        if added == 1:
+            self._room[end] = last + APART
+        else:
+            self._room[end : end + added] = last + APART * np.arange(1, added + 1)
 
     def serve(self, partials: list[PartialRef]) -> Iterator[tuple[int, PartialRef]]:
         if self.evicted is not None:

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from muntin.memory import end_to_end
 from muntin.slicing.combining.base import Combiner, View
 from muntin.slicing.combining.deferred_combines import DeferredCombines, PartialRef
 from muntin.slicing.combining.slice_range_kernels import same_slices
@@ -128,7 +129,7 @@ class PersistentStores(Combiner):
             self._ledger = DeferredCombines(partials)
         deferred = self._ledger
         groups = [(store, store.prepare(view, windows)) for store, windows in self._groups(view)]
-        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(new for _, new in groups)])
+        rows = end_to_end([new for _, new in groups]) if groups else NO_SLICES.first
         references = iter(deferred.add(partials.take(states, rows), len(rows)))
         served = [pair for store, new in groups for pair in store.serve(list(islice(references, len(new))))]
         combines = deferred.execute()
@@ -143,16 +144,20 @@ class PersistentStores(Combiner):
             order, lo, hi = np.concatenate([order, others]), view.lo[others], view.hi[others]
             result = partials.concat([result, partials.reduce(states, view.rows, lo, hi)])
             combines += int(np.maximum(hi - lo - 1, 0).sum())
-        return partials.take(result, np.argsort(order)), combines * len(partials.partials)
+        if len(order) > 1:
+            result = partials.take(result, np.argsort(order))
+        return result, combines * len(partials.partials)
 
     def _groups(self, view: View) -> Iterator[tuple[SliceStore, Column]]:
         """Each store that serves windows, and these in the order of their slices."""
         windows = self._served(view, np.flatnonzero(view.hi > view.lo))
         number = view.number if self.per_window else np.zeros_like(view.number)
-        windows = windows[np.lexsort([column[windows] for column in (view.hi, view.lo, view.key, number)])]
+        if len(windows) > 1:
+            columns = (view.hi, view.lo, view.key, number)
+            windows = windows[np.lexsort([column[windows] for column in columns])]
         number, key = number[windows], view.key[windows]
-        bounds = np.flatnonzero(np.diff(number, prepend=-1) | np.diff(key, prepend=-1)).tolist()
-        for begin, end in pairwise([*bounds, len(windows)]):
+        bounds = np.flatnonzero((number[1:] != number[:-1]) | (key[1:] != key[:-1])) + 1
+        for begin, end in pairwise([0, *bounds.tolist(), len(windows)] if len(windows) else []):
             name = int(number[begin]), int(key[begin])
             if name not in self._stores:
                 self._stores[name] = self._new_store()

@@ -58,16 +58,21 @@ class ResultShape:
         """
         return _table(self, emissions, keys, threads) if emissions else self.empty
 
-    def first_rows(self, windows: Column, values: list[pa.Array], keys: KeyTable) -> pa.Table:
+    @property
+    def most_certain(self) -> int:
+        """The most rows for which `first_rows` never fails."""
+        return self._texts.most_spelled if self.binding.time.edges_always_fit else 0
+
+    def first_rows(self, windows: Column, values: list[pa.Array], keys: list[pa.Array]) -> pa.Table:
         """Rows of periodic windows that are emitted for the first time, in order.
 
-        The columns of `windows` are start, end, the number of the window, and the key.
+        The columns of `windows` are start, end, and the number of the window.
         """
         rows, time = windows.shape[1], self.binding.time
         edges = [time.to_edges(windows[0], ceil=False), time.to_edges(windows[1], ceil=True)]
         edges += [pa.nulls(rows, field.type) for field in self.edge_fields[2:]]
         columns = [
-            *(keys.values(windows[3]) if self.binding.keys else ()),
+            *keys,
             self._texts.at(windows[2]),
             pa.StructArray.from_buffers(self.edge_type, rows, [None], 0, children=edges),
             *values,
