@@ -110,7 +110,7 @@ def drive(workload: Workload, batches: list[pa.RecordBatch]) -> Run:
             started = time.process_time()
             results = step()
             seconds += time.process_time() - started
-            slices = max(slices, len(operator.slices()))
+            slices = max(slices, len(operator._engine.state.slices))
             yield results
 
     sums = recomputed(steps(), tuple(name for name, _ in workload.query.aggregates))

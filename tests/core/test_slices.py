@@ -195,7 +195,7 @@ def test_between_watermark_and_lateness_slices_start_at_the_edges_of_all_measure
 # Combines. ---------------------------------------------------------------------------------------
 
 
-def combines(queries: dict[str, Window], lateness: int = 0, **aggregates: a.Aggregate) -> tuple[int, int]:
+def lifts(queries: dict[str, Window], lateness: int = 0, **aggregates: a.Aggregate) -> tuple[int, int]:
     query = mt.windows(**queries).aggregate(**aggregates).on("t", allowed_lateness=lateness)
     op = query.operator()
     rng = np.random.default_rng(7)
@@ -203,7 +203,8 @@ def combines(queries: dict[str, Window], lateness: int = 0, **aggregates: a.Aggr
     for part in np.array_split(times, 7):
         op.process({"t": part, "v": part % 10, "x": part * 0.5})
         op.advance(int(part.max()) - 5)
-    return op.stats().update_combines, op.stats().tuples
+    op.finish()
+    return op.stats().lifts, op.stats().tuples
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def combines(queries: dict[str, Window], lateness: int = 0, **aggregates: a.Aggr
 def test_each_tuple_is_combined_once_into_each_distinct_partial(
     aggregates: dict[str, a.Aggregate], partials: int
 ) -> None:
-    done, tuples = combines({"x": w.tumbling(10)}, **aggregates)
+    done, tuples = lifts({"x": w.tumbling(10)}, **aggregates)
     assert tuples == 1000
     assert done == partials * tuples
 
@@ -245,5 +246,5 @@ def test_each_tuple_is_combined_once_into_each_distinct_partial(
 )
 @pytest.mark.parametrize("lateness", [0, 30])
 def test_the_update_cost_does_not_depend_on_the_queries(queries: dict[str, Window], lateness: int) -> None:
-    done, tuples = combines(queries, lateness, mean=a.mean("v"), spread=a.stddev("v"))
+    done, tuples = lifts(queries, lateness, mean=a.mean("v"), spread=a.stddev("v"))
     assert done == 3 * tuples

@@ -49,6 +49,7 @@ def evict(plan: BoundPlan, state: State, force: bool = False) -> None:
         return
     if state.tuples is not None:
         commit(plan, state)
+        table = state.slices
     elif len(table) <= state.evict_above and not force:
         return
     needed = table.level < len(plan.served.gaps)

@@ -14,6 +14,7 @@ from muntin.slicing.listing_kernels import mark_pairs
 from muntin.slicing.served import ServedWindow
 from muntin.slicing.slice_table_kernels import align_ranks
 from muntin.slicing.tuple_cuts import Walk, cut
+from muntin.slicing.tuple_slices import cut_off
 from muntin.slicing.tuple_state import TupleState
 from muntin.slicing.tuple_tables import Progress, window_of
 from muntin.timeline import NEG_INF
@@ -141,6 +142,7 @@ def _tuples_needed_from(plan: BoundPlan, state: State, tuples: TupleState) -> Co
             needed = np.minimum(needed, needed_from(plan, state, served))
     if not plan.served.looks_back:
         return needed
+    cut_off(plan, state, tuples, needed)
     return np.maximum(_aligned(state, tuples, needed), tuples.positions.base)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["Edges", "Runs", "build"]
+__all__ = ["Edges", "Runs", "build", "cut_off"]
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -28,6 +28,10 @@ Edges = tuple[Column, Column]
 """Keys and ranks at which slices begin."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+FEW_TUPLES = 8
+"""A slice of no more tuples is split wherever some are not needed: a key then stores only what it needs."""
 
 
 class Runs(NamedTuple):
@@ -74,7 +78,7 @@ def build(
     part, rank = tuples.batch.take(index), numbers(runs.begin, size)
     forced = _forced_cuts(runs, offsets, edges)
     if plan.served.looks_back:
-        forced |= _block_begins(part.seq)
+        forced |= _block_begins(part.time)
     fixed = edges_around(plan, state, *part.times[:2], part.time)
     begins = cut_runs(part, fixed, plan.served.gap, forced)
     if len(taken_back):
@@ -95,6 +99,25 @@ def build(
         state.slices = table.take(np.lexsort((table.rank, table.first, table.key)))
     else:
         insert(plan, state, rows, fixed)
+
+
+def cut_off(plan: BoundPlan, state: State, tuples: TupleState, needed: Column) -> None:
+    """Split the slices of which no window needs the first half, so that their tuples can be dropped.
+
+    `needed`: per key the rank of the first tuple that is needed. A split for fewer tuples would aggregate
+    more tuples again than it drops.
+    """
+    table = state.slices
+    ranked = np.flatnonzero(table.rank >= 0)
+    key = np.arange(len(needed), dtype=np.int64)
+    row = rows_holding(table.key[ranked], table.rank[ranked], table.n[ranked], key, needed)
+    key = key[row >= 0]
+    row = ranked[row[row >= 0]]
+    key = key[2 * (needed[key] - table.rank[row]) + FEW_TUPLES >= table.n[row]]
+    if len(key):
+        none = np.zeros(0, dtype=np.int64)
+        end = tuples.offsets[:-1] + tuples.sliced.rank - tuples.positions.base
+        build(plan, state, tuples, Runs(none, none, none), [(key, needed[key])], None, plan.no_slices, end)
 
 
 def _split(state: State, tuples: TupleState, edges: list[Edges]) -> SliceTable:
@@ -135,14 +158,16 @@ def _last_run_before(runs: Runs, key: Column, rank: Column) -> Column:
     return last[len(runs.key) :]
 
 
-def _block_begins(seq: Column) -> Mask:
+def _block_begins(time: Column) -> Mask:
     """Tuples that begin a slice wherever they are, so that no slice is long; about one in 2**BLOCK_BITS.
 
-    A hash of the tuple decides, so a late tuple does not move the other begins. [scotty §10.3.3]
+    A hash of the time decides, so a late tuple does not move the other begins, and batches, threads and
+    partitions cut alike. [scotty §10.3.3]
     """
-    mixed = (seq.view(np.uint64) + np.uint64(1)) * _MIX
+    mixed = (time.view(np.uint64) + np.uint64(1)) * _MIX
     mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX
     begins: Mask = mixed >> np.uint64(64 - BLOCK_BITS) == 0
+    begins[1:] &= time[1:] != time[:-1]
     return begins
 
 
