@@ -89,7 +89,7 @@ SPLIT_SLICES = (
         "scotty §5.2, Fig. 5",
     ),
     Rule(
-        lambda w: not w.context_aware or (w.in_order and not w.lateness),
+        lambda w: not w.context_aware or (w.in_order and not w.lateness and not w.early),
         NO,
         "edges are known before their tuples; a session gap splits without recomputing, since it is empty",
         "scotty §5.2, §6.2, Fig. 5",
@@ -122,7 +122,7 @@ SPLIT_SLICES = (
 
 REMOVE_TUPLES = (
     Rule(
-        lambda w: not w.counting or (w.in_order and not w.lateness),
+        lambda w: not w.counting or (w.in_order and not w.lateness and not w.early),
         NO,
         "tuples leave a slice only when ranks shift",
         "scotty §5.2, Fig. 6",

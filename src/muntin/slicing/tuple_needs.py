@@ -200,7 +200,8 @@ def needed_cuts(plan: BoundPlan, state: State) -> Mask:
     hard = (table.rank >= 0) & stored
     if plan.served.looks_back:
         # Slices of tuples that are final may be joined, to no more than a block: they may be split again.
-        final = table.rank < tuples.committed.rank[table.key]
+        base = tuples.positions.base[table.key]
+        final = (table.rank < tuples.committed.rank[table.key]) & (table.rank != base)
         hard &= ~final | (np.diff(table.rank >> BLOCK_BITS, prepend=-1) != 0)
     pairs = [(c.key, c.begin) for c in tuples.closed.values()]
     pairs += [(c.key, c.end) for c in tuples.closed.values()]
