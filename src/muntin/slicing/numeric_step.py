@@ -208,7 +208,8 @@ def numeric_results(
         state.slices = SliceTable.of_words(partials, slices, level)
     state.quiet_until = quiet_until
     count, metrics = len(partials.partials), state.metrics
-    metrics.lifted(len(time), count)
+    metrics.lifts += len(time) * count
+    metrics.update_combines += len(time) * count
     metrics.merge_combines += (merged + walked) * count
     metrics.windows += ended
     return results
