@@ -105,7 +105,7 @@ def cut_off(plan: BoundPlan, state: State, tuples: TupleState, needed: Column) -
     """Split the slices of which no window needs the first half, so that their tuples can be dropped.
 
     `needed`: per key the rank of the first tuple that is needed. A split for fewer tuples would aggregate
-    more tuples again than it drops.
+    more tuples again than it drops; nothing is split for less than an eighth of the stored tuples.
     """
     table = state.slices
     ranked = np.flatnonzero(table.rank >= 0)
@@ -113,8 +113,10 @@ def cut_off(plan: BoundPlan, state: State, tuples: TupleState, needed: Column) -
     row = rows_holding(table.key[ranked], table.rank[ranked], table.n[ranked], key, needed)
     key = key[row >= 0]
     row = ranked[row[row >= 0]]
-    key = key[2 * (needed[key] - table.rank[row]) + FEW_TUPLES >= table.n[row]]
-    if len(key):
+    drops = needed[key] - table.rank[row]
+    pays = 2 * drops + FEW_TUPLES >= table.n[row]
+    key = key[pays]
+    if 8 * int(drops[pays].sum()) > len(tuples):
         none = np.zeros(0, dtype=np.int64)
         end = tuples.offsets[:-1] + tuples.sliced.rank - tuples.positions.base
         build(plan, state, tuples, Runs(none, none, none), [(key, needed[key])], None, plan.no_slices, end)
