@@ -30,7 +30,7 @@ class Metrics:
     recomputed_tuples: int = 0
     """Tuples that were aggregated once more: because slices were split, or tuples moved between slices."""
     splits: int = 0
-    """Slices that were cut in two or more, because a window begins or ends inside."""
+    """Slices that were cut: a window begins or ends inside, or no window needs the first half."""
     merges: int = 0
     """Slices that were joined to the one before, because no window needs the edge between them."""
     errors: int = 0

@@ -249,7 +249,7 @@ class Bound:
 
     @property
     def removable(self) -> bool:
-        """Whether every partial can be without a tuple, unless that matters to its value."""
+        """Whether a tuple can be taken out of every partial, unless that tuple determines its value."""
         return all(partial.removable for partial in self.partials)
 
 

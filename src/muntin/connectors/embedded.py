@@ -393,7 +393,7 @@ class Operator:
     def open_windows(self) -> Rows:
         """The windows that contain a tuple and are not complete, with the value of each aggregate so far.
 
-        All tuples count that have arrived; those that came late as if the watermark moved now. The operator
+        All tuples count that have arrived, late ones as if the watermark moved now. The operator
         does not change. `window_count` is the number of tuples in the window. `window_end` is the end that
         the window has if no more tuples arrive, and null where only a further tuple can tell it.
 
@@ -442,7 +442,7 @@ class Operator:
 
     @exclusive
     def query(self, start: object, end: object, *, key: object = None) -> Rows:
-        """The aggregates over the tuples with times in [start, end), from the slices that are there.
+        """The aggregates over the tuples with times in [start, end), from the slices that it holds.
 
         A slice is not divided, and slices that no window needs are dropped. So each row says which range
         it answers, exactly: the largest one in [start, end) whose edges divide no slice. `range_count` is

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """A thin wrapper around an Arrow table, as `Operator.slices` and `Operator.open_windows` return it.
+    """A thin wrapper around an Arrow table, as `open_windows`, `slices` and `query` of an operator return it.
 
-    It prints as a table, shows itself in a notebook, and all that takes Arrow takes it.
+    It prints as a table, shows itself in a notebook, and everything that reads Arrow takes it.
 
     >>> rows = Rows(pa.table({"shop": ["north", "south"], "total": [3, None]}))
     >>> rows

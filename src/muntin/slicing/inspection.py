@@ -64,7 +64,7 @@ def open_windows(plan: BoundPlan, state: State) -> pa.Table:
 
 
 def slices(plan: BoundPlan, state: State) -> pa.Table:
-    """The slices that some window still needs, folded to the fewest, with the aggregates over each alone.
+    """The slices that some window still needs, joined where possible, with the aggregates over each alone.
 
     An aggregate is null where it fails on this slice. Costs O(slices), and their values.
     """

@@ -38,7 +38,7 @@ Column = npt.NDArray[np.int64]
 MOST_TUPLES = 8_192
 """The most tuples of a step that come out of order, or of which several columns are read.
 
-Of several columns the compiled step reads a copy, which costs more than it saves beyond.
+Of several columns the compiled step reads a copy, which costs more than it saves for more tuples.
 """
 MOST_SLICES = 4_096
 """The most slices before a step: all of them are copied."""
@@ -53,7 +53,7 @@ NO_IDS: Column = np.zeros(0, dtype=np.int64)
 NO_WORDS: Column = np.frombuffer(b"", dtype=np.int64).reshape(0, 0)
 """The input where there is no batch."""
 NO_TIMES: Column = np.frombuffer(b"", dtype=np.int64)
-"""The times where there is no batch; as those in Arrow's memory they are not written to."""
+"""The times where there is no batch; read-only, as those in Arrow's memory."""
 
 
 @dataclass(frozen=True, slots=True)

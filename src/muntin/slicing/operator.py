@@ -266,7 +266,7 @@ class SlicingOperator:
         return (pa.schema([]) if self.plan is None else self.plan.binding.schema).empty_table()
 
     def stats(self) -> Stats:
-        """What the operator holds and has done; slices are folded to the fewest first."""
+        """What the operator holds and has done; slices are joined where possible first."""
         if self.plan is None:
             return Stats.unbound(self.header, self.served)
         state = self.state.draft()

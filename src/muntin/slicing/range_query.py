@@ -1,4 +1,4 @@
-"""The aggregates over a range of time, from the slices that are there."""
+"""The aggregates over a range of time, from the slices of the state."""
 
 from __future__ import annotations
 

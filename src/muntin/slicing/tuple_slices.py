@@ -31,7 +31,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 FEW_TUPLES = 8
-"""A slice of no more tuples is split wherever some are not needed: a key then stores only what it needs."""
+"""A slice of at most this many tuples is split as soon as its first tuples can be dropped."""
 
 
 class Runs(NamedTuple):

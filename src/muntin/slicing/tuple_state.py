@@ -161,7 +161,7 @@ class TupleState:
         self.fresh = np.full(len(self.fresh), fresh, dtype=np.bool_)
 
     def settle(self, keys: int, reached: int) -> tuple[Column, Mask | None]:
-        """Sort the new arrivals in; returns the keys whose sliced part they reach into, and where they are.
+        """Sort arrivals in; returns the keys whose sliced part they reach, and which tuples are new.
 
         `reached`: windows that time alone may close have seen no tuple before this time.
         """

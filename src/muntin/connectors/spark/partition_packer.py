@@ -88,7 +88,7 @@ class PartitionPacker(OncePerWorker):
             payloads.append((self.groups[0], pack_bad(slicer.state.metrics.bad, slicer.bad_tuples)))
         newest = slicer.state.newest
         if newest == NEG_INF and payloads and isinstance(self.query.early, EachBatch):
-            # Without a time to tell the other groups of: bad tuples alone trigger early results, too.
+            # Sent without a time to the other groups: bad tuples alone trigger early results, too.
             told = {group for group, _ in payloads}
             payloads += [(group, pack_bad(0, pa.table({}))) for group in self.groups if group not in told]
         return (None if newest == NEG_INF else newest), payloads

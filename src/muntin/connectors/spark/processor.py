@@ -114,7 +114,7 @@ class WindowProcessor(StatefulProcessor):
         return read(head, self._bodies(head), self.job.query, self.job.groups, self.job.schema)
 
     def _require_nothing(self) -> None:
-        """A SnapshotError where there are parts without a head: until version 7 it was elsewhere."""
+        """A SnapshotError where there are parts without a head, which was a variable until version 7."""
         if self.state.exists():
             raise SnapshotError(
                 f"the checkpoint has format version 7 or older, this version of Muntin reads {VERSION}; "

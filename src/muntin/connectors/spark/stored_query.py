@@ -25,7 +25,7 @@ WINDOWS, LATE_COUNTS = "windows", "late_counts"
 """The tables with QUERIES as JSON, and with the number of late tuples of each window."""
 QUERIES: dict[str, type | Role] = {"asked": dict, "served": list, "windows": list}
 """The program's query and the windows that are served, in a part of their own. Its `text` is the query as
-TOML, or null where a file cannot hold it; states of before have none."""
+TOML, or null where a file cannot hold it; states of older versions have none."""
 
 
 def described(operator: SlicingOperator, query: QuerySpec, asked: dict[str, Any]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Rows of results whose table is made when someone looks at it."""
+"""Rows of results whose table is made when it is first read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeferredRows:
     """Windows that are emitted for the first time, as the compiled step lists them: `table` cannot fail.
 
     They refer to no state of the operator. Until the table is made, a row takes 48 bytes and 8 for each
-    word of its partials, besides the values of its keys.
+    word of its partials, and the memory of the values of its keys.
     """
 
     shape: ResultShape
