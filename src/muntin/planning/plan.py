@@ -266,7 +266,7 @@ def slice_rates(workload: Workload) -> list[str]:
     if workload.forward_aware:
         names = ", ".join(workload.forward_aware)
         lines.append(
-            f"at most about {2**BLOCK_BITS} tuples in each, since a window of {names} may begin inside: "
+            f"about {2**BLOCK_BITS} tuples in each, since a window of {names} may begin inside: "
             "a split aggregates one slice again [scotty §10.3.3]"
         )
     if not lines:
