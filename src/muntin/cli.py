@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -330,8 +329,9 @@ def _errors_reported() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        # Python would write to the closed pipe once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from muntin.command_line.writing import discard_standard_output
+
+        discard_standard_output()
         raise typer.Exit(141) from None
     except MuntinError as error:
         Console(stderr=True, soft_wrap=True).print(

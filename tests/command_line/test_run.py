@@ -470,7 +470,8 @@ def test_csv_on_the_standard_input_is_advised_to_say_so(folder: Path) -> None:
 def test_a_standard_output_that_is_full_is_no_traceback(folder: Path, form: str) -> None:
     write(folder / "x.csv")
     command = f"{sys.executable} -m muntin run q.toml x.csv --format {form} > /dev/full"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=buffered)
     assert done.returncode == 2
     assert "error: cannot write to the standard output: " in done.stderr
     assert "Traceback" not in done.stderr

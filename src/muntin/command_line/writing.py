@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -107,7 +108,13 @@ def _reported() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
+        discard_standard_output()
         raise DataError(f"cannot write to the standard output: {error.strerror or error}") from error
+
+
+def discard_standard_output() -> None:
+    """Let the standard output take anything: Python writes what is left once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _File(Output):
