@@ -151,3 +151,26 @@ def test_slices_of_stored_tuples_are_short_where_windows_look_back() -> None:
     op.advance(8_999)
     stats = op.stats()
     assert stats.kept_tuples / (4 * BLOCK) <= stats.slices <= stats.kept_tuples / (BLOCK / 4)
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "type", "value"),
+    [(a.max_count("v"), pa.uint64(), 0), (a.min_count("v"), pa.int64(), 2**63 - 1)],
+    ids=str,
+)
+def test_an_extreme_that_equals_its_identity_leaves_a_slice(aggregate: Any, type: Any, value: int) -> None:
+    op = mt.windows(c=w.count(8)).aggregate(x=aggregate).on("t", allowed_lateness=100).operator()
+    op.process(pa.table({"t": list(range(1, 9)), "v": pa.array([value] * 8, type)}))
+    op.advance(10)
+    op.process(pa.table({"t": [0], "v": pa.array([None], type)}))
+    assert op.advance(11)["x"].to_pylist() == [7]
+
+
+def test_slices_taken_back_do_not_outlive_a_change_of_types() -> None:
+    aggregates = {"f": a.first("v"), "x": a.max("v")}
+    op = mt.windows(c=w.count(3)).aggregate(**aggregates).on("t", early=mt.each_batch()).operator()
+    op.process(pa.table({"t": list(range(20)), "v": pa.nulls(20)}))
+    op.advance(4)
+    op.add(z=w.tumbling(5))
+    op.process(pa.table({"t": pa.array([], pa.int64()), "v": pa.array([], pa.string())}))
+    assert len(op.finish()) == 5 + 3  # the other full count windows, and those of the added window

@@ -110,6 +110,7 @@ class TupleState:
 
     def change_tables(self, change: Change) -> None:
         """Replace all tables; where keys get other numbers, `index` must follow."""
+        self.ahead = None
         arrived = [change(TupleRows(batch, np.ones(len(batch), dtype=np.bool_))) for batch in self.arrived]
         self.arrived = tuple(rows.batch for rows in arrived)
         if self.batch is not None:

@@ -110,10 +110,10 @@ def frames(
     min_count: int,
     closing: bool,
 ) -> tuple[Ints, Numbers, Ints]:
-    """The frames that the actions close, their edges on the measure, and the begins left open."""
+    """The frames that the actions close, their edges on the measure, and begins left open or too short."""
     rows = np.empty((6, disjoint(offsets)), np.int64)
     marks = np.empty((2, rows.shape[1]), measure.dtype)
-    opened = np.empty((2, offsets.shape[0]), np.int64)
+    opened = np.empty((2, rows.shape[1] + offsets.shape[0]), np.int64)
     m = p = 0
     for s in range(offsets.shape[0] - 1):
         lo, hi = offsets[s], offsets[s + 1]
@@ -131,6 +131,9 @@ def frames(
                     put_row(rows, m, s, b, r, f, t if i < hi else t + 1, t if i < hi else INF)
                     put_pair(marks, m, raw[s, LOW], raw[s, POSITION])
                     m += 1
+                elif b >= fresh:  # too short so far: a later tuple may still prolong it
+                    put_pair(opened, p, s, b)
+                    p += 1
                 b = -1
             if i == hi:
                 break

@@ -43,7 +43,9 @@ class ExtremeCount(ScalarPartial):
         return self.extremum.removable
 
     def without(self, whole: Ints, part: Ints, wholes: States, parts: States) -> tuple[Ints, Bools]:
-        return whole, self.extremum.without(wholes[0], parts[0], (), ())[1]
+        # A value may equal the identity of its extremum, which says nothing about its count.
+        right = self.extremum.without(wholes[0], parts[0], (), ())[1] & (parts[0] != wholes[0])
+        return whole, right | (part == 0)
 
     def reduce(self, state: Ints, rows: Rows, lo: Ints, hi: Ints, before: States, after: States) -> Ints:
         if isinstance(self.extremum, KeyExtremum):
