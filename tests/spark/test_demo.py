@@ -97,7 +97,8 @@ def test_the_work_of_the_stream_is_that_of_the_embedded_engine(steps: list[Step]
         operator.advance(step.watermark)
     expected, found = operator.stats(), steps[-1].stats
     assert found.tuples == expected.tuples
-    assert expected.lifts == len(flights()) * 9
+    newest = sum(1 for time in flights()["scheduled"] if time.as_py() > steps[-1].watermark)
+    assert expected.lifts == (len(flights()) - newest) * 9  # those beyond the watermark are not sliced yet
     # Which slices are split, and so aggregated again, depends on the key groups, a little.
     assert found.update_combines == pytest.approx(expected.update_combines, rel=0.05)
     assert found.merge_combines == pytest.approx(expected.merge_combines, rel=0.05)
