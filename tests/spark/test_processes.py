@@ -99,7 +99,7 @@ def test_a_killed_driver_a_failed_task_and_a_stop_leave_no_trace(tmp_path: Path,
     with stream(folder, "local[2,3]", step) as driver:
         finish(folder, driver)
     assert {path.name for path in folder.glob("failed *")} == {"failed before", "failed behind"}
-    assert program.written(folder) == program.expected()
+    assert program.written(folder) == program.replayed(folder)
 
 
 LOOPBACK = "127.0.0.1"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
@@ -25,7 +24,8 @@ from muntin.errors import DataError, MuntinError, QueryError, SnapshotError
 from muntin.timeline import Micros
 
 sys.path.insert(0, str(Path(__file__).parent))
-from streams import Files, Running  # beside this file, not installed
+from micro_batches import micro_batches  # beside this file, not installed
+from streams import Files, Running
 
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 KEYS = "abcdef"
@@ -49,20 +49,6 @@ def tuples(begin: int, end: int) -> pa.Table:
 @pytest.fixture
 def files(spark: SparkSession, tmp_path: Path) -> Files:
     return Files(spark, tmp_path / "in", SCHEMA, "4 seconds")
-
-
-def micro_batches(checkpoint: Path) -> Iterator[tuple[list[pa.Table], int]]:
-    """For each micro-batch its input, by Spark's logs, and its watermark in microseconds."""
-    done = -1
-    for log in sorted((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name)):
-        _, metadata, offset = log.read_text().splitlines()[:3]
-        upto = json.loads(offset)["logOffset"]
-        tables = []
-        for number in range(done + 1, upto + 1):
-            _, *entries = (checkpoint / "sources" / "0" / str(number)).read_text().splitlines()
-            tables += [pq.read_table(json.loads(entry)["path"].removeprefix("file://")) for entry in entries]
-        done = upto
-        yield tables, json.loads(metadata)["batchWatermarkMs"] * 1000
 
 
 def embedded(query: mt.Query, checkpoint: Path, follows_tuples: bool) -> Iterator[mt.Operator]:

@@ -27,6 +27,10 @@ import pyarrow.parquet as pq
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.timeline import Micros
+
+sys.path.insert(0, str(Path(__file__).parent))
+from micro_batches import micro_batches  # beside this file, not installed
 
 STEPS, ROWS = 6, 60
 FAILED = 4
@@ -91,6 +95,17 @@ def expected(asked: mt.Query | None = None) -> list[dict[str, Any]]:
             found.append(operator.advance(newest - behind))
         newest = max([step["ts"].to_numpy().max().item(), *([newest] if newest else [])])
     found.append(operator.advance(newest - behind))
+    return rows_of(mt.Results.concat(found))
+
+
+def replayed(folder: Path) -> list[dict[str, Any]]:
+    """What the embedded engine gives over the micro-batches that Spark made: a kill may merge some."""
+    operator, found = query().operator(), []
+    for tables, watermark in micro_batches(folder / "checkpoint of results"):
+        for table in tables:
+            operator.process(table)
+        if watermark:
+            found.append(operator.advance(Micros(watermark - 1)))
     return rows_of(mt.Results.concat(found))
 
 
