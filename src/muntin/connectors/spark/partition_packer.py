@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from muntin.connectors.spark.packed_rows import GROUP, Payload, pack_bad, pack_rows, pack_slices, pack_tuples
 from muntin.connectors.spark.query_changes import read_change, read_changes
-from muntin.connectors.spark.workers import OncePerWorker, message_first
+from muntin.connectors.spark.workers import OncePerWorker, exempt_modules, message_first
 from muntin.errors import MuntinError
 from muntin.query import EachBatch, QuerySpec
 from muntin.slicing.binding import ARRIVAL, Binding
@@ -77,6 +77,7 @@ class PartitionPacker(OncePerWorker):
             some = max(1, int(np.searchsorted(sizes, BYTES_AT_ONCE, side="right")))
             yield pack_rows(newest, payloads[:some])
             payloads = payloads[some:]
+        exempt_modules()
 
     def pack(self, batches: Iterable[pa.RecordBatch]) -> tuple[int | None, list[Payload]]:
         """The newest time of a partition, and its payloads."""

@@ -15,7 +15,7 @@ from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PA
 from muntin.connectors.spark.result_columns import as_columns, as_payloads
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import counted
-from muntin.connectors.spark.workers import message_first
+from muntin.connectors.spark.workers import exempt_modules, message_first
 from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.archive import VERSION
@@ -84,7 +84,8 @@ class WindowProcessor(StatefulProcessor):
             yield from self._step(int(key[0]), given)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """The end of a task."""
+        exempt_modules()
 
     def _step(self, group: int, given: Given) -> Iterator[pd.DataFrame]:
         with message_first():
