@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from muntin.connectors.spark.group_state import head_missing
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import DataError, QueryError, value_text
 
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BODY", "PATH", "Place", "find"]
 
-PARTS, HEAD = "parts", "head"
-"""The state variables: a map from paths to bodies, and the head; without the latter it is in the map."""
-HEAD_PATH = ""
+STATE = "parts"
+"""The state variable of a key group: a map from paths to bodies, in which the head has the path HEAD."""
+HEAD = ""
+HEAD_OF_VERSION_7 = "head"
+"""The head was a variable of its own."""
 PATH, BODY = "path", "body"
 """Columns of the parts of state."""
 
@@ -44,32 +47,23 @@ class Place:
     batches: range
     """The micro-batches that can be read; Spark keeps `spark.sql.streaming.minBatchesToRetain` of them."""
 
-    has_head: bool
-    """Whether the head is a variable of its own."""
-
     def heads(self) -> dict[int, bytes]:
         """The head of each key group."""
-        if self.has_head:
-            rows = self._variable(HEAD).select(f.col(f"key.{GROUP}"), f.col("value.head").alias(BODY))
-        else:
-            rows = self._map().where(f.col(PATH) == HEAD_PATH)
-        return {int(row[GROUP]): bytes(row[BODY]) for row in rows.collect()}
+        rows = self._map().where(f.col(PATH) == HEAD).collect()
+        return {int(row[GROUP]): bytes(row[BODY]) for row in rows}
 
     def parts(self) -> DataFrame:
         """The parts of all key groups, with the columns GROUP, PATH and BODY."""
-        return self._map().where(f.col(PATH) != HEAD_PATH)
+        return self._map().where(f.col(PATH) != HEAD)
 
     def _map(self) -> DataFrame:
-        path, body = f.col("user_map_key.path").alias(PATH), f.col("user_map_value.body").alias(BODY)
-        return self._variable(PARTS).select(f.col(f"key.{GROUP}"), path, body)
-
-    def _variable(self, name: str) -> DataFrame:
-        """The rows of a state variable of all key groups."""
-        options = {"path": self.checkpoint, "stateVarName": name}
+        """The entries of the map of all key groups."""
+        options = {"path": self.checkpoint, "stateVarName": STATE}
         numbers = {"operatorId": self.operator, "batchId": self.batch}
         reader = self.spark.read.format("statestore").options(**options, **numbers)
+        path, body = f.col("user_map_key.path").alias(PATH), f.col("user_map_value.body").alias(BODY)
         try:
-            return reader.load()
+            return reader.load().select(f.col(f"key.{GROUP}"), path, body)
         except Exception as error:  # Spark's of several classes, as the checkpoint is local or not
             if "FileNotFound" in str(error) and "_stateSchema" in str(error):
                 raise DataError(
@@ -90,7 +84,9 @@ def find(
             f"ln -s {quote(checkpoint)} /tmp/checkpoint"
         )
     found = spark.read.format("state-metadata").load(checkpoint).collect()
-    mine = {int(row["operatorId"]): row for row in found if _variables(row) in ({PARTS}, {PARTS, HEAD})}
+    mine = {int(row["operatorId"]): row for row in found if _variables(row) == {STATE}}
+    if any(_variables(row) == {STATE, HEAD_OF_VERSION_7} for row in found):
+        raise head_missing()
     if not mine:
         raise _without_muntin(spark, checkpoint, found)
     if operator is None and len(mine) > 1:
@@ -113,7 +109,7 @@ def find(
             f"{batches[-1]}: got {value_text(batch)}; choose one of them, or leave it out for the last one"
         )
     last = batches[-1] if batch is None else batch
-    return Place(spark, checkpoint, int(row["operatorId"]), last, batches, HEAD in _variables(row))
+    return Place(spark, checkpoint, int(row["operatorId"]), last, batches)
 
 
 def _variables(row: Row) -> set[str]:

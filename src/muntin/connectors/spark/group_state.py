@@ -37,8 +37,8 @@ from muntin.slicing.snapshots.checks import Role, can_continue_as, check_value
 from muntin.slicing.snapshots.snapshot import assemble, dismantle
 
 __all__ = [
-    "SMALL_PARTS", "Stored", "Written", "blank_operator", "head_values", "read", "restore",
-    "size_of", "token_of", "write",
+    "SMALL_PARTS", "Stored", "Written", "blank_operator", "head_missing", "head_values", "read",
+    "restore", "size_of", "token_of", "write",
 ]  # fmt: skip
 
 
@@ -248,6 +248,14 @@ def head_values(head: bytes) -> dict[str, Any]:
             "start from a new checkpoint, or go on with the version that wrote it"
         )
     return dict(values)
+
+
+def head_missing() -> SnapshotError:
+    """The error about parts without a head in their map: until version 7 it was a variable of its own."""
+    return SnapshotError(
+        f"the checkpoint has format version 7 or older, this version of Muntin reads {VERSION}; "
+        "start from a new checkpoint, or go on with the version that wrote it"
+    )
 
 
 def size_of(head: bytes) -> int:

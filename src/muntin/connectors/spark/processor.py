@@ -10,24 +10,17 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from muntin.connectors.spark.group_state import Stored, read, size_of, token_of, write
+from muntin.connectors.spark.checkpoints import HEAD, STATE
+from muntin.connectors.spark.group_state import Stored, head_missing, read, size_of, token_of, write
 from muntin.connectors.spark.packed_rows import CHANGE, CLOCK, NEVER, NEWEST, PAYLOAD
 from muntin.connectors.spark.result_columns import as_columns, as_payloads
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import counted
 from muntin.connectors.spark.workers import exempt_modules, message_first
-from muntin.errors import SnapshotError
 from muntin.slicing.operator import SlicingOperator
-from muntin.slicing.snapshots.archive import VERSION
 
 __all__ = ["WindowProcessor"]
 
-STATE = "parts"
-"""The state of a group: a map from the path of a part to its body, with the head at the path HEAD.
-
-It is one variable, since each task of each micro-batch has the JVM make the encoders of every variable.
-"""
-HEAD = ""
 # Not as text: each task would have the JVM parse the text of each schema, twice.
 PATHS, BODIES = (
     StructType([StructField("path", StringType())]),
@@ -115,12 +108,9 @@ class WindowProcessor(StatefulProcessor):
         return read(head, self._bodies(head), self.job.query, self.job.groups, self.job.schema)
 
     def _require_nothing(self) -> None:
-        """A SnapshotError where there are parts without a head, which was a variable until version 7."""
+        """A SnapshotError where there are parts without a head."""
         if self.state.exists():
-            raise SnapshotError(
-                f"the checkpoint has format version 7 or older, this version of Muntin reads {VERSION}; "
-                "start from a new checkpoint, or go on with the version that wrote it"
-            )
+            raise head_missing()
 
     def _bodies(self, head: bytes) -> dict[str, bytes]:
         """All parts of the group, in one round trip where they are small."""
