@@ -60,7 +60,7 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
 
 def quiet_session() -> SparkSession:
-    """A session for a command: times are in UTC, and Spark prints no log lines before those of the command."""
+    """A session for a command: times are in UTC, and the log lines of Spark's start are not printed."""
     with TemporaryFile() as log:
         terminal = os.dup(2)
         os.dup2(log.fileno(), 2)  # Spark's process inherits it as its standard error
