@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from os import PathLike, fspath
 from typing import Any, ParamSpec, TypeVar
 
 from muntin import foreign_names
@@ -47,6 +48,19 @@ def checked_call(
         return called
 
     return decorate
+
+
+def path_text(path: object, rule: str) -> str:
+    """A path as text; a QueryError that begins with the rule for any other value.
+
+    >>> path_text(None, 'write takes a path, like "out.csv"')
+    Traceback (most recent call last):
+    muntin.errors.QueryError: write takes a path, like "out.csv": got None
+    """
+    text = fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(text, str) or not text:
+        raise QueryError(f"{rule}: got {value_text(path)}")
+    return text
 
 
 def refusal(

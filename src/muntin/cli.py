@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from muntin.command_line import run_options as options
 from muntin.command_line.state import state
 from muntin.errors import MuntinError, QueryError
 
@@ -34,32 +34,6 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,  # it would join the lines of the examples
 )
-
-
-class OutputFormat(StrEnum):
-    """The forms of results."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
-class InputFormat(StrEnum):
-    """The formats of inputs."""
-
-    CSV = "csv"
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
-class Engine(StrEnum):
-    """Where a query runs."""
-
-    EMBEDDED = "embedded"
-    SPARK = "spark"
 
 
 QueryFile = Annotated[Path, typer.Argument(help="The query as a TOML file.", show_default=False)]
@@ -85,63 +59,23 @@ def main(
 @app.command()
 def run(
     query: QueryFile,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT...",
-            help="Files, patterns, directories, or - for the standard input.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="A file, or - for the standard output.")
-    ] = "-",
-    form: Annotated[
-        OutputFormat | None,
-        typer.Option(
-            "--format",
-            help="The format of the output; by default by its ending, a table on a terminal, else csv.",
-            show_default=False,
-        ),
-    ] = None,
-    input_format: Annotated[
-        InputFormat | None,
-        typer.Option(help="The format of inputs with another ending; jsonl for -.", show_default=False),
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="The delimiter of CSV.", show_default=False)] = None,
-    time_format: Annotated[
-        str | None, typer.Option(help='The format of times, like "%m/%d/%Y %H:%M".', show_default=False)
-    ] = None,
-    time_unit: Annotated[
-        str | None, typer.Option(help="The unit of integer times: s, ms, us or ns.", show_default=False)
-    ] = None,
-    column_types: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="COLUMN=TYPE", help="The type of a column.", show_default=False),
-    ] = None,
-    watermark_lag: Annotated[
-        str | None,
-        typer.Option(help="Close windows this long behind the newest tuple.", show_default=False),
-    ] = None,
-    in_order: Annotated[bool, typer.Option("--in-order", help="The tuples are ordered by time.")] = False,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for more lines at the end of the last input.")
-    ] = False,
-    engine: Annotated[Engine, typer.Option(help="In this process, or on local Spark.")] = Engine.EMBEDDED,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the state that Ctrl-C saved.")
-    ] = False,
-    snapshot: Annotated[
-        Path | None,
-        typer.Option(help="Where Ctrl-C saves the state; by default next to the query.", show_default=False),
-    ] = None,
-    late: Annotated[
-        str | None, typer.Option(help="A file for tuples that are too late for a window.", show_default=False)
-    ] = None,
-    bad: Annotated[
-        str | None, typer.Option(help="A file for bad tuples, with the reasons.", show_default=False)
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    inputs: options.Inputs,
+    output: options.Output = "-",
+    form: options.Form = None,
+    input_format: options.InputForm = None,
+    delimiter: options.Delimiter = None,
+    time_format: options.TimeFormat = None,
+    time_unit: options.TimeUnit = None,
+    column_types: options.ColumnTypes = None,
+    watermark_lag: options.WatermarkLag = None,
+    in_order: options.InOrder = False,
+    follow: options.Follow = False,
+    engine: options.OnEngine = options.Engine.EMBEDDED,
+    resume: options.Resume = False,
+    snapshot: options.Snapshot = None,
+    late: options.Late = None,
+    bad: options.Bad = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Run the query of a file over tuples: CSV, JSON Lines, Parquet or Arrow, also in .gz.
 
@@ -170,11 +104,11 @@ def run(
             time_unit=time_unit,
             watermark_lag=watermark_lag,
             in_order=in_order or None,
-            types=_types(column_types),
+            types=options.types_of(column_types),
         )
         found = sources(inputs, None if input_format is None else str(input_format))
         results_format = None if form is None else str(form)
-        if engine is Engine.SPARK:
+        if engine is options.Engine.SPARK:
             if follow or resume or late or bad or settings.time_format is not None:
                 raise QueryError(
                     "--engine spark reads files to their end, with times in ISO format; "
@@ -301,26 +235,16 @@ def _query(path: Path) -> Query:
     return load(path)
 
 
-def _settings(path: Path, **options: Any) -> InputSettings:
+def _settings(path: Path, **given: Any) -> InputSettings:
     """The table [input] of the query file, with the options in place of its values."""
     from muntin.command_line.settings import read_settings
     from muntin.query.files import read_toml
 
     _query(path)  # its errors come first
     table = read_toml(path.read_text("utf-8"), str(path)).get("input", {})
-    if options["types"] is not None:
-        options["types"] = table.get("types", {}) | options["types"]
-    return read_settings(table, options)
-
-
-def _types(given: list[str] | None) -> dict[str, str] | None:
-    if not given:
-        return None
-    types = dict(one.partition("=")[::2] for one in given)
-    for name, kind in types.items():
-        if not kind:
-            raise QueryError(f'--type takes COLUMN=TYPE, like amount=float64: got "{name}"')
-    return types
+    if given["types"] is not None:
+        given["types"] = table.get("types", {}) | given["types"]
+    return read_settings(table, given)
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from muntin.call_errors import checked_call
+from muntin.call_errors import checked_call, path_text
 from muntin.display import html_folded, html_table
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
@@ -204,7 +204,8 @@ class Query(QuerySpec):
         """
         from muntin.connectors.spark.query_changes import Controlled
 
-        return Controlled(self.validated(), fspath(path))
+        rule = 'control takes the path of a directory, like "control/shops"'
+        return Controlled(self.validated(), path_text(path, rule))
 
     def stats(self, running: Any) -> StreamStats:
         """The work that this query has done in a running streaming query of Spark; print it."""

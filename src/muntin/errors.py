@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ColumnError",
     "ConcurrentCallError",
     "DataError",
     "InterpretedWarning",
@@ -47,6 +48,10 @@ class DataError(MuntinError, ValueError):
     """Data that the query cannot take: a bad tuple, an unknown column, a wrong type, an overflow."""
 
 
+class ColumnError(DataError):
+    """An input that lacks a column, or has two of one name: no row of it is to blame."""
+
+
 class RowError(DataError):
     """A DataError about one row of the input; the message names the row by its place in its batch."""
 
@@ -78,7 +83,7 @@ class PlacedError(MuntinError):
     window: tuple[int, int, int] | None = None
     """The number of the window in the query, and the edges of its instance in the unit inside."""
     time: int | None = None
-    """The time of the tuple that it failed on, in the unit inside."""
+    """The time of the tuple that it failed on, or of the first one of a slice, in the unit inside."""
     cure: str = ""
     """The remedy; the message ends with it, after the place."""
 

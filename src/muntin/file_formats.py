@@ -14,6 +14,19 @@ ENDINGS = {
 TEXTS = ("csv", "jsonl")
 """The formats of lines; the others have a compression of their own."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+_STARTS = {
+    "gzip": b"\x1f\x8b", "bz2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd", "lz4": b"\x04\x22\x4d\x18",
+}  # fmt: skip
+"""The first bytes of compressed data, for an input without a name."""
+
+
+def compression_of(start: bytes) -> str | None:
+    r"""The compression of data that begins with these bytes.
+
+    >>> compression_of(b"\x1f\x8b\x08")
+    'gzip'
+    """
+    return next((name for name, first in _STARTS.items() if start.startswith(first)), None)
 
 
 class Format(NamedTuple):

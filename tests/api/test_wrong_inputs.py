@@ -149,6 +149,22 @@ CALLS: dict[str, Callable[[], object]] = {
     "lower must take one partial aggregate: got a function of (); write lower=lambda p: ...": lambda: (
         a.aggregate("v", lift=float, combine=max, lower=lambda: 1)  # type: ignore[misc,arg-type]
     ),
+    'control takes the path of a directory, like "control/shops": got None': lambda: UNITS.control(
+        None  # type: ignore[arg-type]
+    ),
+    'write takes the path of a file, like "windows.csv": got 5': lambda: UNITS.run(
+        {"t": [1], "v": [1]}
+    ).write(
+        5  # type: ignore[arg-type]
+    ),
+    'columns must be a list such as ["height", "weight"]: got 5': lambda: a.naive_bayes(
+        "v",
+        5,  # type: ignore[arg-type]
+    ),
+    "results have columns by name, rows by number and ranges of rows: got None; "
+    'write results["total"], results[0] or results[:10]': lambda: UNITS.run({"t": [1], "v": [1]})[
+        None  # type: ignore[call-overload]
+    ],
 }
 
 

@@ -21,6 +21,7 @@ from pyarrow import csv, parquet
 from typer.testing import CliRunner
 
 from muntin.cli import app
+from muntin.file_formats import COMPRESSIONS, compression_of
 
 QUERY = """
 [stream]
@@ -101,6 +102,24 @@ def write(path: Path) -> None:
 def test_every_format(folder: Path, name: str, packed: str) -> None:
     write(folder / f"{name}{packed}")
     assert totals(muntin("run", "q.toml", f"{name}{packed}", "--format", "jsonl").stdout) == TOTALS
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.jsonl.gz", "x.parquet.gz", "x.csv", "x.jsonl"])
+def test_the_standard_input_may_be_compressed(folder: Path, name: str) -> None:
+    write(folder / name)
+    form = name.split(".")[1]
+    command = f"cat {name} | {sys.executable} -m muntin run q.toml - --input-format {form} --format jsonl"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert totals(done.stdout) == TOTALS
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS.values())
+def test_the_first_bytes_tell_a_compression(compression: str) -> None:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, compression) as packed:
+        packed.write(b"ts,shop")
+    assert compression_of(sink.getvalue().to_pybytes()) == compression
+    assert compression_of(b"ts,shop") is None
 
 
 def test_directories_patterns_and_several_files(folder: Path) -> None:
@@ -412,7 +431,7 @@ MISTAKES = {
     "q.toml x.csv --watermark-lag PT5M": 'watermark_lag .*got .PT5M.; write "5 minutes"',
     "q.toml bad.csv": 'bad.csv, line 4: the time column "ts" must hold times in ISO format: got .n/a.; ',
     "q.toml us.csv": 'us.csv, line 2: .*; give the format: --time-format "%m/%d/%Y %H:%M:%S"',
-    "q.toml other.csv": 'other.csv, row 1 to 4: there is no column "amount".*; .*Did you mean "amounts"',
+    "q.toml other.csv": 'other.csv: there is no column "amount".*; .*Did you mean "amounts"',
     "q.toml bad.jsonl": "bad.jsonl, line 2: must be a JSON object: got '{\"ts\":'",
     "q.toml list.jsonl": r"list.jsonl, line 1: must be a JSON object: got \[1\]",
     "q.toml value.jsonl": (
@@ -426,7 +445,7 @@ MISTAKES = {
         "x.csv, line 2: .* must hold integers: .*--bad bad.jsonl; or leave --time-unit out, if"
     ),
     "units.toml x.csv": "x.csv, line 2: .* must hold integers: got .*; or give the windows lengths like",
-    "q.toml x.csv --delimiter ;": 'x.csv, row 1 to 4: there is no column "ts" .*give --delimiter .,.',
+    "q.toml x.csv --delimiter ;": 'x.csv: there is no column "ts" .*give --delimiter .,.',
     ". x.csv": r"cannot read '\.': Is a directory; give the path of a query file",
     "q.toml x.csv -o /dev/full --format csv": "cannot write /dev/full: .*No space left on device",
     "q.toml x.csv --resume": "there is no snapshot q.snapshot to go on from",

@@ -137,6 +137,23 @@ def test_a_function_of_the_user_that_fails_now_and_then(window: Window, role: st
     assert failures >= (1 if role == "combine" else 2)
 
 
+def test_an_invert_that_fails_names_the_key_and_the_time_of_the_slice() -> None:
+    def invert(whole: list[int], part: list[int]) -> list[int]:
+        raise ValueError("no way back")
+
+    total = a.aggregate(
+        "v", lift=lambda v: [v], combine=lambda p, q: sorted(p + q), lower=sum, invert=invert, type=pa.int64()
+    )
+    op = mt.windows(ten=w.count(10)).aggregate(x=total).by("k").on("t", allowed_lateness=500).operator()
+    op.process({"k": ["a"] * 50 + ["b"] * 9, "t": [*range(0, 500, 10), *range(9)], "v": [1] * 59})
+    op.advance(350)
+    op.process({"k": ["a"], "t": [105], "v": [3]})  # the slice from 100 to 190 loses its last tuple
+    before = op.snapshot()
+    with pytest.raises(UserCodeError, match=r"invert\(\[1.*: no way back \(at t=100, k='a'\); repair"):
+        op.advance(400)
+    assert op.snapshot() == before
+
+
 def test_a_batch_that_fails_can_be_repaired_and_given_again() -> None:
     op = mt.windows(x=w.tumbling(10)).aggregate(x=summed(lift=lambda v: 10 // v)).on("t").operator()
     op.process(batch((1, 1)))

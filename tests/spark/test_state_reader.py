@@ -6,6 +6,8 @@ import csv
 import datetime as dt
 import io
 import json
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -257,6 +259,13 @@ def command(*arguments: object, code: int = 0) -> Any:
     done = CliRunner().invoke(app, ["state", *map(str, arguments)])
     assert done.exit_code == code, done.output + repr(done.exception)
     return done
+
+
+def test_the_message_of_the_command_comes_alone(tmp_path: Path) -> None:
+    arguments = [sys.executable, "-m", "muntin", "state", str(tmp_path / "nowhere")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: there is no checkpoint of a stream in .*\n", done.stderr)
 
 
 def test_the_command(

@@ -39,7 +39,7 @@ _SMALLEST = 1e-9
 _LABELS = Accepted("labels that can be compared", has_codes)
 _COLUMNS = Rule(
     'be a list such as ["height", "weight"]',
-    lambda columns: not isinstance(columns, str) and bool(columns),
+    lambda columns: isinstance(columns, list | tuple) and bool(columns),
 )
 
 

@@ -6,10 +6,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from typing import Any
+
+import pyarrow as pa
 
 from muntin.connectors.input_files import InputFile, files_of
 from muntin.errors import DataError
+from muntin.file_formats import compression_of
 
 __all__ = ["STDIN", "StandardInput", "sources"]
 
@@ -33,8 +37,12 @@ class StandardInput(InputFile):
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
-        """Its bytes; it stays open."""
-        yield sys.stdin.buffer
+        """Its bytes, decompressed; it stays open."""
+        stream = sys.stdin.buffer
+        # The first bytes tell a compression; only a stream with a buffer shows them and has them still.
+        start = stream.peek(4) if isinstance(stream, BufferedReader) else b""
+        compression = compression_of(start)
+        yield pa.CompressedInputStream(stream, compression) if compression else stream
 
 
 def sources(arguments: Sequence[str], form: str | None = None) -> list[InputFile]:

@@ -111,14 +111,14 @@ def run_on_spark(
 ) -> None:
     """Run on local Spark, over files to their end."""
     from muntin.connectors.spark.files import errors_of_spark, read_files
-    from muntin.connectors.spark.spark_session import session
+    from muntin.connectors.spark.spark_session import quiet_session
 
-    session()  # says what is missing, if Spark is not here
+    session = quiet_session()  # says what is missing, if Spark is not here
     paths = [(source.path, source.form) for source in found]
     chosen = output_format(output, form, [source.path for source in found])
     strict = query.bad == "fail"
     with opened_output(output, chosen) as writer, errors_of_spark():
         frame = read_files(
-            paths, settings.delimiter, query.time, settings.time_unit, settings.schema, strict=strict
+            session, paths, settings.delimiter, query.time, settings.time_unit, settings.schema, strict=strict
         )
         writer.write(frame.transform(query).toArrow(), last=True)

@@ -17,7 +17,7 @@ from muntin.command_line.reading import Portion, Reader
 from muntin.command_line.writing import Output, RoutedFile
 from muntin.connectors.embedded import Operator
 from muntin.connectors.input_files import InputFile
-from muntin.errors import DataError, RowError
+from muntin.errors import ColumnError, DataError, RowError
 from muntin.results import Results
 
 __all__ = ["Run"]
@@ -60,12 +60,13 @@ class Run:
             else:
                 results = self.operator.process(portion.tuples)
         except DataError as error:
-            first = portion.rows - number + 1
-            place = f"{first} to {portion.rows}" if number > 1 else f"{portion.rows}"
-            message = str(error)
+            first, message = portion.rows - number + 1, str(error)
+            place = f", row {first} to {portion.rows}" if number > 1 else f", row {portion.rows}"
             if isinstance(error, RowError):
-                place, message = f"{first + error.row}", error.without_row
-            raise DataError(f"{source}, row {place}: {_as_options(message)}{_one_column(portion)}") from error
+                place, message = f", row {first + error.row}", error.without_row
+            elif isinstance(error, ColumnError):
+                place = ""
+            raise DataError(f"{source}{place}: {_as_options(message)}{_one_column(portion)}") from error
         self._write(results)
         self.positions[source.place] = portion.rows
         self.progress.add(number, self.operator.watermark)

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["state"]
 
-SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.log.level": "ERROR",
-    "spark.ui.showConsoleProgress": "false",
-}
 MOST_SHOWN = 40
 TABLE = "table"
 
@@ -72,8 +67,9 @@ def state(
         raise QueryError(f"one table is printed at a time: got --{' and --'.join(wanted)}; choose one")
     _check_format(form, bool(wanted))
     from muntin.connectors import spark
+    from muntin.connectors.spark.spark_session import quiet_session
 
-    found = spark.state(spark.session(SETTINGS), checkpoint, batch, operator=operator)
+    found = spark.state(quiet_session(), checkpoint, batch, operator=operator)
     if wanted:
         _print(_rows(found, wanted[0]), form or (TABLE if sys.stdout.isatty() else "csv"))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time as clocks
 from collections.abc import Callable, KeysView, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Self
 
@@ -15,6 +14,7 @@ from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
 from muntin.connectors.exclusive import concurrent_call, exclusive
 from muntin.connectors.expected_input import bind_declared, expected
+from muntin.connectors.inspected import Inspected
 from muntin.connectors.operator_lines import operator_lines
 from muntin.connectors.running import threads_for
 from muntin.connectors.streaming import Stream
@@ -24,9 +24,8 @@ from muntin.display import html_of_lines, named_lines
 from muntin.errors import DataError, MuntinError, QueryError, value_text
 from muntin.planning.plan import make_plan
 from muntin.query import QuerySpec
-from muntin.results import Results, Rows
+from muntin.results import Results
 from muntin.results.results import joined
-from muntin.slicing import inspection, range_query
 from muntin.slicing.arrivals import BadTupleError, Misfit
 from muntin.slicing.bound_plan import Settings
 from muntin.slicing.emission.deferred_rows import DeferredRows
@@ -37,7 +36,7 @@ from muntin.timeline import INF, Micros, TimeColumn, span
 from muntin.windows.base import Window
 
 
-class Operator:
+class Operator(Inspected):
     """Takes tuples and watermarks, gives window results; it belongs to one caller at a time.
 
     >>> import muntin as mt
@@ -386,110 +385,6 @@ class Operator:
         binding = self._engine.binding
         marked = binding is not None and not binding.time.is_integer  # `advance` takes it back
         return Micros(self._buffer.watermark) if marked else self._buffer.watermark
-
-    # What it holds. ---------------------------------------------------------------------------------
-
-    @exclusive
-    def open_windows(self) -> Rows:
-        """The windows that contain a tuple and are not complete, with the value of each aggregate so far.
-
-        All tuples count that have arrived, late ones as if the watermark moved now. The operator
-        does not change. `window_count` is the number of tuples in the window. `window_end` is the end that
-        the window has if no more tuples arrive, and null where only a further tuple can tell it.
-
-        >>> import muntin as mt
-        >>> from muntin import windows as w, aggregates as a
-        >>> query = mt.windows(ten=w.tumbling(10), three=w.count(3)).aggregate(total=a.sum("v")).on("t")
-        >>> op = query.operator()
-        >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}])
-        >>> op.open_windows()
-        window_name  window_start  window_end  window rank  window_count  total
-        ten                     0          10            -             1      1
-        ten                    10          20            -             1      5
-        three                   3           -       [0, 3)             2      6
-        3 rows
-        """
-        engine = self._with_waiting()
-        if engine.plan is None:
-            return Rows(inspection.no_open_windows(engine.spec))
-        return Rows(inspection.open_windows(engine.plan, engine.state))
-
-    @exclusive
-    def slices(self) -> Rows:
-        """The slices that some window still needs, with the value of each aggregate over the slice alone.
-
-        A slice holds the tuples of a key from `slice_first` to `slice_last` and covers the time from
-        `slice_start` to `slice_end`, where these are known. `slice_separator` tells what ends it: "fixed",
-        the edge of a window on time; "flexible", the end of a session or an edge between two tuples, which
-        later tuples may move; "combined", both. Tuples that the operator has not sliced yet are in the
-        slices that they would go into now; the operator does not change.
-
-        >>> import muntin as mt
-        >>> from muntin import windows as w, aggregates as a
-        >>> query = mt.windows(ten=w.tumbling(10), visit=w.session(3)).aggregate(total=a.sum("v")).on("t")
-        >>> op = query.operator()
-        >>> _ = op.process([{"t": 1, "v": 1}, {"t": 6, "v": 2}, {"t": 8, "v": 4}, {"t": 11, "v": 8}])
-        >>> op.slices().to_arrow().drop_columns(["slice_first", "slice_last"]).to_pandas()
-           slice_start  slice_end  slice_count slice_separator  total
-        0            0          4            1        flexible      1
-        1            6         10            2           fixed      6
-        2           10         14            1        flexible      8
-        """
-        engine = self._with_waiting()
-        if engine.plan is None:
-            return Rows(inspection.no_slices(engine.spec))
-        return Rows(inspection.slices(engine.plan, engine.state))
-
-    @exclusive
-    def query(self, start: object, end: object, *, key: object = None) -> Rows:
-        """The aggregates over the tuples with times in [start, end), from the slices that it holds.
-
-        A slice is not divided, and slices that no window needs are dropped. So each row says which range
-        it answers, exactly: the largest one in [start, end) whose edges divide no slice. `range_count` is
-        the number of its tuples. A key without a tuple in its range has no row. Like `open_windows`, it
-        includes all tuples that have arrived, and does not change the operator.
-
-        >>> import muntin as mt
-        >>> from muntin import windows as w, aggregates as a
-        >>> query = mt.windows(hour=w.sliding(60, every=10)).aggregate(total=a.sum("v")).on("t")
-        >>> op = query.operator()
-        >>> _ = op.process({"t": [1, 12, 25, 27, 38], "v": [1, 2, 4, 8, 16]})
-        >>> op.query(10, 30)
-        range_start  range_end  range_count  total
-                 10         30            3     14
-        1 row
-        >>> op.query(10, 26)  # the slice of [20, 30) has tuples on both sides of 26
-        range_start  range_end  range_count  total
-                 10         25            1      2
-        1 row
-
-        Args:
-            start: The beginning of the range, as a watermark of `advance`.
-            end: The end of the range, which does not belong to it.
-            key: The value of the key, or a tuple of values of several key columns; by default all
-                keys, a row each.
-        """
-        engine = self._with_waiting()
-        low, high = engine.to_internal(start), engine.to_internal(end)
-        if low >= high:
-            raise QueryError(
-                f"a range begins before its end: got {value_text(start)} and {value_text(end)}; exchange them"
-            )
-        if engine.plan is None:
-            return Rows(range_query.no_range(engine.spec))
-        number = None if key is None else range_query.key_number(engine.plan, engine.state, key)
-        rows = range_query.range_values(engine.plan, engine.state, low, high, number)
-        return Rows(rows if key is None or number is not None else rows.slice(0, 0))
-
-    def _with_waiting(self) -> SlicingOperator:
-        """The engine after a step over the tuples that wait, while the operator itself lets them wait."""
-        if self._buffer.is_empty:
-            return self._engine
-        twin = copy(self)
-        twin._engine, twin._connection = self._engine.twin(), replace(self._connection, pending_results=[])
-        twin._buffer = self._buffer.for_engine(twin._engine)
-        twin._slice_waiting()
-        return twin._engine
 
     @exclusive
     def snapshot(self) -> bytes:

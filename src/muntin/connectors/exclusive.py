@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from muntin.errors import ConcurrentCallError
-
-if TYPE_CHECKING:
-    from muntin.connectors.embedded import Operator
 
 __all__ = ["concurrent_call", "exclusive"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+
+class _HasOneCaller(Protocol):
+    _free: list[None]
+
+
+_Self = TypeVar("_Self", bound=_HasOneCaller)
 
 
 def concurrent_call(call: str) -> ConcurrentCallError:
@@ -32,12 +36,12 @@ def concurrent_call(call: str) -> ConcurrentCallError:
 
 
 def exclusive(
-    method: Callable[Concatenate[Operator, _P], _R],
-) -> Callable[Concatenate[Operator, _P], _R]:
+    method: Callable[Concatenate[_Self, _P], _R],
+) -> Callable[Concatenate[_Self, _P], _R]:
     """Make a method of an operator raise an error while another one is running."""
 
     @wraps(method)
-    def alone(self: Operator, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def alone(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             self._free.pop()
         except IndexError:

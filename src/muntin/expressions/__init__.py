@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 
 import pyarrow as pa
 
-from muntin.errors import DataError, QueryError, nearest, value_text
+from muntin.errors import ColumnError, DataError, QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.expressions.syntax import Node, columns_of, parse_node, render
 
@@ -171,7 +171,7 @@ def _check_columns(expr: Expr, schema: pa.Schema) -> None:
         if len(indices) != 1:
             problem = "there is no column" if not indices else "there is more than one column"
             within = "" if expr.column else f" (in {expr.text})"
-            raise DataError(
+            raise ColumnError(
                 f'{problem} "{name}"{within}; the columns are {", ".join(schema.names) or "none"}.'
                 + ("" if indices else nearest(name, schema.names))
                 + (_EXPRESSION if expr.column and not indices and _OPERATORS.search(name) else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import pyarrow as pa
 
-from muntin.errors import DataError, MuntinError, nearest
+from muntin.errors import DataError, MuntinError, QueryError, nearest, value_text
 from muntin.results.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -99,6 +99,11 @@ class Rows:
             rows = range(begin, end, step)
             table = self._table.slice(begin, len(rows)) if step == 1 else self._table.take(list(rows))
             return type(self)(table)
+        if not isinstance(item, int):
+            raise QueryError(
+                "results have columns by name, rows by number and ranges of rows: "
+                f'got {value_text(item)}; write results["total"], results[0] or results[:10]'
+            )
         row = item + self.num_rows if item < 0 else item
         if not 0 <= row < self.num_rows:
             raise IndexError(f"there are {self.num_rows} rows: got row {item}")

@@ -8,12 +8,13 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
+from muntin.call_errors import path_text
 from muntin.errors import DataError
 from muntin.file_formats import COMPRESSIONS, ENDINGS, TEXTS, Format
 
@@ -23,7 +24,8 @@ _ROWS = 65_536
 
 def write(table: pa.Table, path: str | PathLike[str]) -> None:
     """Write a flat table in the format of the ending of the path: replaces a file that exists."""
-    with ResultFile(fspath(path), format_of(fspath(path))) as file:
+    text = path_text(path, 'write takes the path of a file, like "windows.csv"')
+    with ResultFile(text, format_of(text)) as file:
         file.write(table)
 
 

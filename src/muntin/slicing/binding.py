@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.aggregates.base import Partial
 from muntin.aggregates.udaf import UserDefined
-from muntin.errors import DataError, QueryError, nearest
+from muntin.errors import ColumnError, QueryError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
 from muntin.query import ORDINAL, WINDOW_NAME, Every, QuerySpec
 from muntin.slicing.key_columns import plain_type
@@ -169,10 +169,10 @@ def _fallible(
 
 
 def require(columns: tuple[str, ...], schema: pa.Schema) -> None:
-    """A DataError, which names the nearest one, where a column is missing."""
+    """A ColumnError, which names the nearest one, where a column is missing."""
     for column in columns:
         if schema.get_field_index(column) < 0 and column not in schema.names:
-            raise DataError(
+            raise ColumnError(
                 f'there is no column "{column}" in the input ({", ".join(schema.names) or "no columns"});'
                 f"{nearest(column, schema.names) or ' name one of them, or add it'}"
             )

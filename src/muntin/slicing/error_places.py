@@ -14,6 +14,7 @@ from muntin.timeline import Micros, format_instant
 if TYPE_CHECKING:
     from muntin.slicing.binding import Binding
     from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.slice_table import SliceTable
     from muntin.slicing.state import State
 
 
@@ -32,6 +33,12 @@ def note_key_of_row(
     if error.row is not None and error.key is None:
         error.key = int(key_of(error.row))
         error.window = None if window_of is None else window_of(error.row)
+
+
+def note_slice(error: PlacedError, slices: SliceTable) -> None:
+    """Note the key of the slice whose partial aggregates failed, and its first time."""
+    if error.row is not None and error.key is None:
+        error.key, error.time = int(slices.key[error.row]), int(slices.first[error.row])
 
 
 def add_place(error: PlacedError, plan: BoundPlan, state: State) -> None:

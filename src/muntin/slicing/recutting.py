@@ -16,9 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from muntin.errors import PlacedError
 from muntin.metrics import Metrics
 from muntin.planning.rules import NO, RECOMPUTE
 from muntin.slicing.batch import Batch, numbers
+from muntin.slicing.error_places import note_slice
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.slicer import aggregated
@@ -97,7 +99,11 @@ def recut(
         few = np.flatnonzero(few if removes != NO else few & (match.left == 0))
         if len(few):
             those = match.take(few)
-            updated, right = _updated(partials, tuples, newcomers, those, old)
+            try:
+                updated, right = _updated(partials, tuples, newcomers, those, old)
+            except PlacedError as error:
+                note_slice(error, old.take(those.source))
+                raise
             rows.append(few[right])
             states.append(partials.take(updated, np.flatnonzero(right)))
             count = len(partials.partials)

@@ -120,7 +120,11 @@ class Folded(Partial):
         changed = np.flatnonzero((part.count > 0) & (count > 0))
         values = cells.objects(whole.value).copy()
         pairs = zip(*(cells.objects(cells.taken(s.value, changed)) for s in (whole, part)), strict=True)
-        values[changed] = cells.objects(self.functions.each("invert", pairs))
+        try:
+            values[changed] = cells.objects(self.functions.each("invert", pairs))
+        except UserCodeError as error:
+            error.row = int(changed[error.part or 0])
+            raise
         values[count == 0] = None
         return Folds(count, values)
 

@@ -15,9 +15,13 @@ from muntin.errors import DataError
 from muntin.file_formats import Format
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["errors_of_spark", "read_files"]
+
+_INFERRED = "spark.sql.timestampType"
+_ZONE = r":\d\d(\.\d+)? ?(Z|[A-Za-z/_]+|[+-]\d\d?(:?\d\d)?)\s*$"
+"""The end of a time with a zone."""
 
 
 @contextmanager
@@ -41,6 +45,7 @@ def errors_of_spark() -> Iterator[None]:
 
 
 def read_files(
+    session: SparkSession,
     paths: Sequence[tuple[str, str]],
     delimiter: str,
     time: str,
@@ -50,20 +55,24 @@ def read_files(
 ) -> DataFrame:
     """The rows of files, given with their formats, and the time column as timestamps.
 
-    Texts in the time column are read in ISO format, integers in the unit. Files that end in .tsv have tabs
-    where the delimiter is a comma. `types` are those that the user gives to columns. With `strict` a text
-    that is no time is an error, otherwise a null, which is a bad tuple.
+    Texts in the time column are read in ISO format, integers in the unit. As in the embedded engine, times
+    have a zone where the texts have one. Files that end in .tsv have tabs where the delimiter is a comma.
+    `types` are those that the user gives to columns. With `strict` a text that is no time is an error,
+    otherwise a null, which is a bad tuple.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.types import IntegralType, StringType
 
-    from muntin.connectors.spark.spark_session import session
-
-    read = session().read.options(header=True, inferSchema=True)
+    read = session.read.options(header=True, inferSchema=True)
 
     def csv(path: str) -> DataFrame:
         mark = Format.of(path).delimiter if delimiter == "," else delimiter
-        return read.csv(path, sep=mark)
+        before = str(session.conf.get(_INFERRED))
+        session.conf.set(_INFERRED, "TIMESTAMP_NTZ")  # for texts without a zone; others have one in any case
+        try:
+            return read.csv(path, sep=mark)
+        finally:
+            session.conf.set(_INFERRED, before)
 
     known: dict[str, Any] = {"csv": csv, "jsonl": read.json, "parquet": read.parquet}
     for path, form in paths:
@@ -87,12 +96,14 @@ def read_files(
         return frame
     kind, column = frame.schema[time].dataType, f.col(f"`{time}`")
     if isinstance(kind, StringType):
-        frame = frame.withColumn(time, f.to_timestamp(column) if strict else f.try_to_timestamp(column))
+        zoned = not frame.filter(column.rlike(_ZONE)).isEmpty()
+        wanted = "timestamp" if zoned else "timestamp_ntz"
+        frame = frame.withColumn(time, column.cast(wanted) if strict else column.try_cast(wanted))
     if isinstance(kind, IntegralType) and unit is not None:
         makers = {"s": f.timestamp_seconds, "ms": f.timestamp_millis, "us": f.timestamp_micros}
         if unit not in makers:
             raise DataError('Spark has no timestamps in nanoseconds: got the unit "ns"; use s, ms or us')
-        frame = frame.withColumn(time, makers[unit](column))
+        frame = frame.withColumn(time, makers[unit](column).cast("timestamp_ntz"))
     return frame
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import QueryError
@@ -13,7 +14,7 @@ from muntin.errors import QueryError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_state_store", "session"]
+__all__ = ["check_state_store", "quiet_session", "session"]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -59,6 +60,25 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
         builder = builder.config(name, value)
     started: SparkSession = builder.getOrCreate()
     return started
+
+
+def quiet_session() -> SparkSession:
+    """A session for a command: times are in UTC, and the log lines of Spark's start are not printed."""
+    with TemporaryFile() as log:
+        terminal = os.dup(2)
+        os.dup2(log.fileno(), 2)  # Spark's process inherits it as its standard error
+        try:
+            return session({"spark.sql.session.timeZone": "UTC"})
+        except RuntimeError as error:
+            log.seek(0)
+            lines = [line.decode("utf-8", "replace").strip() for line in log]
+            raise QueryError(
+                f"Spark did not start: {error}; its last words: {next(filter(None, lines[::-1]), '')}; "
+                "`muntin doctor` checks Java and Spark"
+            ) from error
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def _require_java() -> None:
