@@ -48,6 +48,7 @@ WINDOWS: dict[str, Window] = {
     "sliding": w.sliding(10, every=5),
     "cumulate": w.cumulate(20, step=5),
     "session": w.session(5),
+    "session_of_gaps": w.session(mt.col("v")),
     "fixed_band": w.fixed_band(5, length=20),
     "landmark": w.landmark(5, every=10),
     "count": w.count(4),

@@ -23,6 +23,7 @@ from muntin import aggregates as a
 from muntin import windows as w
 from muntin.connectors.embedded import Operator
 from muntin.dsl import Query, windows
+from muntin.expressions import parse
 from muntin.planning.plan import STORES
 from muntin.query import each_batch
 from muntin.windows.base import Window
@@ -49,6 +50,7 @@ _BY_TUPLES: dict[str, dict[str, Window]] = {
     "other windows": {
         "p": w.punctuation("b"),
         "m": w.session(3, max_length=9),
+        "r": w.session(parse("m + 1")),
         "f": w.fixed_band(5, 10),
         "e": w.landmark(0, 10),
     },

@@ -20,6 +20,7 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.aggregates import UserAggregate
+from muntin.expressions import parse
 from muntin.windows import ContextFree, ForwardContextAware, ForwardContextFree, Record
 from muntin.windows.tuple_driven import TupleDriven
 
@@ -214,6 +215,7 @@ ON_TIME: dict[str, Any] = {
 CUT_BY_TUPLES: dict[str, Any] = {
     "with_empty": w.tumbling("4 seconds", emit_empty=True),
     "capped_session": w.session("3 seconds", max_length="10 seconds"),
+    "session_of_gaps": w.session(parse("seconds(place % 4 + 1)"), max_length="20 seconds"),
     "count": w.count(5),
     "count_sliding": w.count(6, every=4, emit_partial=True),
     "km": w.tumbling(5, measure="km"),

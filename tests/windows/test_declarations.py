@@ -34,6 +34,8 @@ EXAMPLES = {
     ),
     "session 30 seconds": w.session("30 seconds"),
     "session 30 seconds, at most 1 hour": w.session("30 seconds", max_length="1 hour"),
+    "session timeout": w.session(pc.field("timeout")),
+    "session seconds(timeout * 60), at most 1 hour": w.session(parse("seconds(timeout * 60)"), "1 hour"),
     "session 5 on km": w.session(5, measure="km"),
     "session 0.5, at most 10 on km": w.session(0.5, max_length=10, measure="km"),
     "cumulate 100 by 10 on km": w.cumulate(100, 10, measure="km"),
@@ -68,8 +70,9 @@ def test_windows_describe_themselves(text: str) -> None:
 def test_parameters_make_an_equal_window(text: str) -> None:
     window = EXAMPLES[text]
     parameters = dict(window.parameters())
-    if "expression" in parameters:  # as the reader of query files does
-        parameters["column"] = parse(str(parameters.pop("expression")))
+    for key in [name for name in parameters if name.endswith("expression")]:  # as the reader of files does
+        argument = "column" if key == "expression" else key.removesuffix("_expression")
+        parameters[argument] = parse(str(parameters.pop(key)))
     again = getattr(w, window.constructor)(**parameters)
     assert again == window
     assert hash(again) == hash(window)

@@ -197,7 +197,9 @@ class InputBuffer:
             self._fixed_width = all(map(pa.types.is_primitive, schema.types))
 
     def _cannot_fail(self, binding: Binding, schema: pa.Schema) -> bool:
-        plain = not binding.measures and all(expr.column is not None for expr in binding.inputs)
+        plain = not (binding.measures or binding.refusing) and all(
+            expr.column is not None for expr in binding.inputs
+        )
         settled = not binding.unknown and not any(map(_has_dictionary, schema.types))
         return self.patient and plain and settled and is_compiled(binding.spec)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from muntin.errors import ColumnError, DataError, QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
-from muntin.expressions.syntax import Node, columns_of, parse_node, render
+from muntin.expressions.syntax import FUNCTIONS, Node, columns_of, parse_node, render
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -72,7 +72,7 @@ class Expr:
         if self.node is None:
             raise QueryError(
                 f"the expression {self.text} has no text form; use operators, comparisons and the "
-                "functions abs, ceil, divide, float, floor, length, lower, round, upper only"
+                f"functions {', '.join(FUNCTIONS)} only"
             )
         return self.text
 
@@ -127,9 +127,10 @@ def parse(text: str) -> Expr:
 
     Columns by name (`col("my column")` for odd names), numbers, texts, True and
     False; + - * / // %, comparisons, and, or, not, `in [...]`, `is None`, and the
-    functions abs, ceil, divide, float, floor, length, lower, round, upper.
+    functions abs, ceil, divide, float, floor, length, lower, milliseconds, round, seconds, upper.
     As in Python `/` gives a fraction; `divide` is Arrow's division, which
-    truncates integers, and is what `mt.col("a") / mt.col("b")` means.
+    truncates integers, and is what `mt.col("a") / mt.col("b")` means. `seconds` and
+    `milliseconds` make durations of integers.
     """
     return Expr(text)
 

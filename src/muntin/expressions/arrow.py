@@ -45,6 +45,7 @@ def operator_of(call: str) -> str:
 _WRAPPING = ("abs", "add", "divide", "multiply", "negate", "power", "shift_left", "subtract")
 """Functions of Arrow that wrap around on overflow; each has a variant with "_checked"."""
 
+_DURATIONS = {"seconds": pa.duration("s"), "milliseconds": pa.duration("ms")}
 _LITERALS = (pa.int64(), pa.float64(), pa.string(), pa.bool_())
 _LINE = re.compile(r"^(call|field_ref|nested_field_ref|literal|options|end): '(.*)'$", re.MULTILINE)
 _MATCH_NULLS = 0  # SetLookupOptions::MATCH
@@ -74,6 +75,8 @@ def to_arrow(node: Node, as_written: bool = False) -> pc.Expression:
             return first.is_null()
         case "float":
             return first.cast(pa.float64())
+        case "seconds" | "milliseconds":
+            return first.cast(_DURATIONS[node.head])
         case "round":
             return pc.round(first, ndigits=node.args[1].value if rest else 0)
         case "/":  # Python's division: two integers give a fraction
@@ -180,8 +183,11 @@ def _call(call: str, args: tuple[Node, ...], options: dict[str, object], types: 
         values = options["value_set"]
         if types.field("value_set").type.value_type in _LITERALS and isinstance(values, list):
             return Node("in", args, tuple(values))
-    if call == "cast" and types is not None and types.field("to_type").type == pa.float64():
-        return Node("float", args)
+    if call == "cast" and types is not None:
+        casts = {"float": pa.float64(), **_DURATIONS}
+        for name, kind in casts.items():
+            if types.field("to_type").type == kind:
+                return Node(name, args)
     raise _UnsaidError
 
 

@@ -23,7 +23,9 @@ FUNCTIONS = {
     "floor": (1, 1),
     "length": (1, 1),
     "lower": (1, 1),
+    "milliseconds": (1, 1),
     "round": (1, 2),
+    "seconds": (1, 1),
     "upper": (1, 1),
 }
 """Function name -> fewest and most arguments."""

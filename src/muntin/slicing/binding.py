@@ -40,6 +40,8 @@ class Binding:
     types: dict[Expr, pa.DataType]
     partials: PartialSet
     measures: tuple[str, ...]
+    refusing: tuple[Window, ...]
+    """The windows that some values of their inputs do not suit."""
     records: tuple[str, ...]
     unknown: frozenset[str]
     stand_ins: dict[Expr, dict[str, pa.DataType]]
@@ -56,7 +58,9 @@ class Binding:
             indices = [(expr, self.schema.get_field_index(expr.column)) for expr in self.inputs]
             places = tuple(indices) if all(place >= 0 for _, place in indices) else None
         object.__setattr__(self, "places", places)
-        object.__setattr__(self, "cannot_fail", places is not None and not self.fallible)
+        object.__setattr__(
+            self, "cannot_fail", places is not None and not self.fallible and not self.refusing
+        )
 
     @classmethod
     def of(
@@ -71,13 +75,11 @@ class Binding:
         require((spec.time, *spec.keys), schema)
         if records is None:
             records = tuple(name for name in schema.names if name != ARRIVAL)
-        spans = [s for w in windows for s in w.spans()]
         kind = schema.field(spec.time).type
         _check_civil(windows, kind)
         early = spec.early.period if isinstance(spec.early, Every) else 0
-        TimeColumn(kind, (early, spec.forget_keys_after or 0))  # their units must fit, but no edge lies there
-        time = TimeColumn(kind, (*spans, spec.allowed_lateness))
-        _check_clock(spec, time)
+        # Their units must fit, but no edge lies there.
+        unit = TimeColumn(kind, (early, spec.forget_keys_after or 0))
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
         inputs = tuple(for_windows | for_aggregates)
@@ -85,6 +87,9 @@ class Binding:
         known = [e for e in inputs if e not in assumed]
         kinds = dict(zip(known, types(known, schema), strict=True))
         kinds |= {e: types([e], with_types(schema, absent))[0] for e, absent in assumed.items()}
+        spans = [s for w in windows for s in w.spans_over(kinds, unit.is_integer)]
+        time = TimeColumn(kind, (*spans, spec.allowed_lateness))
+        _check_clock(spec, time)
         for window in windows:
             if isinstance(window, TupleDriven) and not window.wants_records:
                 _check_types(window, kinds)
@@ -102,6 +107,7 @@ class Binding:
             types=kinds,
             partials=partials,
             measures=tuple(dict.fromkeys(w.measure for w in windows if w.measure)),
+            refusing=tuple(dict.fromkeys(w for w in windows if w.refuses)),
             records=records,
             unknown=frozenset(f.name for f in schema if f.type == pa.null()),
             stand_ins=assumed,

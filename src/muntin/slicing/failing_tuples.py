@@ -8,7 +8,7 @@ where bad tuples are skipped or routed, `lift` is tried before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.base import Groups, Partial
-from muntin.errors import DataError, UserCodeError
+from muntin.errors import DataError, UserCodeError, value_text
 from muntin.expressions import Expr
 from muntin.slicing.arrivals import arrival_numbers
 from muntin.slicing.batch import Batch
 from muntin.slicing.lifted_tuples import LiftedTuples
+from muntin.windows.base import Window
 
 if TYPE_CHECKING:
     from muntin.slicing.arrivals import Arrivals, Times
@@ -49,6 +50,10 @@ def accepted(
         flaws = dict(_failing(binding.evaluate, data, first=fails))
         data, times = arrivals.without(data, times, flaws, state)
         values = binding.evaluate(data)
+    unusable = dict(_unusable(binding.refusing, values))
+    if unusable:
+        data, times = arrivals.without(data, times, unusable, state)
+        values = binding.evaluate(data)
     if not binding.fallible or (fails and state.tuples is None):
         return data, times, values, None
     lifted, fallible = None, binding.fallible
@@ -69,6 +74,15 @@ def accepted(
     data, times = arrivals.without(data, times, {row: str(e) for row, e in refused.items()}, state)
     values = binding.evaluate(data)
     return data, times, values, _lifted(plan, state, data, times, values)
+
+
+def _unusable(windows: Iterable[Window], values: Values) -> Iterator[tuple[int, str]]:
+    """The rows with values that a window cannot use, and why."""
+    for window in windows:
+        expr, bad, rule = window.refused(values)
+        for row in np.flatnonzero(bad).tolist():
+            value = values[expr][row].as_py()
+            yield row, f'"{expr}" {rule}: got {"null" if value is None else value_text(value)}'
 
 
 def _lifted(

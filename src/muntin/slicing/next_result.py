@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muntin.slicing.emission.listing import list_sessions
+from muntin.slicing.tuple_tables import window_of
 from muntin.timeline import INF, LIMIT, NEG_INF
 
 if TYPE_CHECKING:
@@ -58,4 +59,10 @@ def latest_result(plan: BoundPlan, state: State) -> int:
     if newest == NEG_INF:
         return state.watermark
     reach = [state.watermark + bool(state.late_tuples), newest + 1]
-    return max([*reach, *(served.window.complete_at(newest) for served in plan.served.all)])
+    reach += [served.window.complete_at(newest) for served in plan.served.all]
+    if state.tuples is not None:
+        for served in plan.served.tuple_driven:
+            contexts = state.tuples.sliced.context.get(served.name)
+            if contexts is not None:
+                reach.append(window_of(served).open_until(contexts))
+    return max(reach)

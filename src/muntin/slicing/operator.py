@@ -184,7 +184,12 @@ class SlicingOperator:
 
     def close_idle(self) -> pa.Table:
         """Complete every window over the tuples that have arrived, where a watermark can."""
-        return self.nothing() if self.plan is None else self.advance(latest_result(self.plan, self.state))
+        if self.plan is None:
+            return self.nothing()
+        first = self.advance(latest_result(self.plan, self.state))
+        # Where windows end may be known only now that their tuples were sliced.
+        until = latest_result(self.plan, self.state)
+        return pa.concat_tables([first, self.advance(until)]) if until > self.state.watermark else first
 
     def early_look(self) -> pa.Table:
         """Early results, where they are asked for after each batch."""

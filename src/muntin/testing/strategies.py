@@ -45,6 +45,7 @@ _COLUMNS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     "b": (pa.bool_(), [True, False, None]),
     "m": (pa.int64(), [0, 0, -1, 2, -3, 0, 1, 0]),  # plus the time
     "d": (pa.float64(), [0.0, 0.5, 0.25, 0.1, 0.75]),  # plus m
+    "g": (pa.int64(), [3, 1, 7, 2, 5]),  # lengths of time: durations where times are timestamps
 }
 _ROWS = [{name: v[number % len(v)] for name, (_, v) in _COLUMNS.items()} for number in range(126)]
 _STEPS = (0, 0, 1, 1, 2, 3, 5, 9, -1, -1, -2, -3, -5, -9, -20)
@@ -209,14 +210,16 @@ class _Stream:
         """All that was drawn; `ending`: the stream ends, so that every window closes."""
         if ending:
             self._act("finish")
-        types = [(name, type_) for name, (type_, _) in _COLUMNS.items()]
-        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *types])
+        types = {name: type_ for name, (type_, _) in _COLUMNS.items()}
+        types["g"] = self._clock.length_type
+        schema = pa.schema([("t", self._clock.type), ("id", pa.int64()), *types.items()])
         return Scenario(self._query, schema, tuple(self._actions))
 
     def _row(self, time: int, pick: Picks) -> None:
         row = {"t": self._clock.value(time), "id": self._arrived, **pick(_ROWS)}
         row["m"] += time
         row["d"] += row["m"]
+        row["g"] = self._clock.span(row["g"])
         if (key := pick((None, *self._ranges.keys))) is not None:
             row["k"] = key
         self._rows.append(row)

@@ -24,6 +24,11 @@ class Clock(NamedTuple):
         return units if self.origin is None else dt.timedelta(hours=units)
 
     @property
+    def length_type(self) -> pa.DataType:
+        """The type of a column of lengths of time."""
+        return pa.int64() if self.origin is None else pa.duration("s")
+
+    @property
     def unit(self) -> int:
         """A unit as a query holds it: in microseconds, where it is an hour."""
         return 1 if self.origin is None else 3_600_000_000

@@ -7,6 +7,7 @@ from typing import Any
 
 from muntin import aggregates as a
 from muntin import windows as w
+from muntin.expressions import as_expr
 from muntin.testing import strategy_code as code
 from muntin.testing.strategy_picks import Picks
 
@@ -51,6 +52,10 @@ def _calendar(pick: Picks) -> Any:
 def _capped_session(pick: Picks) -> Any:
     gap = pick(_SMALL)
     return w.session(pick.clock.span(gap), max_length=pick.clock.span(gap + pick(range(1, 9))))
+
+
+def _reaching_session(pick: Picks) -> Any:
+    return w.session(as_expr("g"), max_length=pick.span(_LENGTHS) if pick(_SELDOM) else None)
 
 
 def _measure(pick: Picks) -> str | None:
@@ -98,6 +103,7 @@ FAMILIES: dict[str, Sequence[Callable[[Picks], Any]]] = {
         lambda pick: w.boundary(pick(["i", "f"]), pick((1, 2, 3, 4, 0.1, 0.75)), measure=_measure(pick)),
         lambda pick: w.until(pick(_RUNNING), limit=pick(range(1, 7)), measure=_measure(pick)),
         _capped_session,
+        _reaching_session,
     ),
     "measures": (_measured_periodic, _measured_cumulate, _measured_session),
     "user": (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -25,6 +25,8 @@ from muntin.timeline import INF, NEG_INF
 from muntin.windows.validation import column_parameter, plain, text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from muntin.aggregates.base import Aggregate
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -76,6 +78,8 @@ class Window(ABC):
     """Whether windows are emitted at regular times with the watermark, also without a tuple of their own."""
     counts_tuples: ClassVar[bool] = False
     """Whether its measure is the rank of tuples, which a late tuple shifts."""
+    refuses: ClassVar[bool] = False
+    """Whether some values of its inputs are unusable, so that their tuples are bad: see `refused`."""
     emit_partial: bool = False
     """Whether a window that never filled is emitted at the end of its stream."""
 
@@ -122,6 +126,17 @@ class Window(ABC):
     def spans(self) -> tuple[int, ...]:
         """All lengths of time among its arguments: they must fit the unit of the time column."""
         return ()
+
+    def spans_over(self, types: Mapping[Expr, pa.DataType], integer_time: bool) -> tuple[int, ...]:
+        """The same over inputs of these types, with the units of lengths that tuples bring with them.
+
+        An error where these do not fit the time column.
+        """
+        return self.spans()
+
+    def refused(self, columns: Mapping[Expr, pa.Array]) -> tuple[Expr, npt.NDArray[np.bool_], str]:
+        """An input, which of its values are unusable, and the rule that they break, if it `refuses` any."""
+        raise NotImplementedError
 
     @property
     def period(self) -> int | None:

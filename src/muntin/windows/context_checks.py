@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.timeline import LIMIT
+from muntin.windows.validation import LONGEST
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _RANKS = ("base", "begin", "begins", "seen")
 _TIMES = ("start", "last", "edge", "latest", "oldest", "following")
+_REACHES = ("reach",)
 _POSITIONS = ("position", "low")
 
 
@@ -44,6 +46,8 @@ def fields_fit(contexts: npt.NDArray[np.void], positions: KeyPositions) -> bool:
             fine: Flags = np.abs(field.view(np.float64)) < LIMIT  # false for NaN
         elif name in _RANKS:
             fine = (field >= -1) & (positions.rank >= field.T).T
+        elif name in _REACHES:
+            fine = (field >= -LIMIT) & (field <= LIMIT + LONGEST)
         elif name in _TIMES or name in _POSITIONS:
             fine = (field >= -LIMIT) & (field <= LIMIT)
         else:

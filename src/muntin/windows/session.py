@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from muntin.deferred_import import DeferredImport
+from muntin.expressions import Expr, as_expr
 from muntin.timeline import LIMIT, LengthLike
 from muntin.windows.arguments import constructor
 from muntin.windows.base import Context, Window
 from muntin.windows.kernel_arguments import Numbers, arrays, cuts_of_rows, matrix, measure_values, owned
 from muntin.windows.measured import needs_whole_numbers
+from muntin.windows.reaching_session import ReachingSession
 from muntin.windows.tuple_driven import Contexts, Cuts, Ending, TupleDriven, Tuples
 from muntin.windows.validation import (
     column_name,
@@ -27,6 +29,8 @@ from muntin.windows.validation import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
     from muntin.windows import session_kernels
 else:
     session_kernels = DeferredImport("muntin.windows.session_kernels")
@@ -182,19 +186,34 @@ def _length(value: object, name: str, unit: str) -> Any:
 
 @constructor
 def session(
-    gap: LengthLike, max_length: LengthLike | None = None, *, measure: str | None = None
-) -> Session | CappedSession | MeasuredSession:
+    gap: LengthLike | Expr | pc.Expression,
+    max_length: LengthLike | None = None,
+    *,
+    measure: str | None = None,
+) -> Session | CappedSession | MeasuredSession | ReachingSession:
     """Windows of activity: neighbours in one session are at most `gap` apart.
 
     With `max_length`, a session also ends that long after its first tuple. With
-    `measure`, both are in units of that column instead of time.
+    `measure`, both are in units of that column instead of time. `gap` may be an expression
+    such as `mt.col("timeout")`: then each tuple has a gap of its own.
 
     >>> session("30 seconds", max_length="1 hour").describe()
     'session 30 seconds, at most 1 hour'
     >>> session(0.5, measure="odometer").describe()
     'session 0.5 on odometer'
+    >>> import muntin as mt
+    >>> session(mt.col("timeout")).describe()
+    'session timeout'
     """
     # __post_init__ reads numbers, and durations where it is time.
+    if isinstance(gap, Expr) or hasattr(gap, "cast"):  # an expression of Arrow, or a column of Spark
+        if measure is not None:
+            cure = "leave measure out, or give one gap for all tuples"
+            raise fail("gap must be a number on a measure", str(as_expr(gap)), cure)
+        return ReachingSession(gap, max_length)  # type: ignore[arg-type]
+    if isinstance(gap, str) and gap.isidentifier():
+        cure = f'if it is a column, write mt.col("{gap}"), in a file gap_expression = "{gap}"'
+        raise fail("gap must be a length of time or an expression", gap, cure)
     if column_name(measure) is not None:
         return MeasuredSession(gap, max_length, measure)  # type: ignore[arg-type]
     if max_length is None:

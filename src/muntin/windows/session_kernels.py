@@ -13,6 +13,8 @@ from muntin.windows.cut_kernels import disjoint, put_pair, put_row
 from muntin.windows.kernel_arguments import Numbers
 
 SEEN, POSITION, BEGIN, START, LAST, LOW = range(6)
+REACH = POSITION
+"""In contexts of sessions whose tuples have gaps of their own: how far the open session reaches."""
 
 
 @compiled
@@ -74,3 +76,49 @@ def sessions(
             put_pair(opened, p, s, b)
             p += 1
     return rows[:, :m], marks[:, :m], opened[:, :p]
+
+
+@compiled
+def reaching_sessions(
+    offsets: Ints,
+    time: Ints,
+    rank: Ints,
+    contexts: Ints,
+    gap: Ints,
+    limited: bool,
+    max_length: int,
+    upto: int,
+    closing: bool,
+) -> tuple[Ints, Ints]:
+    """Sessions on time that ended, by a tuple or by `upto`, and begins left open; each tuple has its own gap.
+
+    A tuple joins the session that reaches it, and carries it on to `time + gap` if that is farther.
+    """
+    rows = np.empty((6, disjoint(offsets)), np.int64)
+    opened = np.empty((2, offsets.shape[0]), np.int64)
+    m = p = 0
+    for s in range(offsets.shape[0] - 1):
+        lo, hi = offsets[s], offsets[s + 1]
+        b, f, reach = contexts[s, BEGIN], contexts[s, START], contexts[s, REACH]
+        r = rank[lo] if hi > lo else contexts[s, SEEN]
+        fresh = r
+        for i in range(lo, hi + 1):
+            if b >= 0:
+                end = min(reach, f + max_length) if limited else reach
+                due = min(reach + 1, f + max_length) if limited else reach + 1
+                # After the last tuple only `upto`, or the end of the stream, ends a session.
+                if (time[i] >= due) if i < hi else (closing or due <= upto):
+                    put_row(rows, m, s, b, r, f, end, due)
+                    m += 1
+                    b = np.int64(-1)
+            if i < hi:
+                if b < 0:
+                    b, f, reach = r, time[i], time[i]
+                reach = max(reach, time[i] + gap[i])
+                r += 1
+        contexts[s, SEEN], contexts[s, BEGIN], contexts[s, START] = r, b, f
+        contexts[s, REACH] = reach
+        if b >= fresh:
+            put_pair(opened, p, s, b)
+            p += 1
+    return rows[:, :m], opened[:, :p]

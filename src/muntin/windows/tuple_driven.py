@@ -221,6 +221,13 @@ class TupleDriven(Window):
         key = np.flatnonzero(contexts["begin"] >= 0)
         return key, contexts["begin"][key]
 
+    def open_until(self, contexts: Contexts) -> int:
+        """The watermark that ends every open window of these contexts that time alone will end.
+
+        NEG_INF where there is none, or where `complete_at` knows it from the newest tuple.
+        """
+        return NEG_INF
+
     def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
         """Whether contexts from a snapshot fit the position of each key in its tuples.
 

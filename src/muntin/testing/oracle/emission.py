@@ -51,7 +51,7 @@ class NamedWindow:
         # Whether windows end with the life of their key, not only by time or with their last tuple.
         self.ends_with_key = (
             forget is not None
-            and name not in ("Landmark", "Session", "CappedSession")
+            and name not in ("Landmark", "Session", "CappedSession", "ReachingSession")
             and (self.emits_empty or not self.context_free)
             and not (name == "SlideByTuple" and self.window.every == 1)
         )

@@ -8,6 +8,7 @@ and `and` / `or` follow three-valued logic.
 from __future__ import annotations
 
 import ast
+import datetime as dt
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -41,7 +42,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor": lambda value: type(value)(math.floor(value)),
     "length": len,
     "lower": str.lower,
+    "milliseconds": lambda value: dt.timedelta(milliseconds=value),
     "round": round,
+    "seconds": lambda value: dt.timedelta(seconds=value),
     "upper": str.upper,
 }
 

@@ -19,9 +19,9 @@ from muntin.testing.oracle.tuples import (
     runs,
     still_open,
 )
-from muntin.timeline import INF
+from muntin.timeline import INF, span
 
-__all__ = ["boundary", "delta", "punctuation", "session", "threshold", "until"]
+__all__ = ["boundary", "delta", "punctuation", "reaching_session", "session", "threshold", "until"]
 
 
 def session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
@@ -41,6 +41,21 @@ def session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
         Instance(run[0].time, min(silence, limit), min(silence + 1, limit), run)
         for run, (silence, limit) in zip(pieces, ends, strict=True)
     ]
+
+
+def reaching_session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
+    """Ranges from each tuple to its time plus its own gap; those that touch make a session."""
+    longest = getattr(window, "max_length", None) or INF
+
+    def reach(run: Sequence[Arrival]) -> int:
+        gaps = [evaluate(window.gap, item.row) for item in run]
+        return max(item.time + int(span(gap, "gap")) for item, gap in zip(run, gaps, strict=True))
+
+    def breaks(run: list[Arrival], item: Arrival) -> bool:
+        return item.time > reach(run) or item.time >= run[0].time + longest
+
+    ends = [(run, reach(run), run[0].time + longest) for run in runs(tuples, breaks)]
+    return [Instance(run[0].time, min(far, limit), min(far + 1, limit), run) for run, far, limit in ends]
 
 
 def punctuation(window: Any, tuples: Tuples, view: View) -> list[Instance]:

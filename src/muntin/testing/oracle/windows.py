@@ -49,6 +49,7 @@ _FINDERS: dict[str, Callable[[Any, Tuples, View], list[Instance]]] = {
     "Session": frames.session,
     "CappedSession": frames.session,
     "MeasuredSession": frames.session,
+    "ReachingSession": frames.reaching_session,
     "Punctuation": frames.punctuation,
     "Threshold": frames.threshold,
     "Delta": frames.delta,
