@@ -163,7 +163,7 @@ def test_refused_times() -> None:
             store.insert(t, 1.0)
         with pytest.raises(DataError, match=message):
             store.insert_many([t], [1.0])
-    with pytest.raises(DataError, match="integers: got 1.5"):
+    with pytest.raises(DataError, match=r"integers: got 1\.5"):
         FiBA("sum").insert_many([1.5, 2.5], [1.0, 2.0])
     with pytest.raises(QueryError, match='got "float"'):
         FiBA("sum", times="float")

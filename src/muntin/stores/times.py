@@ -1,4 +1,4 @@
-"""The times of a store's entries: inside they are integers in the same order, or any objects with an order."""
+"""The times of entries: inside a store they are integers in the same order, or objects with an order."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _integers(ts: Iterable[Any]) -> Any:
     return np.ascontiguousarray(times, np.int64)
 
 
-# The bits of a float, read as an integer, are in the order of floats, except that negative ones run backwards.
+# The bits of floats, read as integers, are in the order of floats, but those of negative ones run backwards.
 
 
 def _float(t: Any) -> int:
