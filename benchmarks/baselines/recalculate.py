@@ -23,9 +23,9 @@ class Recalculate:
         self.monoid = named(monoid, dtype) if isinstance(monoid, str) else monoid
         self.ties = ties
         self.combines = 0
-        self._entries: list[tuple[int, Any]] = []
+        self._entries: list[tuple[Any, Any]] = []
 
-    def insert(self, t: int, v: Any) -> None:
+    def insert(self, t: Any, v: Any) -> None:
         """Put the value after all entries up to its time: O(n)."""
         p = self.monoid.python.lift(v)
         older = [entry for entry in self._entries if entry[0] <= t]
@@ -34,21 +34,19 @@ class Recalculate:
             p = self._combine(older.pop()[1], p)
         self._entries = [*older, (t, p), *younger]
 
-    def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+    def insert_many(self, ts: Iterable[Any], vs: Iterable[Any]) -> None:
         """One after the other."""
         for t, v in zip(ts, vs, strict=True):
             self.insert(t, v)
 
-    def evict(self, t: int | None = None) -> None:
-        """Remove the oldest entry, or everything at time ``t``."""
+    def evict(self, t: Any = None) -> None:
+        """Remove the oldest entry, or everything at time ``t``, which may be nothing."""
         if t is None:
             del self._entries[0]
-        elif t not in self.times():
-            raise KeyError(t)
         else:
             self._entries = [entry for entry in self._entries if entry[0] != t]
 
-    def evict_before(self, t: int) -> int:
+    def evict_before(self, t: Any) -> int:
         """Remove every entry before ``t``; how many."""
         before = len(self._entries)
         self._entries = [entry for entry in self._entries if entry[0] >= t]
@@ -58,15 +56,15 @@ class Recalculate:
         """Combine all entries: n - 1 combines."""
         return self._fold(self._entries)
 
-    def query_range(self, a: int, b: int) -> Any:
+    def query_range(self, a: Any, b: Any) -> Any:
         """Combine the entries with ``a <= time < b``."""
         return self._fold([entry for entry in self._entries if a <= entry[0] < b])
 
-    def times(self) -> list[int]:
+    def times(self) -> list[Any]:
         """The times of the entries, oldest first."""
         return [t for t, _ in self._entries]
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return iter(self._entries)
 
     def __len__(self) -> int:
@@ -76,7 +74,7 @@ class Recalculate:
         """Entries are in order."""
         assert self.times() == sorted(self.times())
 
-    def _fold(self, entries: list[tuple[int, Any]]) -> Any:
+    def _fold(self, entries: list[tuple[Any, Any]]) -> Any:
         if not entries:
             return self.monoid.empty
         total = entries[0][1]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import (
@@ -41,6 +44,7 @@ class Subject:
     disorder: bool = False  # takes entries at any time
     anywhere: bool = False  # evicts anywhere
     ranges: bool = True  # answers any range
+    place: Callable[[int], Any] = int  # the time of a number, in their order
 
     @property
     def oracle(self) -> Recalculate:
@@ -64,6 +68,32 @@ def flatfat(*arguments: Any) -> Subject:
     return Subject(partial(FlatFAT, *arguments), f"FlatFAT {arguments[0]}", anywhere=True)
 
 
+def letters(t: int) -> str:
+    """Text in the order of these numbers."""
+    return f"{t + 1000:05}"
+
+
+def dates(t: int) -> datetime:
+    """A moment with a zone, in the order of these numbers."""
+    return datetime(2026, 3, 29, tzinfo=ZoneInfo("Europe/Berlin")) + timedelta(hours=t)
+
+
+def moments(t: int) -> np.datetime64:
+    """A moment of NumPy, in the order of these numbers."""
+    return np.datetime64("1970-01-01", "us") + np.timedelta64(t, "us")
+
+
+def quarters(t: int) -> float:
+    """A float in the order of these numbers, on both sides of 0."""
+    return t / 4
+
+
+def timed(subject: Subject, place: Callable[[int], Any], times: str) -> Subject:
+    """The same store over times of another type."""
+    make = partial(subject.make, times=times)
+    return replace(subject, make=make, place=place, name=f"{subject.name}, {place.__name__}")
+
+
 INTERPRETED = [
     *(fifo(kind, CONCATENATION) for kind in (TwoStacksLite, DabaLite, Prefix)),
     *(fifo(kind, CONCATENATION) for kind in (BaseIntervals, SubtractOnEvict)),
@@ -75,6 +105,11 @@ INTERPRETED = [
     free(ClassicBTree, CONCATENATION, arity=2),
     *(free(FiBA, CONCATENATION, arity=arity) for arity in (2, 4, 8)),
     free(FiBA, BARE_MAX, arity=2),
+    *(free(FiBA, CONCATENATION, arity=arity) for arity in (3, 5, 19)),
+    timed(free(FiBA, CONCATENATION, arity=2), letters, "object"),
+    timed(free(FiBA, CONCATENATION, arity=3), dates, "object"),
+    *(timed(subject, letters, "object") for subject in (flatfat(CONCATENATION), free(Lazy, CONCATENATION))),
+    *(timed(fifo(kind, CONCATENATION), letters, "object") for kind in (TwoStacksLite, DabaLite, Prefix)),
 ]
 COMPILED = [
     *(fifo(kind, "last") for kind in (TwoStacksLite, DabaLite)),
@@ -82,6 +117,10 @@ COMPILED = [
     flatfat("last"),
     free(Lazy, "last"),
     free(FiBA, "last", arity=4),
+    timed(free(FiBA, "last", arity=4), quarters, "float64"),
+    timed(free(FiBA, "last", arity=4), moments, "datetime64[us]"),
+    timed(flatfat("last"), quarters, "float64"),
+    timed(fifo(TwoStacksLite, "last"), quarters, "float64"),
 ]
 
 values = st.integers(-50, 50)
@@ -101,6 +140,10 @@ class Machine(RuleBasedStateMachine):
     def newest(self) -> int:
         return self.oracle.times()[-1] if len(self.oracle) else -20
 
+    def at(self, t: int) -> Any:
+        """The time as the store takes it."""
+        return self.subject.place(t)
+
     def time(self, data: st.DataObject) -> int:
         """A time that the store takes: anywhere, at the end, or one that is there."""
         if self.subject.disorder:
@@ -115,7 +158,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), v=values)
     def insert(self, data: st.DataObject, v: int) -> None:
         t = self.time(data)
-        self.store.insert(t, v)
+        self.store.insert(self.at(t), v)
         self.oracle.insert(t, v)
 
     @rule(v=values, steps=st.lists(st.integers(0, 2), max_size=40))
@@ -123,14 +166,14 @@ class Machine(RuleBasedStateMachine):
         t = self.newest
         for j, step in enumerate(steps):
             t += step
-            self.store.insert(t, v + j)
+            self.store.insert(self.at(t), v + j)
             self.oracle.insert(t, v + j)
 
     @precondition(lambda self: self.subject.disorder)
     @rule(entries=st.lists(st.tuples(st.integers(-40, 80), values), max_size=60))
     def insert_many(self, entries: list[tuple[int, int]]) -> None:
         ts, vs = [t for t, _ in entries], [v for _, v in entries]
-        self.store.insert_many(ts, vs)
+        self.store.insert_many(list(map(self.at, ts)), vs)
         self.oracle.insert_many(ts, vs)
 
     @precondition(lambda self: not self.subject.disorder)
@@ -140,7 +183,7 @@ class Machine(RuleBasedStateMachine):
         for step, _ in steps:
             t += step
             ts.append(t)
-        self.store.insert_many(ts, [v for _, v in steps])
+        self.store.insert_many(list(map(self.at, ts)), [v for _, v in steps])
         self.oracle.insert_many(ts, [v for _, v in steps])
 
     @precondition(lambda self: len(self.oracle))
@@ -154,26 +197,32 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def evict_anywhere(self, data: st.DataObject) -> None:
         t = self.known(data)
-        self.store.evict(t)
+        self.store.evict(self.at(t))
         self.oracle.evict(t)
+
+    @rule(t=st.integers(-45, 85))
+    def evict_absent(self, t: int) -> None:
+        """An absent time is no error and changes nothing."""
+        if t not in self.oracle.times():
+            self.store.evict(self.at(t))
 
     @precondition(lambda self: len(self.oracle))
     @rule()
     def evict_oldest_time(self) -> None:
         t = self.oracle.times()[0]
-        self.store.evict(t)
+        self.store.evict(self.at(t))
         self.oracle.evict(t)
 
     @precondition(lambda self: len(self.oracle))
     @rule(data=st.data(), beside=st.integers(-1, 1))
     def evict_before(self, data: st.DataObject, beside: int) -> None:
         t = self.known(data) + beside
-        assert self.store.evict_before(t) == self.oracle.evict_before(t)
+        assert self.store.evict_before(self.at(t)) == self.oracle.evict_before(t)
 
     @rule(a=st.integers(-45, 85), length=st.integers(-2, 60))
     def query_range(self, a: int, length: int) -> None:
         b = a + length if self.subject.ranges else max(a, self.newest) + 1
-        assert self.store.query_range(a, b) == self.oracle.query_range(a, b)
+        assert self.store.query_range(self.at(a), self.at(b)) == self.oracle.query_range(a, b)
 
     @rule()
     def query(self) -> None:
@@ -183,7 +232,7 @@ class Machine(RuleBasedStateMachine):
     def agree(self) -> None:
         self.store.check_invariants()
         assert len(self.store) == len(self.oracle)
-        assert self.store.times() == self.oracle.times()
+        assert self.store.times() == list(map(self.at, self.oracle.times()))
 
 
 def check(subject: Subject, examples: int) -> None:

@@ -98,7 +98,7 @@ def test_prefix_needs_one_for_any_range(n: int) -> None:
     assert average <= 4
 
 
-IN_ORDER_BOUNDS = {2: 16, 4: 23, 8: 36}
+IN_ORDER_BOUNDS = {2: 16, 3: 8, 4: 23, 5: 8, 8: 36, 16: 8}
 
 
 def in_order_cost(arity: int, n: int, compiled: bool, count: int) -> float:
@@ -123,6 +123,7 @@ def in_order_cost(arity: int, n: int, compiled: bool, count: int) -> float:
         (2, False, SIZES[:2]),
         (4, True, SIZES),
         (8, False, SIZES[:2]),
+        *((arity, False, SIZES[:2]) for arity in (3, 5, 16)),
         pytest.param(2, True, SIZES, marks=pytest.mark.deep),
         pytest.param(8, True, SIZES, marks=pytest.mark.deep),
     ],

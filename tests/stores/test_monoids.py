@@ -7,8 +7,11 @@ import operator
 import statistics
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pytest
 
 from muntin.errors import DataError, QueryError
@@ -18,11 +21,15 @@ from muntin.stores.monoids import NAMES
 VALUES = [3.0, -1.5, 8.0, 8.0, 0.25, -1.5, 2.0]
 
 
+PAIRS = ("arg_min", "arg_max")
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 def test_laws(name: str, dtype: str) -> None:
     it = named(name, dtype).python
-    lifted = [it.lift(abs(int(v)) + 1 if dtype == "int64" else abs(v)) for v in VALUES]
+    numbers = [abs(int(v)) + 1 if dtype == "int64" else abs(v) for v in VALUES]
+    lifted = [it.lift((v, i) if name in PAIRS else v) for i, v in enumerate(numbers)]
     p, q, r = lifted[:3]
     left, right = it.combine(it.combine(p, q), r), it.combine(p, it.combine(q, r))
     assert left == pytest.approx(right)
@@ -41,12 +48,127 @@ def test_answers() -> None:
     }  # fmt: skip
     for name, answer in expected.items():
         store = Lazy(name, compiled=False)
-        assert store.query() == (0 if "count" in name else None)
+        empty = {"sum": 0, "max": -math.inf, "min": math.nan}.get(name, 0 if "count" in name else None)
+        assert store.query() == empty or (name == "min" and math.isnan(store.query()))
         store.insert_many(range(7), VALUES)
         assert store.query() == pytest.approx(answer)
     growth = Lazy("geometric_mean", compiled=False)
     growth.insert_many(range(3), [1.0, 10.0, 100.0])
     assert growth.query() == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_arg_max_is_the_first_of_equals(dtype: str, compiled: bool) -> None:
+    entries = [(3, 1), (9, 2), (9, 3), (-4, 4), (-4, 5)]
+    most, least = (FlatFAT(name, dtype=dtype, compiled=compiled) for name in ("arg_max", "arg_min"))
+    for store in (most, least):
+        assert store.query() is None
+        store.insert_many(range(5), entries)
+        store.insert(5, (0, 6))
+    assert (most.query(), least.query()) == (2, 4)
+    assert (most.query_range(2, 4), least.query_range(4, 6)) == (3, 5)
+    if dtype == "float64":
+        most.insert(6, (math.nan, 7))
+        assert most.query() == 7
+
+
+@pytest.mark.parametrize("kind", [FiBA, FlatFAT, TwoStacksLite, DabaLite])
+def test_bloom_filters_contain_all_values_of_the_window(kind: type[Any]) -> None:
+    window = kind("bloom")
+    assert window.query().count == 0
+    for t in range(400):
+        window.insert(t, t * 7)
+        if t >= 200:
+            window.evict()
+    seen = window.query()
+    assert all(t * 7 in seen for t in range(200, 400))
+    assert sum(t * 7 + 1 in seen for t in range(2_000)) <= 20
+    assert seen.count == pytest.approx(200, rel=0.05)
+    assert 7.0 * 300 in seen
+    assert not window.compiled
+
+
+def test_the_answer_over_no_entries_is_the_identity() -> None:
+    for kind in (FiBA, FlatFAT, Lazy):
+        store = kind("sum", dtype="int64", compiled=False)
+        assert (store.query(), store.query_range(0, 5)) == (0, 0)
+        store.insert(7, 3)
+        assert store.query_range(0, 5) == 0
+        store.evict(5)
+        store.evict(7)
+        assert store.query() == 0
+    assert Lazy("max", dtype="int64", compiled=False).query() == -(2**63)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_pinned_capacity_is_never_changed(compiled: bool) -> None:
+    store = FlatFAT("max", capacity=12, compiled=compiled)
+    assert store.capacity == 16
+    for t in range(16):
+        store.insert(t, t)
+    with pytest.raises(DataError, match="pinned capacity 16 is full; evict first"):
+        store.insert(16, 99)
+    store.evict(5)
+    store.insert(16, 2)  # compacts
+    assert store.evict_before(16) == 15
+    assert (store.query(), store.capacity) == (2.0, 16)
+    store.check_invariants()
+    with pytest.raises(QueryError, match="capacity must be a positive integer: got 0"):
+        FlatFAT("max", capacity=0)
+
+
+def test_bytes_are_those_of_the_arrays() -> None:
+    store = FlatFAT("max", capacity=1024)
+    assert 3 * 8 * 1024 <= store.nbytes <= 3 * 8 * 1024 + 2048  # times, and twice as many partials; holes
+    tree = FiBA("max", arity=4)
+    before = tree.nbytes
+    tree.insert_many(range(1_000), [1.0] * 1_000)
+    assert tree.nbytes > max(before, 16 * 1_000)
+    words = Lazy(monoid(lambda p, q: p + q, identity=""))
+    before = words.nbytes
+    words.insert(1, "x" * 5_000)
+    assert words.nbytes >= before + 5_000
+
+
+def test_times_of_any_ordered_type() -> None:
+    floats = FiBA("sum", times="float64", compiled=False)
+    floats.insert_many([0.5, -1.25, math.inf, -0.0, 0.0], [1.0, 2.0, 4.0, 8.0, 16.0])
+    assert floats.times() == [-1.25, 0.0, 0.5, math.inf]
+    assert floats.query_range(-1.25, 0.5) == 26.0
+    assert [t for t, _ in floats] == floats.times()
+    moments = Lazy("sum", times="datetime64[us]", compiled=False)
+    moments.insert(datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))), 2.0)
+    moments.insert(np.datetime64("2026-01-01"), 3.0)
+    assert moments.times() == [np.datetime64("2026-01-01", "us")]
+    assert moments.query() == 5.0
+    names = FiBA("max", times="object")
+    assert not names.compiled
+    names.insert_many(["b", "a"], [1.0, 2.0])
+    assert names.query_range("a", "b") == 2.0
+    pairs = FlatFAT("sum", times="object")
+    pairs.insert_many([(1, "x"), (1, "y"), (2, "a")], [1.0, 2.0, 4.0])
+    assert (pairs.prefix((2, "")), pairs.suffix((1, "y"))) == (3.0, 6.0)
+
+
+def test_refused_times() -> None:
+    for times, t, message in [
+        ("int64", 1.5, r'times of this store are integers: got 1.5; times="float64"'),
+        ("float64", math.nan, "NaN"),
+        ("datetime64[us]", 5, r'times of this store are "datetime64\[us\]": got 5'),
+        ("datetime64[us]", np.datetime64("NaT"), "NaT"),
+    ]:
+        store = FiBA("sum", times=times, compiled=False)
+        with pytest.raises(DataError, match=message):
+            store.insert(t, 1.0)
+        with pytest.raises(DataError, match=message):
+            store.insert_many([t], [1.0])
+    with pytest.raises(DataError, match=r"integers: got 1\.5"):
+        FiBA("sum").insert_many([1.5, 2.5], [1.0, 2.0])
+    with pytest.raises(QueryError, match='got "float"'):
+        FiBA("sum", times="float")
+    with pytest.raises(QueryError, match='times="object" is interpreted'):
+        FiBA("sum", times="object", compiled=True)
 
 
 def test_nan_is_the_largest_value() -> None:
@@ -125,8 +247,8 @@ def test_refusals() -> None:
         Lazy("cuont")
     with pytest.raises(QueryError, match="float64"):
         Lazy("sum", dtype="int32")
-    with pytest.raises(QueryError, match="arity must be 2, 4 or 8"):
-        FiBA("sum", arity=3)
+    with pytest.raises(QueryError, match="arity must be an integer from 2 on: got 1"):
+        FiBA("sum", arity=1)
     with pytest.raises(QueryError, match="identity of 2 columns"):
         monoid(max, identity=0.0, columns=("float64", "int64"))
     store = TwoStacksLite("sum", compiled=False)
@@ -137,8 +259,8 @@ def test_refusals() -> None:
         store.insert(4, 1.0)
     with pytest.raises(DataError, match="evicts the oldest time only"):
         store.evict(5)
-    with pytest.raises(KeyError):
-        store.evict(3)
+    store.evict(3)  # absent
+    assert store.times() == [1, 5]
     with pytest.raises(DataError, match="up to the newest entry"):
         store.query_range(0, 5)
     with pytest.raises(TypeError, match="cannot give them back"):

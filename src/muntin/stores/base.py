@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import index
+from sys import getsizeof
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -16,25 +17,42 @@ import numpy.typing as npt
 from muntin.errors import DataError, QueryError
 from muntin.stores import columns, compilation
 from muntin.stores.monoids import Monoid, named
+from muntin.stores.times import BOUNDS, time_type
 from muntin.stores.vocabulary import COMBINES, DISORDER, EMPTY, MISSING, OK
 
 
 class Store(ABC):
     """A sliding window over (time, value) entries, with the aggregate of its content.
 
-    Times are integers; ranges are half-open. The same time inserted twice combines in order of
-    arrival (Two-Stacks Lite and DABA Lite store tied entries one after the other, with the same answers).
+    Ranges are half-open. The same time inserted twice combines in order of arrival (Two-Stacks Lite and
+    DABA Lite store tied entries one after the other, with the same answers). The aggregate of no entries is
+    the lowered identity: 0 for a sum, null where a mean has no value or a monoid has no identity.
     `combines` counts every use of the operator, in both forms.
     """
 
     kernels: ClassVar[tuple[ModuleType, ...]]
 
-    def __init__(self, monoid: str | Monoid, *, dtype: str = "float64", compiled: bool | None = None) -> None:
+    def __init__(
+        self,
+        monoid: str | Monoid,
+        *,
+        dtype: str = "float64",
+        times: str = "int64",
+        compiled: bool | None = None,
+    ) -> None:
         """``monoid``: a name ("sum", "max", ...), or your own from `muntin.stores.monoid`.
 
-        ``dtype`` is the type of the values of a named monoid. ``compiled=False`` interprets a monoid
-        that could be compiled; ``compiled=True`` refuses one that cannot.
+        ``dtype`` is the type of the values of a named monoid, ``times`` that of the times: "int64",
+        "float64", "datetime64[us]", or "object" for anything with an order, interpreted.
+        ``compiled=False`` interprets a monoid that could be compiled; ``compiled=True`` refuses one that
+        cannot.
         """
+        self._times = time_type(times)
+        self._code = self._times.encode
+        if times == "object":
+            if compiled:
+                raise QueryError('times="object" is interpreted: got compiled=True; leave compiled= out')
+            compiled = False
         self.monoid = named(monoid, dtype) if isinstance(monoid, str) else monoid
         self._require(self.monoid)
         self.compiled = _can_compile(self.monoid, compiled)
@@ -50,9 +68,9 @@ class Store(ABC):
             self.kernels, self.monoid, compiled=self.compiled, constants=self._constants()
         )
 
-    def _constants(self) -> dict[str, int]:
-        """Integers of the kernels that this store sets."""
-        return {}
+    def _constants(self) -> dict[str, Any]:
+        """Constants of the kernels that this store sets."""
+        return BOUNDS if self._times.name == "object" else {}
 
     _k: SimpleNamespace
     _data: tuple[Any, ...]
@@ -71,58 +89,63 @@ class Store(ABC):
 
     # --- changing the window -----------------------------------------------------------------
 
-    def insert(self, t: int, v: Any) -> None:
+    def insert(self, t: Any, v: Any) -> None:
         """Add a value at time ``t``."""
-        t = index(t)
+        t = self._code(t)
         v = self._value(v)
         while status := self._k.insert(self._data, t, v):
             self._refuse(status, t)
             self._resolve(status)
 
-    def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+    def insert_many(self, ts: Iterable[Any], vs: Iterable[Any]) -> None:
         """Add many values. Times may repeat; for an in-order store they must not go back."""
         times, values = self._bulk(ts, vs)
         done = 0
         while done < len(times):
             done, status = self._k.insert_many(self._data, times, values, done)
             if status:
-                self._refuse(status, int(times[done]))
+                self._refuse(status, times[done])
                 self._resolve(status)
 
-    def evict(self, t: int | None = None) -> None:
-        """Remove the oldest entry, or everything at time ``t``."""
+    def evict(self, t: Any = None) -> None:
+        """Remove the oldest entry, or everything at time ``t``, which may be nothing."""
         if t is None:
             status = self._k.evict(self._data)
         else:
-            status = self._evict_at(index(t))
-        if status:
+            t = self._code(t)
+            status = self._evict_at(t)
+        if status and status != MISSING:
             self._refuse(status, t)
             self._resolve(status)
 
     @abstractmethod
-    def _evict_at(self, t: int) -> int:
-        """Remove the entry of time ``t``; a status."""
+    def _evict_at(self, t: Any) -> int:
+        """Remove the entry of the encoded time ``t``; a status."""
 
-    def evict_before(self, t: int) -> int:
+    def evict_before(self, t: Any) -> int:
         """Remove every entry with a time before ``t``; their number."""
-        return int(self._k.evict_before(self._data, index(t)))
+        return int(self._k.evict_before(self._data, self._code(t)))
 
     # --- queries -----------------------------------------------------------------------------
 
     def query(self) -> Any:
-        """The aggregate of the whole window; for an empty one null (count: 0)."""
+        """The aggregate of the whole window; for an empty one the lowered identity."""
         return self.monoid.lower(self._k.query(self._data)) if len(self) else self.monoid.empty
 
     @abstractmethod
-    def query_range(self, a: int, b: int) -> Any:
+    def query_range(self, a: Any, b: Any) -> Any:
         """The aggregate of the entries with ``a <= time < b``."""
 
-    @abstractmethod
-    def times(self) -> list[int]:
+    def times(self) -> list[Any]:
         """The times of the entries, oldest first: O(n)."""
+        return [self._times.decode(t) for t in self._codes()]
 
     @abstractmethod
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def _codes(self) -> list[Any]:
+        """The encoded times of the entries, oldest first."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """(time, partial) of each entry, oldest first."""
 
     def map_partials(self, change: Callable[[Any], Any]) -> None:
@@ -136,6 +159,15 @@ class Store(ABC):
     def combines(self) -> int:
         """Number of uses of the operator or its inverse since the store was made."""
         return int(self._data[0][COMBINES])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays; interpreted, of the lists and what they refer to, as `sys.getsizeof` says."""
+        stored = [array for part in self._data for array in columns.arrays(part)]
+        if self.compiled:
+            return sum(int(array.nbytes) for array in stored)
+        shared = {id(item): getsizeof(item) for items in stored for item in items}
+        return sum(map(getsizeof, stored)) + sum(shared.values())
 
     @abstractmethod
     def check_invariants(self) -> None:
@@ -172,27 +204,27 @@ class Store(ABC):
     def _assert_same(self, expected: Any, actual: Any, rule: str) -> None:
         assert _close(expected, actual), f"{rule}: {expected!r} expected, got {actual!r}"
 
-    def _bulk(self, ts: Iterable[int], vs: Iterable[Any]) -> tuple[Any, Any]:
+    def _bulk(self, ts: Iterable[Any], vs: Iterable[Any]) -> tuple[Any, Any]:
         if self.compiled:
-            times: Any = np.ascontiguousarray(_array(ts), np.int64)
+            times: Any = self._times.encode_many(ts)
             values: Any = np.ascontiguousarray(_array(vs), self.monoid.input)
+            if self.monoid.pairs and values.ndim != 2:
+                values = values.reshape(-1, 2)
         else:
-            times, values = [index(t) for t in ts], list(vs)
+            times, values = [self._code(t) for t in ts], list(vs)
         if len(times) != len(values):
             raise DataError(f"as many values as times: got {len(times)} times, {len(values)} values")
         return times, values
 
-    def _refuse(self, status: int, t: int | None) -> None:
+    def _refuse(self, status: int, t: Any) -> None:
         if status == DISORDER:
             raise DataError(
-                f"{type(self).__name__} takes entries in order of time: got {t} "
+                f"{type(self).__name__} takes entries in order of time: got {self._times.decode(t)} "
                 f"after {self.times()[-1]}; use FiBA for entries out of order"
             )
         if status == EMPTY:
             raise IndexError("evict from an empty window")
-        if status == MISSING:
-            raise KeyError(t)
-        assert status != OK
+        assert status not in (OK, MISSING)
 
 
 def _close(p: Any, q: Any) -> bool:
@@ -212,7 +244,8 @@ def _coercion(monoid: Monoid, compiled: bool) -> Any:
     """Values as one type for compiled kernels: Numba would compile them again for every other type."""
     if not compiled:
         return lambda v: v
-    return index if monoid.input == "int64" else float
+    number = index if monoid.input == "int64" else float
+    return (lambda v: (number(v[0]), number(v[1]))) if monoid.pairs else number
 
 
 def _can_compile(monoid: Monoid, wanted: bool | None) -> bool:

@@ -28,11 +28,11 @@ def specialise(
     monoid: Monoid,
     *,
     compiled: bool,
-    constants: Mapping[str, int] = MappingProxyType({}),
+    constants: Mapping[str, Any] = MappingProxyType({}),
 ) -> types.SimpleNamespace:
     """The functions of the kernel modules for one monoid, as attributes of a namespace.
 
-    ``constants`` replace the modules' integers of these names (the arity of a tree).
+    ``constants`` replace the modules' constants of these names (the arity of a tree).
     Numba caches the compiled kernels of named monoids on disk, so only the first process compiles.
     """
     key = (*(module.__name__ for module in modules), monoid, compiled, *sorted(constants.items()))
@@ -115,7 +115,7 @@ def _enter(*arguments: Any) -> Any:
     return kernel(*bare(arguments))  # type: ignore[name-defined]  # noqa: F821  # globals of the copies
 
 
-def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants: Mapping[str, int]) -> str:
+def _fingerprint(monoid: Monoid, modules: Sequence[types.ModuleType], constants: Mapping[str, Any]) -> str:
     """A digest of the bytecode of the monoid and of all kernels.
 
     Numba checks only the file of the function that it loads, not those of the functions it calls.

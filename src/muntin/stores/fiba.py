@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from operator import index
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -39,7 +38,6 @@ from muntin.stores.fiba_layout import CAPACITY, FREE, FRESH, NEWEST, SIZE, STATE
 from muntin.stores.monoids import Monoid
 from muntin.stores.vocabulary import FULL, LATE
 
-ARITIES = (2, 4, 8)
 _SMALLEST = 16
 _LONGEST_SINGLE = 8  # bulks up to this size are inserted one by one: the sweep has a fixed cost
 
@@ -47,7 +45,7 @@ _LONGEST_SINGLE = 8  # bulks up to this size are inserted one by one: the sweep 
 class FiBA(Store):
     """A B-tree over time with fingers at both ends: windows with entries out of order.
 
-    ``arity`` is the minimum number of children of a node: 2, 4 or 8. Small nodes need fewer
+    ``arity`` is the minimum number of children of a node, 2 or more. Small nodes need fewer
     combines, large ones fewer steps; 8 is best for cheap operators, 2 or 4 for expensive ones.
     For a few entries ``compiled=False`` spares the compilation, which takes seconds the first time.
 
@@ -82,16 +80,17 @@ class FiBA(Store):
         *,
         arity: int = 8,
         dtype: str = "float64",
+        times: str = "int64",
         compiled: bool | None = None,
     ) -> None:
-        if arity not in ARITIES:
-            raise QueryError(f"arity must be 2, 4 or 8: got {arity!r}")
+        if not isinstance(arity, int) or arity < 2:
+            raise QueryError(f"arity must be an integer from 2 on: got {arity!r}; 8 suits cheap operators")
         self.arity = arity
         self._scratch: tuple[int, Any] = (0, None)
-        super().__init__(monoid, dtype=dtype, compiled=compiled)
+        super().__init__(monoid, dtype=dtype, times=times, compiled=compiled)
 
-    def _constants(self) -> dict[str, int]:
-        return constants(self.arity)
+    def _constants(self) -> dict[str, Any]:
+        return {**constants(self.arity), **super()._constants()}
 
     def _allocate(self) -> None:
         self._data = (self._integers(STATES), *self._nodes(_SMALLEST))
@@ -119,9 +118,10 @@ class FiBA(Store):
         state[CAPACITY] = nodes
         self._data = (state, new_ints, new_cells)
 
-    def insert(self, t: int, v: Any) -> None:
-        t = index(t)
-        v = self._value(v)
+    def insert(self, t: Any, v: Any) -> None:
+        self._insert(self._code(t), self._value(v))
+
+    def _insert(self, t: Any, v: Any) -> None:
         status = self._k.insert_newest(self._data, t, v)
         while status:
             if status == LATE:
@@ -130,12 +130,12 @@ class FiBA(Store):
                 self._resolve(status)
                 status = self._k.insert_newest(self._data, t, v)
 
-    def insert_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+    def insert_many(self, ts: Iterable[Any], vs: Iterable[Any]) -> None:
         """Add many values at any times, repeats included: O(m log(d/m)) combines, O(m) in order."""
         times, values = self._bulk(ts, vs)
         if len(times) <= _LONGEST_SINGLE:
             for t, v in zip(times, values, strict=True):
-                self.insert(t, v)
+                self._insert(t, self._value(v))
             return
         if self.compiled:
             if (times[1:] < times[:-1]).any():
@@ -170,11 +170,11 @@ class FiBA(Store):
         super().map_partials(change)
         self._scratch = (0, None)
 
-    def _evict_at(self, t: int) -> int:
+    def _evict_at(self, t: Any) -> int:
         return int(self._k.evict_at(self._data, t))
 
-    def query_range(self, a: int, b: int) -> Any:
-        any_entry, partial = self._k.query_range(self._data, index(a), index(b))
+    def query_range(self, a: Any, b: Any) -> Any:
+        any_entry, partial = self._k.query_range(self._data, self._code(a), self._code(b))
         return self.monoid.lower(partial) if any_entry else self.monoid.empty
 
     def _export(self) -> tuple[Any, Any]:
@@ -182,13 +182,13 @@ class FiBA(Store):
         self._k.export(self._data, times, partials)
         return times, partials
 
-    def times(self) -> list[int]:
-        return [int(t) for t in self._export()[0]]
+    def _codes(self) -> list[Any]:
+        return list(self._export()[0])
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         times, partials = self._export()
         for i in range(len(times)):
-            yield int(times[i]), self._partial(partials, i)
+            yield self._times.decode(times[i]), self._partial(partials, i)
 
     def check_invariants(self) -> None:
         from muntin.stores.fiba_check import check_tree

@@ -46,7 +46,8 @@ def check_tree(store: FiBA) -> None:
     _check_node(tree, root, tree.state[HEIGHT] - 1)
     assert tree.times == sorted(set(tree.times)), "times strictly in order"
     assert len(tree.times) == tree.state[SIZE], "entries are counted"
-    assert tree.state[NEWEST] == (tree.times[-1] if tree.times else EARLIEST), "the newest time is known"
+    earliest = store._constants().get("EARLIEST", EARLIEST)
+    assert tree.state[NEWEST] == (tree.times[-1] if tree.times else earliest), "the newest time is known"
     _check_fingers(tree, root)
     _check_left_sums(tree)
     _check_free(tree)

@@ -13,7 +13,7 @@ from typing import Any
 
 from muntin.stores.fiba_aggregate_kernels import descend, put_down, refresh_node, sum_left
 from muntin.stores.fiba_layout import *
-from muntin.stores.fiba_node_kernels import clear, climb_left, rank, release
+from muntin.stores.fiba_node_kernels import clear, climb_before, rank, release
 from muntin.stores.fiba_remove_kernels import become_root, borrow_right, close_front, merge
 from muntin.stores.vocabulary import *
 
@@ -44,7 +44,9 @@ def evict_unsummed(D: Any) -> int:
         sum_left(D)
         return OK
     parent = N[S[LEFT_FINGER] + PARENT]
-    cut(D, parent, 1, N[parent + TIMES] + 1)
+    # The left finger is empty and the parent's first entry goes. The leaf behind that has entries: an empty
+    # finger there would make that entry the last one of all.
+    cut(D, parent, 1, N[N[parent + KIDS + 1] + TIMES])
     return OK
 
 
@@ -57,7 +59,7 @@ def evict_before(D: Any, t: int) -> int:
     if S[NEWEST] < t:
         clear(D)
         return size
-    x, level = climb_left(D, t - 1)
+    x, level = climb_before(D, t)
     cut(D, x, level, t)
     return size - S[SIZE]
 

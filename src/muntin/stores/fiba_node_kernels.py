@@ -131,6 +131,19 @@ def move_kids(D: Any, x: int, i: int, y: int, j: int, n: int) -> None:
 # --- search ----------------------------------------------------------------------------------
 
 
+def climb_before(D: Any, t: int) -> tuple[int, int]:
+    """(node, level): the lowest node of the left spine, or the root, with all entries before t below it."""
+    S, N, _ = D
+    x, level = S[LEFT_FINGER], 0
+    while x != S[TOP]:
+        parent = N[x + PARENT]
+        if t <= N[parent + TIMES]:
+            break
+        x = parent
+        level += 1
+    return x, level
+
+
 def climb_left(D: Any, t: int) -> tuple[int, int]:
     """(node, level): the lowest node of the left spine, or the root, with all entries up to t below it."""
     S, N, _ = D

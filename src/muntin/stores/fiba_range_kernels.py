@@ -6,7 +6,7 @@ from typing import Any
 
 from muntin.stores.fiba_aggregate_kernels import close_left
 from muntin.stores.fiba_layout import *
-from muntin.stores.fiba_node_kernels import climb_left, climb_right, rank
+from muntin.stores.fiba_node_kernels import climb_before, climb_right, rank
 from muntin.stores.vocabulary import *
 
 
@@ -18,7 +18,7 @@ def common_ancestor(D: Any, a: int, b: int) -> int:
     if n == 0 or a >= b:
         return -1
     if b <= N[x + TIMES]:
-        x, _ = climb_left(D, b - 1)
+        x, _ = climb_before(D, b)
     elif a > N[x + TIMES + n - 1]:
         x, _ = climb_right(D, a)
     while True:

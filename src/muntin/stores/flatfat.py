@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.errors import DataError, QueryError
 from muntin.stores import flatfat_kernels, flatfat_node_kernels
 from muntin.stores.base import Store
 from muntin.stores.columns import copy_rows
 from muntin.stores.flatfat_node_kernels import DONE, EDGES, LIVE, SMALLEST
+from muntin.stores.monoids import Monoid
 from muntin.stores.queue import QueueStore
 from muntin.stores.vocabulary import COMBINES, END, FRONT, FULL
 
@@ -45,8 +47,20 @@ class FlatFAT(QueueStore):
 
     kernels = (*QueueStore.kernels, flatfat_node_kernels, flatfat_kernels)
 
+    def __init__(self, monoid: str | Monoid, *, capacity: int | None = None, **options: Any) -> None:
+        """``capacity`` pins the number of slots, rounded up to a power of two.
+
+        The tree is then never resized, and an insert into a full one is an error. The other options are
+        those of `Store`.
+        """
+        if capacity is not None and (not isinstance(capacity, int) or capacity < 1):
+            raise QueryError(f"capacity must be a positive integer: got {capacity!r}; leave it out to grow")
+        self.pinned = capacity is not None
+        self._first_capacity = max(SMALLEST, 1 << ((capacity or 1) - 1).bit_length())
+        super().__init__(monoid, **options)
+
     def _allocate(self) -> None:
-        self._data = self._empty(SMALLEST)
+        self._data = self._empty(self._first_capacity)
 
     def _empty(self, capacity: int) -> tuple[Any, ...]:
         holes: Any = np.zeros(capacity, np.int8) if self.compiled else [0] * capacity
@@ -60,17 +74,27 @@ class FlatFAT(QueueStore):
 
     def _resolve(self, status: int) -> None:
         """Resize at the paper's thresholds (5.1.1): compact a full ring that is at most 3/4 live."""
-        if status == FULL:
+        if self.pinned:
+            if status == FULL:
+                self._compact_full()
+        elif status == FULL:
             self.resize(self.capacity if 4 * len(self) <= 3 * self.capacity else 2 * self.capacity)
         else:
             self.resize(self.capacity // 2)
+
+    def _compact_full(self) -> None:
+        if len(self) == self.capacity:
+            raise DataError(
+                f"a FlatFAT of pinned capacity {self.capacity} is full; evict first, or leave capacity= out"
+            )
+        self.compact()
 
     def compact(self) -> None:
         """Close the holes: O(capacity)."""
         self.resize(self.capacity)
 
     def resize(self, capacity: int) -> None:
-        """Move the entries into a new tree of ``capacity`` slots, without holes: O(capacity)."""
+        """Move the entries into a tree of ``capacity`` slots, a power of two, without holes: O(capacity)."""
         state, times, partials, _ = self._data
         live = self._live()
         fresh = self._empty(capacity)
@@ -87,8 +111,10 @@ class FlatFAT(QueueStore):
         live: npt.NDArray[np.int64] = slots[np.asarray(self._data[3])[slots] == 0]
         return live
 
-    def evict_before(self, t: int) -> int:
+    def evict_before(self, t: Any) -> int:
         count = Store.evict_before(self, t)
+        if self.pinned:
+            return count
         capacity = self.capacity
         while capacity > SMALLEST and 4 * len(self) < capacity:
             capacity //= 2
@@ -96,38 +122,38 @@ class FlatFAT(QueueStore):
             self.resize(capacity)
         return count
 
-    def _evict_at(self, t: int) -> int:
+    def _evict_at(self, t: Any) -> int:
         return int(self._k.evict_at(self._data, t))
 
-    def update(self, t: int, v: Any) -> None:
+    def update(self, t: Any, v: Any) -> None:
         """Replace the value at time ``t``: at most log2 n combines."""
         self.update_many([t], [v])
 
-    def update_many(self, ts: Iterable[int], vs: Iterable[Any]) -> None:
+    def update_many(self, ts: Iterable[Any], vs: Iterable[Any]) -> None:
         """Replace the values at ``m`` times: O(m + m log(n/m)) combines. Times must be increasing."""
         times, values = self._bulk(ts, vs)
         missing = self._k.update_many(self._data, times, values, self._integers(len(times)))
         if missing >= 0:
-            raise KeyError(int(times[missing]))
+            raise KeyError(self._times.decode(times[missing]))
 
     def _query_positions(self, i: int, j: int) -> Any:
         return super()._query_positions(i, j) if self._k.any_live(self._data, i, j) else self.monoid.empty
 
-    def prefix(self, t: int) -> Any:
+    def prefix(self, t: Any) -> Any:
         """The aggregate of the entries before time ``t``: O(log n)."""
         return self._query_positions(int(self._data[0][FRONT]), self._lower_bound(t))
 
-    def suffix(self, t: int) -> Any:
+    def suffix(self, t: Any) -> Any:
         """The aggregate of the entries from time ``t`` on: O(log n)."""
         return self._query_positions(self._lower_bound(t), int(self._data[0][END]))
 
-    def times(self) -> list[int]:
-        return [int(self._data[1][slot]) for slot in self._live()]
+    def _codes(self) -> list[Any]:
+        return [self._data[1][slot] for slot in self._live()]
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         capacity = self.capacity
         for slot in self._live().tolist():
-            yield int(self._data[1][slot]), self._partial(self._data[2], capacity + slot)
+            yield self._times.decode(self._data[1][slot]), self._partial(self._data[2], capacity + slot)
 
     def check_invariants(self) -> None:
         state, holes = self._data[0], self._data[3]
@@ -138,7 +164,7 @@ class FlatFAT(QueueStore):
         if positions:
             assert not holes[positions[0] & mask], "no hole at the front"
             assert not holes[positions[-1] & mask], "no hole at the end"
-        assert self.capacity == SMALLEST or 4 * len(self) >= self.capacity, "not too sparse"
+        assert self.pinned or self.capacity == SMALLEST or 4 * len(self) >= self.capacity, "not too sparse"
         front, done, end = (int(state[i]) for i in (FRONT, DONE, END))
         assert front <= done <= end, "inner nodes are known up to a position in the window"
         if done == end and not state[EDGES]:

@@ -10,6 +10,8 @@ Space         n partials
 
 from __future__ import annotations
 
+from typing import Any
+
 from muntin.stores import lazy_kernels
 from muntin.stores.queue import QueueStore
 
@@ -29,10 +31,10 @@ class Lazy(QueueStore):
 
     kernels = (*QueueStore.kernels, lazy_kernels)
 
-    def _evict_at(self, t: int) -> int:
+    def _evict_at(self, t: Any) -> int:
         return int(self._k.evict_at(self._data, t))
 
     def check_invariants(self) -> None:
         super().check_invariants()
-        times = self.times()
+        times = self._codes()
         assert len(set(times)) == len(times), "one entry for each time"

@@ -30,6 +30,7 @@ from muntin.scalars import (
     subtract,
     subtract_pairs,
 )
+from muntin.stores.bloom import BloomFilter, bits_of
 from muntin.stores.columns import ACCESSORS, type_names
 
 
@@ -64,6 +65,8 @@ class Monoid:
     commutative: bool = False
     empty: Any = None
     named: bool = field(default=False)
+    pairs: bool = field(default=False)
+    """Whether an input is a pair of numbers."""
 
     def __repr__(self) -> str:
         return f"Monoid({self.name!r})"
@@ -167,6 +170,23 @@ def _max_pairs(a: Any, b: Any) -> Any:
     return a if a[0] > b[0] or a[0] != a[0] else b
 
 
+def _ranked(v: Any) -> Any:
+    return v[0], v[1], 1
+
+
+def _highest(a: Any, b: Any) -> Any:
+    # The first of equals; NaN is the largest number, as in Spark.
+    if a[2] == 0 or b[2] == 0:
+        return b if a[2] == 0 else a
+    return b if b[0] > a[0] or (b[0] != b[0] and a[0] == a[0]) else a
+
+
+def _lowest(a: Any, b: Any) -> Any:
+    if a[2] == 0 or b[2] == 0:
+        return b if a[2] == 0 else a
+    return b if b[0] < a[0] or (a[0] != a[0] and b[0] == b[0]) else a
+
+
 def _min_pairs(a: Any, b: Any) -> Any:
     if a[1] == 0 or b[1] == 0:
         return b if a[1] == 0 else a
@@ -224,6 +244,14 @@ def _first_part(p: Any) -> Any:
     return p[0] if p[1] else None
 
 
+def _ranked_value(p: Any) -> Any:
+    return p[1] if p[2] else None
+
+
+def _either(p: int, q: int) -> int:
+    return p | q
+
+
 def _second_part(p: Any) -> int:
     return int(p[1])
 
@@ -251,13 +279,17 @@ _INTERPRETED = {INTEGER_SUM: _PLAIN_SUM, _INTEGER_MEAN: _PLAIN_MEAN}
 
 NAMES = (
     "sum", "count", "min", "max", "mean", "geometric_mean", "variance", "stddev",
-    "first", "last", "min_count", "max_count",
+    "first", "last", "min_count", "max_count", "arg_min", "arg_max", "bloom",
 )  # fmt: skip
 
 
 @cache
 def named(name: str, input: str = "float64") -> Monoid:
     """A built-in monoid over "float64" or "int64" inputs.
+
+    "arg_min" and "arg_max" take pairs (by, value) and give the value with the least or greatest `by`, the
+    first one of equals. "bloom" takes any values and gives a `BloomFilter` of 2^14 bits; its partial is one
+    large integer, so that it is interpreted.
 
     >>> named("mean").lower(named("mean").combine((3.0, 1), (5.0, 1)))
     4.0
@@ -266,8 +298,13 @@ def named(name: str, input: str = "float64") -> Monoid:
         raise QueryError(f'values of a compiled store are "float64" or "int64": got "{input}"')
     if name not in NAMES:
         raise QueryError(f'unknown monoid "{name}".{nearest(name, NAMES)}')
+    if name == "bloom":
+        return replace(
+            monoid(_either, identity=0, lift=bits_of, lower=BloomFilter, commutative=True), name=name
+        )
     integer = input == "int64"
-    nothing = (0 if integer else 0.0, 0)
+    zero = 0 if integer else 0.0
+    nothing, no_pair = (zero, 0), (zero, zero, 0)
     rows: dict[str, tuple[Scalars, Function]] = {
         "sum": (INTEGER_SUM, _checked) if integer else (Scalars(0.0, same, add), same),
         "count": (COUNT, same),
@@ -281,6 +318,8 @@ def named(name: str, input: str = "float64") -> Monoid:
         "last": (Scalars(nothing, _with_one, _later), _first_part),
         "min_count": (Scalars(nothing, _with_one, _min_pairs), _second_part),
         "max_count": (Scalars(nothing, _with_one, _max_pairs), _second_part),
+        "arg_min": (Scalars(no_pair, _ranked, _lowest), _ranked_value),
+        "arg_max": (Scalars(no_pair, _ranked, _highest), _ranked_value),
     }
     return _built(name, *rows[name], input)
 
@@ -290,10 +329,10 @@ def _built(name: str, scalars: Scalars, lower: Function, input: str) -> Monoid:
     numbers = identity if isinstance(identity, tuple) else (identity,)
     columns = tuple("int64" if isinstance(number, int) else "float64" for number in numbers)
     python = _INTERPRETED.get(scalars, scalars)
-    empty = 0 if name in ("count", "min_count", "max_count") else None
+    ordered = name in ("first", "last", "arg_min", "arg_max")
     return Monoid(
         name, scalars.lift, scalars.combine, lower, identity, python, columns, input, scalars.invert,
-        commutative=name not in ("first", "last"), empty=empty, named=True,
+        commutative=not ordered, empty=lower(identity), named=True, pairs=name in ("arg_min", "arg_max"),
     )  # fmt: skip
 
 

@@ -49,9 +49,9 @@ class Prefix(QueueStore):
         self._k.rebase(self._data)
         super()._resize(capacity)
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         for i in self._positions():
-            yield self._time(i), self._k.query_positions(self._data, i, i + 1)
+            yield self._times.decode(self._time(i)), self._k.query_positions(self._data, i, i + 1)
 
     def check_invariants(self) -> None:
         super().check_invariants()

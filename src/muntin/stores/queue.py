@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from operator import index
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -63,39 +62,43 @@ class QueueStore(Store):
         state[MASK] = capacity - 1
         self._data = (state, new_times, new_partials)
 
-    def evict_before(self, t: int) -> int:
+    def evict_before(self, t: Any) -> int:
         count = super().evict_before(t)
         if self.capacity > _SMALLEST and len(self) < self.capacity // 8:
             self._resize(max(_SMALLEST, 1 << (2 * len(self)).bit_length()))
         return count
 
-    def _evict_at(self, t: int) -> int:
-        """In-order stores remove from the front only, so ``t`` must be the oldest time."""
-        oldest = self._time(int(self._data[0][FRONT]))
-        if len(self) and t == oldest:
-            self._k.evict_before(self._data, t + 1)
-            return OK
-        if t not in self.times():
+    def _evict_at(self, t: Any) -> int:
+        """In-order stores remove from the front only, so ``t`` must be the oldest time, or absent."""
+        state = self._data[0]
+        at = int(self._k.lower_bound(self._data, t))
+        if at == state[END] or self._time(at) != t:
             return MISSING
-        raise DataError(
-            f"{type(self).__name__} evicts the oldest time only: got {t}, the oldest is {oldest}; "
-            "use FiBA or FlatFAT to evict anywhere"
-        )
+        if at > state[FRONT]:
+            decode = self._times.decode
+            raise DataError(
+                f"{type(self).__name__} evicts the oldest time only: got {decode(t)}, the oldest is "
+                f"{decode(self._time(int(state[FRONT])))}; use FiBA or FlatFAT to evict anywhere"
+            )
+        while len(self) and self._time(int(state[FRONT])) == t:
+            self._k.evict(self._data)
+        return OK
 
     def _positions(self) -> range:
         state = self._data[0]
         return range(int(state[FRONT]), int(state[END]))
 
-    def _time(self, position: int) -> int:
-        return int(self._data[1][position & int(self._data[0][MASK])])
+    def _time(self, position: int) -> Any:
+        """The encoded time of a position."""
+        return self._data[1][position & int(self._data[0][MASK])]
 
-    def times(self) -> list[int]:
+    def _codes(self) -> list[Any]:
         return [self._time(i) for i in self._positions()]
 
-    def _lower_bound(self, t: int) -> int:
-        return int(self._k.lower_bound(self._data, index(t)))
+    def _lower_bound(self, t: Any) -> int:
+        return int(self._k.lower_bound(self._data, self._code(t)))
 
-    def query_range(self, a: int, b: int) -> Any:
+    def query_range(self, a: Any, b: Any) -> Any:
         return self._query_positions(self._lower_bound(a), self._lower_bound(b))
 
     def _query_positions(self, i: int, j: int) -> Any:
@@ -103,13 +106,13 @@ class QueueStore(Store):
             return self.monoid.empty
         return self.monoid.lower(self._k.query_positions(self._data, i, j))
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         mask = self.capacity - 1
         for i in self._positions():
-            yield self._time(i), self._partial(self._data[2], i & mask)
+            yield self._times.decode(self._time(i)), self._partial(self._data[2], i & mask)
 
     def check_invariants(self) -> None:
-        assert all(x <= y for x, y in pairwise(self.times())), "times in order"
+        assert all(x <= y for x, y in pairwise(self._codes())), "times in order"
         assert len(self) <= self.capacity, "no more entries than slots"
 
 
@@ -118,21 +121,21 @@ class LiteStore(QueueStore):
 
     kernels: ClassVar[tuple[ModuleType, ...]] = (queue_kernels, two_stacks_kernels)
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         raise TypeError(
             f"{type(self).__name__} sums entries up in place and cannot give them back; "
             "iterate over times(), or use Lazy, FlatFAT or FiBA"
         )
 
-    def query_range(self, a: int, b: int) -> Any:
+    def query_range(self, a: Any, b: Any) -> Any:
         """The aggregate of the entries from ``a`` on; ``b`` must be after the newest entry."""
-        i, end = self._lower_bound(a), int(self._data[0][END])
-        if i >= self._lower_bound(b):
+        i, j, end = self._lower_bound(a), self._lower_bound(b), int(self._data[0][END])
+        if i >= j:
             return self.monoid.empty
-        if self._time(end - 1) >= b:
+        if j < end:
             raise DataError(
                 f"{type(self).__name__} answers ranges up to the newest entry only: got an end of {b}, "
-                f"the newest is {self._time(end - 1)}; use FlatFAT or FiBA for any range"
+                f"the newest is {self._times.decode(self._time(end - 1))}; use FlatFAT or FiBA for any range"
             )
         return self.monoid.lower(self._k.query_from(self._data, i))
 
