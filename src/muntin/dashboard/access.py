@@ -73,8 +73,8 @@ class Access:
         return f"http://{host}:{self.port}"
 
     def _names_loopback(self, host: str) -> bool:
-        parts = urlsplit(f"//{host}")
         try:
+            parts = urlsplit(f"//{host}")
             return is_loopback(parts.hostname or "") and (parts.port or 80) == self.port
         except ValueError:
             return False

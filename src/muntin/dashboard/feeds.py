@@ -107,7 +107,8 @@ def of_files(query: Query, inputs: list[str], settings: InputSettings) -> Feed:
     """The tuples of files, as `muntin run` reads them, 20 in a step; the end of the files ends the stream."""
     from muntin.command_line.inputs import sources
     from muntin.command_line.reading import Reader
-    from muntin.command_line.times import TimeReader, kind_of_time
+    from muntin.command_line.times import TimeReader
+    from muntin.slicing.binding import kind_of_time
 
     found = sources(inputs)
     kind = kind_of_time(query, [window for _, window in query.windows], None)

@@ -148,7 +148,7 @@ class Frames:
         high = max(line.columns[-1].end for line in found)
         most = max(self.view.chart // 5, 40)
         low = max(min(line.columns[0].start for line in found), high - most * width)
-        low = min(low, high - 12 * width)
+        low = min(low, high - 4 * width)
         ticks = time_ticks(low, high, max(self.view.chart // 90, 2), self.stream.history.timed)
         height = 320 if self.view.chart > 500 else 220
         title = f"{lines.aggregate} of the results of each window"
@@ -175,7 +175,7 @@ class Frames:
                     small_line(s.results_per_second for s in samples)),
             _number("watermark lag", lag, in_words(watermark, history.timed), ""),
             _number("late tuples", f"{counters.get('late', 0):,}", "too late for a window", spark("late")),
-            _number("slices", f"{counters.get('slices', 0):,}", f"{counters.get('keys', 0):,} keys", spark("slices")),
+            _number("slices", f"{counters.get('slices', 0):,}", f"of {_number_of(counters.get('keys', 0), 'key')}", spark("slices")),
             _number("state", _bytes(counters.get("state_bytes", 0)),
                     f"{counters.get('kept_tuples', 0):,} tuples stored", spark("state_bytes")),
             _number("combines per tuple", f"{last.combines_per_tuple:.1f}" if last else "-",
@@ -236,6 +236,10 @@ def _newest(history: History, key: Any) -> list[dict[str, Any]]:
 
 def _number(name: str, value: str, remark: str, line: str) -> dict[str, Any]:
     return {"name": name, "value": value, "remark": remark, "line": line}
+
+
+def _number_of(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _bytes(count: int) -> str:

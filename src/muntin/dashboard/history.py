@@ -110,7 +110,7 @@ class History:
             )
         )
 
-    def late_tuples(self, key: Key, since: int) -> pa.Table | None:
+    def tuples_of(self, key: Key, since: int) -> pa.Table | None:
         """The tuples of a key from a time on, with the columns `at`, its time, and `late`."""
         table = self.tuples.table()
         if table is None:

@@ -137,7 +137,9 @@ class LiveStream(ShownStream):
             if pause > 0:
                 clocks.sleep(min(pause, LONGEST_PAUSE))
                 continue
-            self.step()
+            with self.lock:  # so that nothing moves once `pause` has returned
+                if self.state == "playing":
+                    self.step()
             # Where steps take longer than the speed allows, it does not catch up later.
             ready = max(ready, clocks.monotonic() - LONGEST_PAUSE) + 1 / (self.feed.rate * self.speed)
 
@@ -154,6 +156,8 @@ class LiveStream(ShownStream):
         flat = results.to_arrow()
         if before is self.query or flat.num_rows:
             self._given(flat)
+        if not self.aggregates and self.history.keys:
+            self._know_aggregates(self.operator.open_windows().to_arrow())
         if self.feed.outline:
             self._check(step, results)
 

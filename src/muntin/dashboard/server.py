@@ -236,6 +236,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(100)  # from here on a browser may connect
     except (OSError, OverflowError) as error:
         listener.close()
         raise QueryError(f"cannot serve on {host}, port {port}: {error}; choose another with --port") from error

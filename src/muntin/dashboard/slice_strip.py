@@ -13,10 +13,15 @@ from muntin.dashboard.times import units
 from muntin.drawing import DrawnSlice, DrawnTuple, DrawnWindow, ObservedRun, Shape, svg
 from muntin.drawing.time_ticks import time_ticks
 from muntin.query import QuerySpec
+from muntin.timeline import INF
 
 __all__ = ["Look", "Strip", "value_text"]
 
 MOST_TUPLES, MOST_WINDOWS = 600, 250
+MOST_LABELS = 40
+"""Tuples that have room for a label."""
+SHORT = 60
+"""A stream of no more tuples is shown from its beginning."""
 NICE = tuple(s * 10**p for p in range(18) for s in (1, 2, 5))
 HOURS = tuple(int(m * 60_000_000) for m in (1, 5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160, 40320))
 
@@ -45,19 +50,31 @@ class Strip:
         low, high = self.extent(scale)
         ticks = time_ticks(low, high, max(width // 90, 2), self.history.timed)
         title = f"Slices, tuples and windows of {', '.join(map(str, self.key)) or 'the stream'}"
-        shape = Shape.dense(width)
-        return svg(self.run(low, high), title=title, ticks=ticks, extent=(low, high), describe=value_text, shape=shape)
+        run = self.run(low, high)
+        shape = Shape.dense(width) if len(run.tuples) > MOST_LABELS else Shape.roomy(width)
+        return svg(run, title=title, ticks=ticks, extent=(low, high), describe=value_text, shape=shape)
 
     def extent(self, scale: float = 1.0) -> tuple[int, int]:
-        """A round length of time that ends a little after the newest tuple."""
+        """A round length of time that ends a little after the newest tuple; a short stream is shown whole."""
         newest = self.history.newest or 0
-        begins = [units(t[name]) for t, name in ((self._mine(self.look.slices), "slice_first"),
-                                                 (self._mine(self.look.open_windows), "window_start"))]  # fmt: skip
-        oldest = min((v for c in begins for v in [pc.min(c).as_py()] if v is not None), default=newest)
-        spans = HOURS if self.history.timed else NICE
+        mine = [(self._mine(self.look.slices), "slice"), (self._mine(self.look.open_windows), "window")]
+        results = self.history.results.table()
+        short = self.history.taken <= SHORT
+        if short and results is not None:
+            mine.append((self._mine(results), "window"))
+        starts = [pc.min(units(t[f"{one}_start"])).as_py() for t, one in mine if t.num_rows]
+        ends = [pc.max(units(t[f"{one}_end"])).as_py() for t, one in mine if t.num_rows]
+        oldest = min([newest, *(start for start in starts if start is not None)])
+        if abs(self.look.watermark) < INF:
+            ends.append(self.look.watermark)
+        latest = max([newest + 1, *(end for end in ends if end is not None)])
+        if short:
+            margin = max((latest - oldest) // 30, 1)
+            high = latest + margin
+            return high - max(int((high - oldest + margin) * min(scale, 1)), 2), high
         needed = max(int((newest - oldest) * 1.15 * scale), 1)
-        span = next((s for s in spans if s >= needed), needed)
-        return newest - span, newest + max(span // 10, 1)
+        span = next((s for s in (HOURS if self.history.timed else NICE) if s >= needed), needed)
+        return newest - span, min(max(latest, newest + span // 20), newest + span // 8)
 
     def run(self, low: int, high: int) -> ObservedRun:
         """Tuples, slices and windows from `low` to `high`."""
@@ -65,14 +82,10 @@ class Strip:
         late = [one.time for one in tuples if one.late]
         order = [name for name, _ in self.look.query.windows]
         windows = [w for w in self._windows() if w.end > low and w.start < high]
-        windows = _without_old_retractions(windows)
+        windows = _without_old_retractions(windows)[-MOST_WINDOWS:]
         windows.sort(key=lambda w: (order.index(w.name), w.start, w.end))
-        return ObservedRun(
-            tuple(tuples[-MOST_TUPLES:]),
-            tuple(s for s in self._slices(late) if s.end > low),
-            tuple(windows[-MOST_WINDOWS:] if len(windows) > MOST_WINDOWS else windows),
-            self.look.watermark,
-        )
+        slices = tuple(s for s in self._slices(late) if s.end > low and s.start < high)
+        return ObservedRun(tuple(tuples[-MOST_TUPLES:]), slices, tuple(windows), self.look.watermark)
 
     def slices_in(self) -> dict[str, int]:
         """The number of slices in the open windows of each name."""
@@ -88,10 +101,12 @@ class Strip:
         return of_key(table, self.history.key_names, self.key) if table.num_rows else table
 
     def _tuples(self, low: int) -> list[DrawnTuple]:
-        found = self.history.late_tuples(self.key, low)
+        found = self.history.tuples_of(self.key, low)
         if found is None:
             return []
-        return [DrawnTuple(at, "", late) for at, late in _rows(found, "at", "late") if at is not None]
+        values = [n for n in found.column_names[:-3] if n not in (self.history.time, *self.history.key_names)]
+        rows = _rows(found, "at", "late", values[0] if values else "at")
+        return [DrawnTuple(at, value_text(value), late) for at, late, value in rows if at is not None]
 
     def _slices(self, late: list[int]) -> list[DrawnSlice]:
         table = self._mine(self.look.slices)

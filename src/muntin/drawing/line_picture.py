@@ -83,8 +83,8 @@ def chart(
     for line, columns in shown:
         places = [(across.inside(time), up(value)) for column in columns for time, value in column.points()]
         if len(places) == 1:
-            (x, y), class_ = places[0], f"w{line.number % COLOURS}"
-            parts.append(element("circle", cx=x, cy=y, r=2, class_=class_, data_name=line.name))
+            (x, y), class_ = places[0], f"point w{line.number % COLOURS}"
+            parts.append(element("circle", cx=x, cy=y, r=3, class_=class_, data_name=line.name))
         elif places:
             d = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
             dash = f" dash{line.number // COLOURS}" if line.number >= COLOURS else ""

@@ -21,7 +21,7 @@ ROOM = 95
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a picture in pixels; `dense` has room for hundreds of tuples and windows."""
+    """The sizes of a picture in pixels; a `dense` one has room for hundreds of tuples and windows."""
 
     width: int = WIDTH
     left: int = LEFT
@@ -41,8 +41,13 @@ class Shape:
     """Whether the picture has its style sheet; without, that of the page around it counts."""
 
     @classmethod
-    def dense(cls, width: int) -> Shape:
+    def roomy(cls, width: int) -> Shape:
         """For a page of this width, which has the style sheet."""
+        return cls(width, 64 if width < 600 else 84, 12, long_edges=True, styled=False)
+
+    @classmethod
+    def dense(cls, width: int) -> Shape:
+        """The same for hundreds of tuples, without labels."""
         left = 64 if width < 600 else 84
         return cls(width, left, 12, 15, 17, 8, 26, 2.6, labelled=False, long_edges=True, styled=False)
 

@@ -44,7 +44,7 @@ function options(select, values, chosen, words = (value) => value) {
 
 function table(element, heads, rows, key, cells) {
   if (!element.tHead) element.append(make("thead", {}, make("tr")), make("tbody"));
-  each(element.tHead.rows[0], heads, (h, i) => i + h[0], ([words, right]) => make("th", { textContent: words, scope: "col", className: right ? "r" : "" }));
+  each(element.tHead.rows[0], heads, (h, i) => i + h.join(), ([words, right]) => make("th", { textContent: words, scope: "col", className: right ? "r" : "" }));
   each(element.tBodies[0], rows, key, () => make("tr"), (row, item, index) => cells(row, item, index));
 }
 
