@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # Only what is installed in .venv counts.
 unexport PYTHONPATH PYTHONHOME
-.PHONY: help demo test test-deep lint bench docs lock clean setup pictures check-style check-types check-layers doctest checks
+.PHONY: help demo dashboard test test-deep lint bench docs lock clean setup pictures check-style check-types check-layers doctest checks
 
 BIN := .venv/bin
 # Two workers are enough to halve the time; more than four mostly start up.
@@ -20,6 +20,9 @@ help:  ## Show what can be made
 demo: setup  ## See it work: a year of flights through Spark, ten windows, a late flight, what sharing saved
 	@echo '==> Running the demonstration'
 	@$(BIN)/muntin demo --spark
+
+dashboard: setup  ## Serve a live page over the flights: slices, windows, results, and a query to change
+	@$(BIN)/muntin dashboard --open
 
 test: checks  ## Everything that must hold: style, types, layers, doctests, tests
 	@echo '==> Tests'

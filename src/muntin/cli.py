@@ -1,4 +1,4 @@
-"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`, `state`."""
+"""The command line: `muntin run`, `explain`, `replay`, `doctor`, `warmup`, `demo`, `dashboard`, `state`."""
 
 from __future__ import annotations
 
@@ -227,6 +227,56 @@ def demo(
             show.show(Console(), flights)
         else:
             first_look.show(Console(), Path.cwd())
+
+
+@app.command()
+def dashboard(
+    query: Annotated[
+        Path | None,
+        typer.Argument(help="The query as a TOML file; by default one over flights.", show_default=False),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[INPUT...]", help="Files of tuples, as for `muntin run`.", show_default=False),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(help="A file of transcripts to play step by step.", exists=True, show_default=False),
+    ] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Stream the flights through local Spark; needs Java.")
+    ] = False,
+    speed: Annotated[float, typer.Option(help="Play faster or more slowly.", min=0.1, max=100)] = 1,
+    host: Annotated[
+        str, typer.Option(help="The address to serve on; others than loopback need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 chooses a free one.", min=0, max=65535)] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option(help="In place of a random token.", envvar="MUNTIN_TOKEN", show_default=False),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+    ] = False,
+) -> None:
+    """Serve a live page: slices, windows, results, and a query that you change while it runs.
+
+    \b
+    Examples:
+      muntin dashboard
+      muntin dashboard sales.toml sales.csv --speed 4
+      muntin dashboard --replay late_sales.yaml
+      muntin dashboard --spark
+
+    Ctrl-C ends it.
+    """
+    with _errors_reported():
+        from muntin.dashboard.command import Place, show
+
+        settings = None if query is None else _settings(query, types=None)
+        loaded = None if query is None else _query(query)
+        place = Place(host, port, token, browser)
+        show(loaded, inputs or [], settings, replay, place, spark=spark, speed=speed)
 
 
 def _query(path: Path) -> Query:

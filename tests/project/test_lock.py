@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ["dev", "bench", "sketches", "spark", "demo"]
+EXTRAS = ["dev", "bench", "sketches", "spark", "demo", "dashboard"]
 LOCK = (ROOT / "requirements.lock").read_text()
 
 PIN = re.compile(r"^(?P<name>[a-z0-9.-]+)==(?P<version>[^\s;]+)(?P<rest>.*)$", re.MULTILINE)

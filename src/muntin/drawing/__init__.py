@@ -13,7 +13,9 @@ True
 from __future__ import annotations
 
 from muntin.drawing.observed_run import DrawnSlice, DrawnTuple, DrawnWindow, ObservedRun, observe
-from muntin.drawing.svg_picture import svg
+from muntin.drawing.svg_picture import Shape, svg
 from muntin.drawing.terminal_picture import terminal
 
-__all__ = ["DrawnSlice", "DrawnTuple", "DrawnWindow", "ObservedRun", "observe", "svg", "terminal"]
+__all__ = [
+    "DrawnSlice", "DrawnTuple", "DrawnWindow", "ObservedRun", "Shape", "observe", "svg", "terminal",
+]  # fmt: skip

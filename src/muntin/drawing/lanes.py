@@ -28,6 +28,14 @@ class Scale:
         share = (time - self.low) / (self.high - self.low)
         return round(self.left + share * (self.right - self.left), 1)
 
+    def inside(self, time: int) -> float:
+        """The place of a time, or the nearest margin.
+
+        >>> Scale(0, 40, 100.0, 500.0).inside(50)
+        500.0
+        """
+        return self.place(min(max(time, self.low), self.high))
+
 
 def lanes(windows: Sequence[DrawnWindow]) -> list[list[DrawnWindow]]:
     """Windows of one name in as few lanes as possible, so that no two of a lane overlap.

@@ -38,6 +38,8 @@ class DrawnSlice:
     value: object
     before: object = None
     """The value before the late tuples arrived."""
+    separator: str = "fixed"
+    """The kind of the separator that ends it: "fixed", "flexible" or "combined"."""
 
     @property
     def changed(self) -> bool:
@@ -56,6 +58,8 @@ class DrawnWindow:
     before: object = None
     """The value before the late tuples arrived; None where there was no such window."""
     retracted: bool = False
+    is_open: bool = False
+    """Whether it is not complete yet."""
 
     @property
     def changed(self) -> bool:
@@ -70,6 +74,8 @@ class ObservedRun:
     tuples: tuple[DrawnTuple, ...]
     slices: tuple[DrawnSlice, ...]
     windows: tuple[DrawnWindow, ...]
+    watermark: int | None = None
+    """Where the picture shows a watermark."""
 
     def _repr_svg_(self) -> str:
         """The picture, where a notebook shows the run."""

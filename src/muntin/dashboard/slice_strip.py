@@ -1,0 +1,185 @@
+"""The picture that explains the system: slices of a key, the tuples over them, the windows that share them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.dashboard.history import History, Key, of_key
+from muntin.dashboard.times import units
+from muntin.drawing import DrawnSlice, DrawnTuple, DrawnWindow, ObservedRun, Shape, svg
+from muntin.drawing.time_ticks import time_ticks
+from muntin.query import QuerySpec
+from muntin.timeline import INF
+
+__all__ = ["Look", "Strip", "value_text"]
+
+MOST_TUPLES, MOST_WINDOWS = 600, 250
+MOST_LABELS = 40
+"""Tuples that have room for a label."""
+SHORT = 60
+"""A stream of no more tuples is shown from its beginning."""
+NICE = tuple(s * 10**p for p in range(18) for s in (1, 2, 5))
+HOURS = tuple(int(m * 60_000_000) for m in (1, 5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160, 40320))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a stream holds at one moment: the tables of `op.slices()` and `op.open_windows()`."""
+
+    query: QuerySpec
+    slices: pa.Table
+    open_windows: pa.Table
+    watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The strip of a key, from a moment's look at the stream and what the page remembers of it."""
+
+    look: Look
+    history: History
+    key: Key
+    aggregate: str
+
+    def picture(self, width: int, scale: float = 1.0) -> str:
+        """The strip as SVG, `scale` times as long as the time that open windows and slices take."""
+        low, high = self.extent(scale)
+        ticks = time_ticks(low, high, max(width // 90, 2), self.history.timed)
+        title = f"Slices, tuples and windows of {', '.join(map(str, self.key)) or 'the stream'}"
+        run = self.run(low, high)
+        shape = Shape.dense(width) if len(run.tuples) > MOST_LABELS else Shape.roomy(width)
+        return svg(run, title=title, ticks=ticks, extent=(low, high), describe=value_text, shape=shape)
+
+    def extent(self, scale: float = 1.0) -> tuple[int, int]:
+        """A round length of time that ends a little after the newest tuple; a short stream is shown whole."""
+        newest = self.history.newest or 0
+        mine = [(self._mine(self.look.slices), "slice"), (self._mine(self.look.open_windows), "window")]
+        results = self.history.results.table()
+        short = self.history.taken <= SHORT
+        if short and results is not None:
+            mine.append((self._mine(results), "window"))
+        starts = [pc.min(units(t[f"{one}_start"])).as_py() for t, one in mine if t.num_rows]
+        ends = [pc.max(units(t[f"{one}_end"])).as_py() for t, one in mine if t.num_rows]
+        oldest = min([newest, *(start for start in starts if start is not None)])
+        if abs(self.look.watermark) < INF:
+            ends.append(self.look.watermark)
+        latest = max([newest + 1, *(end for end in ends if end is not None)])
+        if short:
+            margin = max((latest - oldest) // 30, 1)
+            high = latest + margin
+            return high - max(int((high - oldest + margin) * min(scale, 1)), 2), high
+        needed = max(int((newest - oldest) * 1.15 * scale), 1)
+        span = next((s for s in (HOURS if self.history.timed else NICE) if s >= needed), needed)
+        return newest - span, min(max(latest, newest + span // 20), newest + span // 8)
+
+    def run(self, low: int, high: int) -> ObservedRun:
+        """Tuples, slices and windows from `low` to `high`."""
+        tuples = self._tuples(low)
+        late = [one.time for one in tuples if one.late]
+        order = [name for name, _ in self.look.query.windows]
+        windows = [w for w in self._windows() if w.end > low and w.start < high]
+        windows = _without_old_retractions(windows)[-MOST_WINDOWS:]
+        windows.sort(key=lambda w: (order.index(w.name), w.start, w.end))
+        slices = tuple(s for s in self._slices(late) if s.end > low and s.start < high)
+        return ObservedRun(tuple(tuples[-MOST_TUPLES:]), slices, tuple(windows), self.look.watermark)
+
+    def slices_in(self) -> dict[str, int]:
+        """The number of slices in the open windows of each name."""
+        found: dict[str, int] = {}
+        slices = self._slices([])
+        for one in self._windows():
+            if one.is_open:
+                inside = sum(one.start <= s.start and s.end <= one.end for s in slices)
+                found[one.name] = max(found.get(one.name, 0), inside)
+        return found
+
+    def _mine(self, table: pa.Table) -> pa.Table:
+        return of_key(table, self.history.key_names, self.key) if table.num_rows else table
+
+    def _tuples(self, low: int) -> list[DrawnTuple]:
+        found = self.history.tuples_of(self.key, low)
+        if found is None:
+            return []
+        values = [n for n in found.column_names[:-3] if n not in (self.history.time, *self.history.key_names)]
+        rows = _rows(found, "at", "late", values[0] if values else "at")
+        return [DrawnTuple(at, value_text(value), late) for at, late, value in rows if at is not None]
+
+    def _slices(self, late: list[int]) -> list[DrawnSlice]:
+        table = self._mine(self.look.slices)
+        if not table.num_rows:
+            return []
+        times = [units(table[f"slice_{name}"]).to_pylist() for name in ("start", "end", "first", "last")]
+        others = [table[name].to_pylist() for name in ("slice_count", "slice_separator", self.aggregate)]
+        drawn = []
+        for start, end, first, last, count, separator, value in zip(*times, *others, strict=True):
+            begin, stop = first if start is None else start, last + 1 if end is None else end
+            changed = any(begin <= time < stop for time in late)
+            before = None if changed and value is not None else value
+            drawn.append(DrawnSlice(begin, stop, count, value, before, separator or "fixed"))
+        return sorted(drawn, key=lambda s: s.start)
+
+    def _windows(self) -> list[DrawnWindow]:
+        """The newest row of each window: open ones with their value so far, complete ones as emitted."""
+        newest = self.history.newest or 0
+        drawn: dict[tuple[object, ...], DrawnWindow] = {}
+        results = self.history.results.table()
+        if results is not None:
+            table = self._mine(results)
+            table = table.filter(pc.not_equal(table["kind"], "early"))  # open windows show their values
+            for (name, *rest, kind), identity, value in self._of(table, "kind"):
+                start, end = rest
+                before = drawn.get(identity)
+                old = value if before is None else before.value
+                drawn[identity] = DrawnWindow(name, start, end, value, old, kind == "retract")
+        for (name, start, end, _), identity, value in self._of(self._mine(self.look.open_windows), "window_count"):
+            drawn[identity] = DrawnWindow(
+                name, start, newest + 1 if end is None else end, value, value, is_open=True
+            )
+        served = {name for name, _ in self.look.query.windows}
+        return [one for one in drawn.values() if one.name in served]
+
+    def _of(self, table: pa.Table, extra: str) -> Any:
+        """Name, start, end and the column `extra` of each row; what identifies its window; its value."""
+        if not table.num_rows:
+            return
+        marks = [n for n in table.column_names if n.startswith("window_start_") or n == "window_ordinal"]
+        starts, ends = (units(table[f"window_{side}"]).to_pylist() for side in ("start", "end"))
+        identities = table.select(marks).to_pylist() if marks else [{}] * table.num_rows
+        columns = _rows(table, "window_name", extra, self.aggregate)
+        for start, end, identity, (name, other, value) in zip(starts, ends, identities, columns, strict=True):
+            known = {mark: v for mark, v in identity.items() if v is not None}
+            # Windows on ranks or another measure keep their identity there while their times move; an
+            # open window whose end is not known yet begins where its result will.
+            yield (name, start, end, other), (name, *(known.items() or [start, end])), value
+
+
+def _without_old_retractions(windows: list[DrawnWindow]) -> list[DrawnWindow]:
+    """Of each name only the newest window that was withdrawn: the others would fill the picture."""
+    newest = {one.name: one for one in sorted(windows, key=lambda w: (w.start, w.end)) if one.retracted}
+    return [one for one in windows if not one.retracted or one is newest[one.name]]
+
+
+def _rows(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+def value_text(value: object) -> str:
+    """A value in few characters.
+
+    >>> value_text(1234567), value_text(0.33333), value_text(None), value_text({"a": 1})
+    ('1,234,567', '0.333', '-', "{'a': 1}")
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"

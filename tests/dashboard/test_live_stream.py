@@ -1,0 +1,260 @@
+"""A stream that the page plays: its steps, changes of its query, and what it remembers."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from muntin.dashboard.feeds import flights_feed, of_files, of_transcripts
+from muntin.dashboard.frames import Frames, View
+from muntin.dashboard.history import MOST_KEYS, MOST_RESULTS, MOST_SAMPLES, MOST_TUPLES, History
+from muntin.dashboard.live_stream import LiveStream
+from muntin.dashboard.recent_rows import RecentRows
+from muntin.dashboard.shown_stream import MOST_NOTES
+from muntin.dashboard.zoomed_lines import COLUMNS, LEVELS
+from muntin.command_line.settings import InputSettings
+from muntin.errors import QueryError
+from tests.dashboard.streams import MINUTE, TRANSCRIPT, batch, endless, failing, query
+
+
+def played(steps: int) -> LiveStream:
+    stream = LiveStream([endless()])
+    for _ in range(steps):
+        stream.step()
+    assert stream.state == "playing", stream.error
+    return stream
+
+
+def drawn(stream: LiveStream, kind: str, tag: str = "g", **view: float) -> list[ET.Element]:
+    sections = Frames(stream, View(**view)).sections()
+    root = ET.fromstring(sections["strip"])
+    return [one for one in root.iter() if kind in (one.get("class") or "").split() and one.tag.endswith(tag)]
+
+
+def test_strip_shows_the_slices_and_windows_of_the_operator() -> None:
+    stream = played(25)
+    slices = stream.operator.slices().to_arrow()
+    mine = [row for row in slices.to_pylist() if row["shop"] == "a"]
+    groups = drawn(stream, "slice")
+    assert [int(g.attrib["data-value"]) for g in groups] == [row["n"] for row in mine]
+    names = [g.attrib["data-name"] for g in drawn(stream, "window")]
+    assert set(names) == {"ten", "visit"}
+    assert len(names) >= len([r for r in stream.operator.open_windows().to_pylist() if r["shop"] == "a"])
+
+
+def test_a_late_tuple_is_drawn_over_its_slice_and_changes_it() -> None:
+    stream = played(40)
+    late = [int(g.attrib["data-time"]) for g in drawn(stream, "tuple") if "late" in g.attrib["class"]]
+    assert late
+    assert set(late) <= {(9 + 10 * i - 5) * MINUTE for i in range(4)}
+    changed = [g for g in drawn(stream, "slice") if any("late" in part.attrib["class"] for part in g)]
+    for group in changed:
+        assert any(int(group.attrib["data-start"]) <= time < int(group.attrib["data-end"]) for time in late)
+    assert changed
+
+
+def test_watermark_is_drawn() -> None:
+    assert len(drawn(played(20), "watermark", tag="line")) == 1
+
+
+def test_lines_show_the_results_at_each_level() -> None:
+    stream = played(200)
+    results = stream.history.results.table()
+    assert results is not None
+    for level in range(LEVELS):
+        lines = Frames(stream, View(level=level)).sections()["lines"]
+        root = ET.fromstring(lines["picture"])
+        assert {p.get("data-name") for p in root.iter() if p.get("data-name")} <= {"ten", "visit"}
+        assert lines["shown"]
+    assert stream.lines is not None
+    first = [c for line in stream.lines.of_level(0, ["ten"]) for c in line.columns]
+    rows = [r for r in results.to_pylist() if (r["shop"], r["window_name"], r["kind"]) == ("a", "ten", "final")]
+    # The columns are two minutes wide, so that each has one result.
+    assert [c.last for c in first] == [row["n"] for row in rows]
+
+
+def test_lines_of_another_key_and_aggregate_come_from_the_results_in_memory() -> None:
+    stream = played(100)
+    stream.choose_key("b")
+    stream.choose_aggregate("total")
+    assert stream.lines is not None
+    assert [len(line.columns) for line in stream.lines.of_level(0, ["ten"])][0] > 5
+    with pytest.raises(QueryError, match='no tuple has the key "c" yet'):
+        stream.choose_key("c")
+
+
+def test_an_added_window_gives_results_and_shows_the_new_plan() -> None:
+    stream = played(20)
+    stream.add("window", "half", 'type = "tumbling"\nlength = "5 minutes"')
+    assert stream.notes[0].kind == "change"
+    assert '"half" (tumbling 5 minutes)' in stream.notes[0].text
+    assert any(line.startswith("+ computes") and "half" in line for line in stream.notes[0].lines)
+    for _ in range(30):
+        stream.step()
+    assert stream.history.rows_by_window["half"] > 3
+    stream.remove("window", "half")
+    assert [name for name, _ in stream.query.windows] == ["ten", "visit"]
+    before = stream.history.rows_by_window["half"]
+    for _ in range(30):
+        stream.step()
+    assert stream.history.rows_by_window["half"] == before
+
+
+def test_an_added_aggregate_is_computed_from_the_tuples_in_memory() -> None:
+    stream = played(25)
+    stream.add("aggregate", "greatest", 'function = "max"\ncolumn = "v"')
+    assert "50 tuples" in stream.notes[0].text or "52 tuples" in stream.notes[0].text
+    assert "greatest" in stream.aggregates
+    counts = {row["n"] for row in stream.operator.open_windows().to_pylist() if row["window_name"] == "ten"}
+    assert max(counts) > 1  # tuples from before the change
+    for _ in range(30):
+        stream.step()
+    results = stream.history.results.table()
+    assert results is not None
+    assert results["greatest"].null_count == 0
+    stream.remove("aggregate", "greatest")
+    assert "greatest" not in stream.aggregates
+    stream.step()
+    assert stream.state == "playing"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "message"),
+    [
+        ("window", "x", 'type = "tumblin"\nlength = "5 minutes"', "tumbling"),
+        ("window", "x", 'type = "tumbling"', 'needs the key "length"'),
+        ("window", "ten", 'type = "tumbling"\nlength = "5 minutes"', "there is a window"),
+        ("window", "", 'type = "tumbling"\nlength = "5 minutes"', "needs a name"),
+        ("window", "x", "__import__('os').system('true')", "not valid TOML"),
+        ("window", "x", 'type = "threshold"\npredicate = "__import__(1)"', "there is no function __import__"),
+        ("window", "x", "a = 1\n" * 1000, "at most 2,000"),
+        ("aggregate", "x", 'function = "sum"\ncolumn = "w"', "w"),
+        ("aggregate", "n", 'function = "count"', "there is an aggregate"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_changes_nothing(kind: str, name: str, text: str, message: str) -> None:
+    stream = played(5)
+    before = stream.query, stream.operator
+    with pytest.raises(Exception, match=message) as caught:
+        stream.add(kind, name, text)
+    assert isinstance(caught.value, ValueError)  # every error of Muntin is one
+    assert (stream.query, stream.operator) == before
+    stream.step()
+    assert stream.state == "playing"
+
+
+def test_a_bad_tuple_stops_the_stream_with_its_message() -> None:
+    stream = LiveStream([failing()])
+    stream.step()
+    stream.step()
+    assert stream.state == "error"
+    assert "ts" in stream.error
+    assert Frames(stream, View()).sections()["head"]["error"] == stream.error
+    stream.play()
+    assert (stream.state, stream.steps_done) == ("playing", 0)
+
+
+def test_memory_is_bounded() -> None:
+    history = History("ts", ["shop"])
+    many = [f"shop {n}" for n in range(900)]
+    for number in range(300):
+        history.take(pa.table(batch([number] * 900, shop=many)), number)
+        history.give(pa.table({"window_name": ["ten"] * 100, "kind": ["final"] * 100}))
+        history.sample({"slices": number})
+    assert len(history.tuples) == MOST_TUPLES
+    assert len(history.results) == MOST_RESULTS
+    assert len(history.samples) == MOST_SAMPLES
+    assert len(history.keys) == MOST_KEYS
+    table = history.tuples.table()
+    assert table is not None
+    assert table.num_rows == MOST_TUPLES
+    assert table.get_total_buffer_size() < 4_000_000  # of 270,000 tuples it took
+    assert (history.taken, history.given) == (270_000, 30_000)
+
+
+def test_memory_stays_the_same_while_a_stream_plays_on() -> None:
+    stream = LiveStream([endless()])
+    stream.history.tuples, stream.history.results = RecentRows(400), RecentRows(300)
+    sizes = []
+    for number in range(3000):
+        stream.step()
+        if number % 500 == 499:
+            frames = Frames(stream, View())
+            assert frames.next()
+            state = sum(len(text) for text in frames._sent.values())
+            sizes.append((len(stream.history.tuples), len(stream.history.results), len(stream.history.samples)))
+            assert state < 200_000
+            assert stream.lines is not None
+            assert stream.lines.columns <= 2 * LEVELS * COLUMNS
+            assert len(stream.notes) <= MOST_NOTES
+    assert stream.state == "playing"
+    assert all(size[:2] == (400, 300) for size in sizes[3:])
+    assert stream.lines is not None
+    assert stream.lines.columns > COLUMNS  # so the bound was reached for one level at least
+
+
+def test_only_changed_sections_are_sent() -> None:
+    stream = played(20)
+    frames = Frames(stream, View())
+    first = frames.next()
+    assert first is not None
+    assert set(first) >= {"head", "strip", "lines", "numbers", "windows", "results", "plan", "notes"}
+    assert frames.next() is None
+    stream.step()
+    second = frames.next()
+    assert second is not None
+    assert "strip" in second
+    assert "plan" not in second
+
+
+def test_transcripts_are_replayed_a_tuple_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "late.yaml"
+    path.write_text(TRANSCRIPT)
+    stream = LiveStream(of_transcripts(path))
+    assert (stream.state, stream.feed.title) == ("paused", "late_tuple")
+    values = []
+    while stream.state != "ended":
+        stream.step()
+        rows = stream.history.results.table()
+        values.append([] if rows is None else rows["total"].to_pylist())
+    assert values == [[], [], [7], [7], [7, 12], [7, 12]]
+    assert not stream.notes
+    assert [bool("late" in g.attrib["class"]) for g in drawn(stream, "tuple")] == [False, False, False]
+    labels = [one.text for one in drawn(stream, "small", tag="text") if not one.get("class", "").endswith("quiet")]
+    assert labels == ["3", "4", "5", "late", "watermark"]
+    stream.choose("wrong_expectation")
+    for _ in range(2):
+        stream.step()
+    assert "differs from the transcript" in stream.notes[0].text
+    for _ in range(2):
+        stream.step()
+    assert [name for name, _ in stream.query.windows] == ["five"]
+    assert stream.state == "paused", stream.error
+
+
+def test_files_are_played_to_their_end(tmp_path: Path) -> None:
+    path = tmp_path / "sales.csv"
+    lines = [f"2024-01-01T00:{minute:02}:00,a,{minute}" for minute in range(55)]
+    path.write_text("\n".join(["ts,shop,v", *lines]))
+    feed = of_files(query(), [str(path)], InputSettings(watermark_lag="5 minutes"))
+    stream = LiveStream([feed])
+    while stream.state == "playing":
+        stream.step()
+    assert (stream.state, stream.error) == ("ended", "")
+    rows = stream.history.results.table()
+    assert rows is not None
+    assert rows.filter(pa.compute.equal(rows["window_name"], "ten"))["total"].to_pylist() == [
+        sum(range(start, min(start + 10, 55))) for start in range(0, 60, 10)
+    ]
+
+
+def test_flights_go_on_after_a_year() -> None:
+    feed = flights_feed()
+    stream = LiveStream([feed])
+    for _ in range(60):
+        stream.step()
+    assert stream.history.given > 10
+    assert [stream.label(key) for key in stream.history.keys] == ["EWR", "LGA", "JFK"]
