@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from muntin.connectors.spark.arrow_types import to_arrow
 from muntin.connectors.spark.packed_rows import GROUP
 from muntin.errors import QueryError
 from muntin.expressions.foreign import ColumnName
@@ -22,10 +23,9 @@ BEYOND = "__beyond"
 """The column that a guard adds: the time of a tuple that is too far ahead of the clock, null for others."""
 
 
-def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
+def arrow_schema(frame: DataFrame, zone: str) -> pa.Schema:
     """The columns of a DataFrame with their types in Arrow, without those whose types Arrow lacks."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     fields: list[pa.Field] = []
@@ -33,7 +33,7 @@ def arrow_schema(frame: DataFrame, zone: str | None) -> pa.Schema:
         if field.name == BEYOND:
             continue
         try:
-            fields += list(to_arrow_schema(StructType([field]), timezone=zone))
+            fields += list(to_arrow(StructType([field]), zone))
         except PySparkException:
             continue
     return pa.schema(fields)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from muntin.connectors.spark.arrow_types import to_arrow
 from muntin.connectors.spark.hashing import group_column, group_numbers, order_column
 from muntin.connectors.spark.input_columns import BEYOND, arrow_schema
 from muntin.connectors.spark.jvm.expressions import quoted
@@ -51,7 +51,7 @@ def prepare(
     `open_ended`: windows may be added while the stream runs, and read any column.
     """
     session = frame.sparkSession
-    given = arrow_schema(frame, session.conf.get("spark.sql.session.timeZone"))
+    given = arrow_schema(frame, str(session.conf.get("spark.sql.session.timeZone")))
     require((query.time, *query.keys), given)
     windows = tuple(window for _, window in query.windows)
     binding = Binding.of(query, windows, given)
@@ -76,7 +76,7 @@ def prepare(
     possible = (*windows, count(1), slide_by_tuple(1, every=1)) if open_ended else windows
     output = exact_schema(query, outcome_schema(query, binding.result_schema(possible), schema), given)
     # Spark wants instants in UTC, whatever the zone of the session.
-    results = to_arrow_schema(output, timezone="UTC")
+    results = to_arrow(output, "UTC")
     return PreparedInput(prepared, tuple(groups), schema, results, output, timed)
 
 

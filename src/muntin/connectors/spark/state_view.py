@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from muntin.connectors.spark import state_tables
+from muntin.connectors.spark.arrow_types import to_arrow
 from muntin.connectors.spark.checkpoints import BODY, PATH, Place
 from muntin.connectors.spark.group_state import SMALL_PARTS, blank_operator, head_values, restore, size_of
 from muntin.connectors.spark.packed_rows import GROUP
@@ -143,7 +144,7 @@ class StreamState:
         columns = from_arrow_schema(
             pa.unify_schemas([look(operator, some).schema for operator in self.blank])
         )
-        schema = to_arrow_schema(columns, timezone="UTC")
+        schema = to_arrow(columns, "UTC")
 
         def rows(parts: pa.Table) -> pa.Table:
             group = parts.column(GROUP)[0].as_py()
