@@ -52,7 +52,7 @@ class PackedEngine:
         self.query = query
         self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         own = tuple(window for _, window in query.windows)
-        binding = Binding.of(query, own, schema)
+        binding = Binding.of(query, dict(query.windows), schema)
         # Windows that come later may have ranks or numbers beside their edges.
         results = binding.result_schema((*own, w.count(1), w.slide_by_tuple(1, every=1)))
         self.job = Job(query, self.schema, outcome_schema(query, results, self.schema))

@@ -139,7 +139,7 @@ def explain(
     With the types of the input, user-defined aggregates are compiled to see whether they can be.
     """
     schema = None if types is None else pa.schema(types)
-    bound = None if schema is None else tuple(_bound(a, schema) for _, a in query.aggregates)
+    bound = None if schema is None else tuple(_bound(a, schema) for _, a in query.shown_aggregates())
     plan = make_plan(query, in_order, store, bound)
     lines = ["query"]
     lines += [f"  {name}: {value}" for name, value in settings(query)]

@@ -31,6 +31,9 @@ def _computes(query: QuerySpec, plan: Plan) -> str:
     listed = ", ".join(names[:MOST_NAMES])
     if len(names) > MOST_NAMES:
         listed += f" and {len(names) - MOST_NAMES} more"
+    limited = [(name, one.only) for name, one in query.aggregates if one.only is not None]
+    for name, windows in limited[:MOST_NAMES]:
+        listed += f"; {name} only over {', '.join(windows)}"
     what = f"{_number(len(query.aggregates), 'aggregate')} over {_number(len(names), 'window')} ({listed})"
     slices = "from slices" if len(names) == 1 else "from shared slices"
     each = f" per {', '.join(query.keys)}" if query.keys else ""

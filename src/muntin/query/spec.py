@@ -111,7 +111,9 @@ class QuerySpec:
         """Add aggregates; each becomes a column of the result under its name."""
         if unnamed or not named:
             raise QueryError('aggregates need names: write .aggregate(total=a.sum("amount"))')
-        return replace(self, aggregates=(*self.aggregates, *named.items()))
+        query = replace(self, aggregates=(*self.aggregates, *named.items()))
+        check_over(query)
+        return query
 
     def by(self, *columns: str) -> Self:
         """Compute separately for each value of these columns; no column means one stream."""
@@ -187,6 +189,11 @@ class QuerySpec:
             raise QueryError('the query has no time column: add .on("ts")')
         return self
 
+    def shown_aggregates(self) -> tuple[tuple[str, Aggregate], ...]:
+        """The aggregates that some window has; the others cost nothing."""
+        names = [name for name, _ in self.windows]
+        return tuple((n, one) for n, one in self.aggregates if any(map(one.is_over, names)))
+
     def fingerprint(self) -> str:
         """A text that is the same for equal queries, in every process and on every machine.
 
@@ -199,6 +206,28 @@ class QuerySpec:
 
     def __repr__(self) -> str:
         return source_form(self)
+
+
+def check_over(query: QuerySpec) -> None:
+    """Aggregates are over windows of the query, and those of windows (`until`) are over none.
+
+    Not checked where windows come and go: an aggregate over a window that was removed is shown nowhere.
+    """
+    names = [name for name, _ in query.windows]
+    for aggregate_name, aggregate in query.aggregates:
+        for window in aggregate.only or ():
+            if window not in names:
+                raise QueryError(
+                    f'the aggregate "{aggregate_name}" must be over windows of the query: got "{window}"; '
+                    f"there are {', '.join(names)}.{nearest(window, names)}"
+                )
+    for name, window in query.windows:
+        for aggregate in window.aggregates:
+            if aggregate.only is not None:
+                raise QueryError(
+                    f'the aggregate that ends the windows of "{name}" must not be over some windows: got '
+                    f"{aggregate}; leave .over() out"
+                )
 
 
 def _optional_span(value: object, name: str) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from muntin.errors import DataError
@@ -45,7 +44,7 @@ def learned(plan: BoundPlan, state: State, schema: pa.Schema) -> tuple[BoundPlan
 
 def _retyped_state(state: State, old: BoundPlan, new: BoundPlan) -> State:
     _check_stand_ins(old.binding, new.binding)
-    kinds = [pa.int64(), pa.int64(), *(bound.type for bound in new.partials.bound)]
+    kinds = [pa.int64(), pa.int64(), *(bound.type for bound in new.binding.results)]
 
     def change(table: Any) -> Any:
         if isinstance(table, SliceTable):
@@ -78,15 +77,11 @@ def _retyped_rows(table: SliceTable, new: PartialSet) -> SliceTable:
 
 def retyped(states: States, rows: int, old: PartialSet, new: PartialSet) -> States:
     """The same partials over inputs of which some have got a type."""
-    none = np.zeros(rows, dtype=np.int64)
     template = new.empty()
-    without_values = new.reduce(template, None, none, none)
     result = []
-    for i, partial in enumerate(new.partials):
-        if partial not in old.partials:
-            result.append(without_values[i])
-            continue
-        state = states[old.partials.index(partial)]
+    for i, (partial, state) in enumerate(
+        zip(new.partials, new.carried(states, rows, old), strict=True)
+    ):
         wanted = {name: column.type for name, column in partial.to_arrow(template[i]).items()}
         columns = partial.to_arrow(state)
         if {name: column.type for name, column in columns.items()} != wanted:

@@ -148,15 +148,23 @@ def _query(windows: list[int], chosen: list[int], pick: Picks, ranges: _Ranges) 
     names = dict.fromkeys(ranges.aggregates[number % len(ranges.aggregates)] for number in chosen)
     picked = [_window(Picks(code), pick.clock, ranges) for code in windows]
     query = mt.windows(**{f"w{i}": window for i, window in enumerate(picked)})
-    query = query.aggregate(**{name: AGGREGATES[name] for name in names})
-    query = query.by(*pick([(), ("k",), ("k",), ("k", "j")]))
-    return query.on(
-        "t",
-        allowed_lateness=pick.span(ranges.lateness),
-        early=pick([mt.each_batch(), mt.every(pick.clock.span(5))]) if ranges.early else None,
-        late="route",
-        forget_keys_after=pick.span(ranges.silences) if ranges.silences else None,
-    )
+    keys = pick([(), ("k",), ("k",), ("k", "j")])
+    policies = {
+        "allowed_lateness": pick.span(ranges.lateness),
+        "early": pick([mt.each_batch(), mt.every(pick.clock.span(5))]) if ranges.early else None,
+        "late": "route",
+        "forget_keys_after": pick.span(ranges.silences) if ranges.silences else None,
+    }
+    limited = {name: _over_some(AGGREGATES[name], len(windows), pick) for name in names}
+    return query.aggregate(**limited).by(*keys).on("t", **policies)
+
+
+def _over_some(aggregate: Any, windows: int, pick: Picks) -> Any:
+    """The aggregate over all windows, or over some of them."""
+    if windows == 1 or pick((False, False, True)) is False:
+        return aggregate
+    names = [f"w{i}" for i in range(windows) if pick((True, False))]
+    return aggregate.over(*names or ["w0"])
 
 
 def _window(pick: Picks, clock: Clock, ranges: _Ranges) -> Any:

@@ -57,7 +57,7 @@ class Case:
         """The query over the columns of the DataFrame; an error where it does not fit them."""
         schema = arrow_schema(self.frame, self.zone)
         require((self.query.time, *self.query.keys), schema)
-        return Binding.of(self.query, tuple(window for _, window in self.query.windows), schema)
+        return Binding.of(self.query, dict(self.query.windows), schema)
 
     def windows(self, wanted: Callable[[Window], object]) -> tuple[str, ...]:
         """The names of the windows with this property."""
@@ -127,6 +127,7 @@ ALWAYS = (
         lambda c: c.windows(lambda w: has_other_periods(w, c.zone)),
         "calendar windows have an offset, or are not in the zone of the session",
     ),
+    Rule(lambda c: c.aggregates(lambda a, _: a.only is not None), "aggregates are over some of the windows"),
     Rule(lambda c: c.aggregates(unfit), "Spark has no such aggregate, or not over these types"),
     Rule(
         lambda c: c.aggregates(lambda a, _: not all(map(c.can_translate, a.reads))),

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates.base import Bound
 from muntin.encoding import decode
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding
@@ -55,7 +56,7 @@ def load_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: Ta
             refuse_unless(name in windows, f'no window is called "{name}"')
             columns = read_columns(kind, table, bounds, plan.binding.edge_dtype(windows[name].window))
             if kind == "emitted":
-                state.emitted[name] = _load_emitted(table, columns, windows[name], plan.partials)
+                state.emitted[name] = _load_emitted(table, columns, windows[name], plan.binding.results)
             else:
                 state.extents[name] = _load_extents(plan, state, windows[name], columns)
         elif kind == "late":
@@ -116,7 +117,7 @@ def _load_late(name: str, tables: Tables, partials: PartialSet, bounds: Bounds) 
 
 
 def _load_emitted(
-    table: pa.Table, columns: dict[str, Any], served: ServedWindow, partials: PartialSet
+    table: pa.Table, columns: dict[str, Any], served: ServedWindow, results: tuple[Bound, ...]
 ) -> EmittedWindows:
     """Emitted windows, with the values that a retraction repeats; context-free windows have none."""
     is_free = isinstance(served.window, ContextFreeWindow)
@@ -126,7 +127,7 @@ def _load_emitted(
         refuse_unless(is_free or not len(table), "emitted windows must have their values")
         return EmittedWindows(**columns)
     edges = [("start", pa.int64()), ("end", pa.int64())]
-    wanted = pa.schema([*edges, *((str(i), bound.type) for i, bound in enumerate(partials.bound))])
+    wanted = pa.schema([*edges, *((str(i), bound.type) for i, bound in enumerate(results))])
     check_schema("values of emitted windows", pa.table(values), wanted)
     refuse_unless(not is_free, "only windows that may be retracted have their values")
     return EmittedWindows(**columns, values=pa.table(values).select(wanted.names).combine_chunks())

@@ -173,15 +173,19 @@ class NamedWindow:
                     window = window._replace(content=())  # its tuples arrived after it had expired
                 kind = self._kind(window, known, before, now, early)
                 if kind is not None:
-                    values = {
-                        name: aggregate_value(one, window.content) for name, one in self.query.aggregates
-                    }
+                    values = {name: self._value(one, window) for name, one in self.query.aggregates}
                     revision = 0 if known is None else known.row.revision + 1
                     edges, measured = (window.start, window.end), (window.low, window.high, identity[-1])
                     results.append(Row(key, self.name, *edges, values, kind, revision, *measured))
                     # Not by `due`: after an early row a late tuple may prolong the life of a key.
                     emitted[identity] = Emitted(results[-1], window, finalized=kind != "early")
         return retracts + results
+
+    def _value(self, aggregate: Any, window: Instance) -> Any:
+        """The value of an aggregate; null where it is over other windows."""
+        if aggregate.only is not None and self.name not in aggregate.only:
+            return None
+        return aggregate_value(aggregate, window.content)
 
     def _kind(
         self, window: Instance, known: Emitted | None, before: int, now: int, early: bool
