@@ -224,6 +224,16 @@ def test_early_results_against_the_oracle(scenario: Scenario) -> None:
     check(of_micro_batches(scenario), PackedEngine)
 
 
+@given(scenarios(changes=True, aggregates=("n_b", "users", "most", "some", "min_n"), live=True))
+@settings(
+    max_examples=settings.default.max_examples // 4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+def test_changes_and_aggregates_over_windows_that_come_and_go(scenario: Scenario) -> None:
+    check(of_micro_batches(scenario), PackedEngine)
+
+
 def test_a_waiting_tuple_is_shown_with_the_next_batch_whichever_group_it_reaches() -> None:
     query = (
         mt.windows(visit=w.session(7))

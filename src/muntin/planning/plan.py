@@ -17,7 +17,7 @@ from muntin.planning.progressions import edges_per_unit
 from muntin.planning.rules import SHUFFLE, TREES, Decision, Rule
 from muntin.planning.summary import length_text, summary
 from muntin.planning.workload import Workload
-from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
+from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, OnChange, QuerySpec
 from muntin.timeline import Micros
 from muntin.windows.tuple_driven import BLOCK_BITS
 
@@ -228,6 +228,9 @@ def silent_keys(query: QuerySpec) -> str:
             f"held for ever by {', '.join(landmarks)}, whose windows hold all tuples since their start, "
             "so memory grows with the number of keys"
         )
+    if isinstance(query.emit, OnChange):
+        held = "held for ever" if query.forget_keys_after is None else "held as long"
+        reasons.append(f"the values of their last windows are {held}, as emit=mt.on_change() compares them")
     return "; ".join(reasons) or "forgotten when the windows around their tuples are over"
 
 

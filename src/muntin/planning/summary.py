@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.planning.progressions import edges_per_unit
-from muntin.query import Every, QuerySpec
+from muntin.query import Every, OnChange, QuerySpec
 from muntin.timeline import Micros, format_span
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _keys(query: QuerySpec) -> str:
         kept = f"; silent keys for {length_text(query.forget_keys_after)}"
         return kept + (f", but with {', '.join(forever)} for ever" if forever else "")
     forever = [name for name, window in query.windows if window.holds_keys or window.endless]
+    if isinstance(query.emit, OnChange):
+        return "; every key for ever, with the values of its last windows (forget_keys_after= limits it)"
     if forever:
         return f"; every key for ever, for {', '.join(forever)} (forget_keys_after= limits it)"
     return "; keys until the windows around their tuples are over"
@@ -88,6 +90,8 @@ def _keys(query: QuerySpec) -> str:
 
 def _emits(query: QuerySpec, in_order: bool) -> str:
     when = f"a window when {'a tuple' if in_order else 'the watermark'} reaches its end"
+    if isinstance(query.emit, OnChange):
+        when += ", if its values differ from the window before"
     if isinstance(query.early, Every):
         when += f", and early results every {length_text(query.early.period)}"
     elif query.early is not None:

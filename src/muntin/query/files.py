@@ -24,7 +24,7 @@ from muntin import foreign_names
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import Expr, parse
 from muntin.query.forms import POLICIES, definition, limits, policy_arguments
-from muntin.query.policies import EachBatch, Every, each_batch, every
+from muntin.query.policies import EachBatch, Every, OnChange, OnClose, each_batch, every, on_change, on_close
 from muntin.query.spec import QuerySpec, check_over
 from muntin.timeline import Micros, format_span
 from muntin.windows.base import Window
@@ -32,7 +32,8 @@ from muntin.windows.base import Window
 Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates", "input")
-_STREAM = ("time", "key", "emit", *POLICIES)
+_STREAM = ("time", "key", *POLICIES)
+_EMIT = {"on_close": on_close, "on_change": on_change}
 _POLICIES = foreign_names.POLICIES | {"key": foreign_names.POLICIES['.by("shop")']}
 _DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
 """A dotted key of more than 100 names: `tomllib` takes time that grows with their square."""
@@ -123,10 +124,10 @@ class _Reader:
 
     def _policies(self, stream: dict[str, Any]) -> dict[str, Any]:
         self._known(stream, _STREAM, "stream", "key")
-        if stream.get("emit", "on_close") != "on_close":
-            raise self._refused("stream", f'emit must be "on_close": got {value_text(stream["emit"])}')
         arguments = {name: stream[name] for name in ("time", *POLICIES) if name in stream}
         arguments.setdefault("time", "")
+        if "emit" in arguments:
+            arguments["emit"] = self._emit(arguments["emit"])
         if "early" in arguments:
             arguments["early"] = self._early(arguments["early"])
         return arguments
@@ -138,6 +139,12 @@ class _Reader:
             rule = "key must be the name of a column or a list of names"
             raise self._refused("stream", f'{rule}: got {value_text(key)}; for example key = "user"')
         return tuple(names)
+
+    def _emit(self, value: Any) -> OnClose | OnChange:
+        if not isinstance(value, str) or value not in _EMIT:
+            rule = f'emit must be "on_close" or "on_change": got {value_text(value)}'
+            raise self._refused("stream", f"{rule}.{nearest(value, _EMIT)}")
+        return _EMIT[value]()
 
     def _early(self, value: Any) -> Every | EachBatch:
         if value == "each_batch":
@@ -242,6 +249,8 @@ def stream_to_toml(query: QuerySpec) -> str:
     for name, value in policy_arguments(query).items():
         if isinstance(value, Every):
             value = value.period
+        if isinstance(value, OnChange):
+            value = "on_change"
         stream[name] = "each_batch" if isinstance(value, EachBatch) else value
     return _table_text("stream", stream)
 

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 from muntin.errors import QueryError
 from muntin.expressions import Expr
 from muntin.expressions.foreign import ColumnName
-from muntin.query.policies import EachBatch, Every
+from muntin.query.policies import EachBatch, Every, OnChange
 from muntin.timeline import Micros, format_span
 
 if TYPE_CHECKING:
     from muntin.query.spec import QuerySpec
 
 POLICIES = (
-    "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after", "max_ahead",
-    "max_windows",
+    "allowed_lateness", "emit", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after",
+    "max_ahead", "max_windows",
 )  # fmt: skip
 """Arguments of `.on()` that decide results, in the order in which queries are written."""
 
@@ -181,6 +181,8 @@ def _source(value: object) -> str:
         return repr(format_span(value))
     if isinstance(value, Every):
         return f"mt.every({_source(value.period)})"
+    if isinstance(value, OnChange):
+        return "mt.on_change()"
     if isinstance(value, EachBatch):
         return "mt.each_batch()"
     if isinstance(value, Expr):

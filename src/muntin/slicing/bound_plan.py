@@ -13,7 +13,7 @@ import pyarrow as pa
 from muntin.expressions import Expr
 from muntin.planning.plan import Plan, make_plan
 from muntin.planning.rules import NO
-from muntin.query import QuerySpec
+from muntin.query import OnChange, QuerySpec
 from muntin.slicing.binding import Binding, window_inputs
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.combining.choosing import combiners
@@ -163,6 +163,11 @@ class BoundPlan:
         return self.spec.early is not None
 
     @cached_property
+    def shows_changes(self) -> bool:
+        """Whether a window comes out only if its values differ from those of the one before it."""
+        return isinstance(self.spec.emit, OnChange)
+
+    @cached_property
     def window_inputs(self) -> dict[str, tuple[Expr, ...]]:
         """The columns that each window reads."""
         return {q.name: window_inputs(q.window, self.binding.records) for q in self.served.all}
@@ -188,8 +193,8 @@ class BoundPlan:
 
     @cached_property
     def numeric(self) -> NumericStep | None:
-        """The compiled step, where all windows are periodic and all partials are known to it."""
-        return NumericStep.of(self)
+        """The compiled step, where all windows are periodic, come out, and have partials that it knows."""
+        return None if self.shows_changes else NumericStep.of(self)
 
     @cached_property
     def emits_once(self) -> bool:

@@ -136,14 +136,15 @@ class PartialSet:
         """States of other partials as states of these; those that are new have seen no tuple."""
         if self.partials == others.partials:
             return states
-        place = {partial: state for partial, state in zip(others.partials, states, strict=True)}
+        place = dict(zip(others.partials, states, strict=True))
         if any(partial not in place for partial in self.partials):
             none = np.zeros(rows, dtype=np.int64)
             without_values = self.reduce(self.empty(), None, none, none)
         else:
             without_values = states
         return tuple(
-            place[partial] if partial in place else without_values[i] for i, partial in enumerate(self.partials)
+            place[partial] if partial in place else without_values[i]
+            for i, partial in enumerate(self.partials)
         )
 
     def invert(self, whole: States, part: States) -> States:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from muntin.errors import DataError
 from muntin.slicing.binding import Binding
 from muntin.slicing.bound_plan import BoundPlan
-from muntin.slicing.emission.emitted_windows import EmittedWindows
+from muntin.slicing.emission.valued_table import ValuedTable
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.untyped_columns import with_types
@@ -44,14 +44,15 @@ def learned(plan: BoundPlan, state: State, schema: pa.Schema) -> tuple[BoundPlan
 
 def _retyped_state(state: State, old: BoundPlan, new: BoundPlan) -> State:
     _check_stand_ins(old.binding, new.binding)
-    kinds = [pa.int64(), pa.int64(), *(bound.type for bound in new.binding.results)]
+    kinds = {str(i): bound.type for i, bound in enumerate(new.binding.results)}
 
     def change(table: Any) -> Any:
         if isinstance(table, SliceTable):
             return _retyped_rows(table, new.partials)
-        if isinstance(table, EmittedWindows) and table.values is not None:
-            named = zip(table.values.column_names, kinds, strict=True)
-            return replace(table, values=table.values.cast(pa.schema(named)))
+        if isinstance(table, ValuedTable) and table.values is not None:
+            named = [(name, kinds.get(name, pa.int64())) for name in table.values.column_names]
+            values = table.values.cast(pa.schema(named))
+            return replace(table, values=values)  # type: ignore[type-var]  # a dataclass
         return table
 
     state.change_tables(change)
@@ -79,9 +80,7 @@ def retyped(states: States, rows: int, old: PartialSet, new: PartialSet) -> Stat
     """The same partials over inputs of which some have got a type."""
     template = new.empty()
     result = []
-    for i, (partial, state) in enumerate(
-        zip(new.partials, new.carried(states, rows, old), strict=True)
-    ):
+    for i, (partial, state) in enumerate(zip(new.partials, new.carried(states, rows, old), strict=True)):
         wanted = {name: column.type for name, column in partial.to_arrow(template[i]).items()}
         columns = partial.to_arrow(state)
         if {name: column.type for name, column in columns.items()} != wanted:

@@ -76,8 +76,7 @@ class ShownAggregates:
         return self._needed[group]
 
     def groups(self, number: Column, start: Column) -> Iterator[tuple[Group, Column]]:
-        """Groups of windows that show the same aggregates, and their positions; windows that show none are
-        left out."""
+        """Groups of windows that show the same aggregates, and their positions; none that show nothing."""
         if self._of_window is not None:
             names = dict.fromkeys(self._of_window)
             place = np.array([list(names).index(group) for group in self._of_window])

@@ -106,6 +106,7 @@ def change_windows(
         if served.name in remove:  # while it can still be decided what is late for it
             late_for(plan, state, served)
     state.emitted = {name: table for name, table in state.emitted.items() if name not in remove}
+    state.compared = {name: table for name, table in state.compared.items() if name not in remove}
     state.extents = {name: table for name, table in state.extents.items() if name not in remove}
     new = []
     for name, window in add.items():
@@ -128,7 +129,9 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     """
     level = _renumbered(state.slices.level, old.served.gaps, new.served.gaps)
     state.slices = state.slices.changed(level=level).carried(new.partials)
-    state.late_tuples = tuple(replace(late, rows=late.rows.carried(new.partials)) for late in state.late_tuples)
+    state.late_tuples = tuple(
+        replace(late, rows=late.rows.carried(new.partials)) for late in state.late_tuples
+    )
     state.store, state.quiet_until = new.new_store(), NEG_INF
     if state.tuples is not None:
         state.tuples.change_tables(lambda table: table.with_inputs(new.binding.types))

@@ -70,6 +70,7 @@ class _Ranges(NamedTuple):
     ahead: Sequence[int] = _AHEAD
     keys: Sequence[Any] = ()  # in addition to those of the rows
     silences: Sequence[int] = ()  # after which a key is forgotten
+    changes: bool = False  # whether only changes are emitted
 
 
 _WIDE: dict[str, Any] = {
@@ -108,6 +109,7 @@ def scenarios(
     snapshots: bool = False,
     wide: bool = False,
     forget: bool = False,
+    changes: bool = False,
     items: int = 60,
     aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> SearchStrategy[Scenario]:
@@ -116,8 +118,9 @@ def scenarios(
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: windows are added and removed. `snapshots`: the engine is restored here
     and there. `wide`: longer windows, silences and lateness, and more keys. `forget`:
-    silent keys are forgotten. `items`: how long a stream becomes. `aggregates`: from
-    which to choose, by their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
+    silent keys are forgotten. `changes`: only changes are emitted. `items`: how long a
+    stream becomes. `aggregates`: from which to choose, by their names in
+    `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
@@ -130,6 +133,7 @@ def scenarios(
         ranges = ranges._replace(lateness=lateness)
     if forget:
         ranges = ranges._replace(silences=_SILENCES)
+    ranges = ranges._replace(changes=changes)
 
     def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
         pick = Picks(other)
@@ -153,6 +157,7 @@ def _query(windows: list[int], chosen: list[int], pick: Picks, ranges: _Ranges) 
         "allowed_lateness": pick.span(ranges.lateness),
         "early": pick([mt.each_batch(), mt.every(pick.clock.span(5))]) if ranges.early else None,
         "late": "route",
+        "emit": mt.on_change() if ranges.changes else mt.on_close(),
         "forget_keys_after": pick.span(ranges.silences) if ranges.silences else None,
     }
     limited = {name: _over_some(AGGREGATES[name], len(windows), pick) for name in names}

@@ -96,7 +96,9 @@ class PartitionPacker(OncePerWorker):
     def _plan(self) -> _Plan:
         changes = None if self.control is None else tuple(read_changes(self.control))
         if changes not in self._plans:
-            query = replace(self.query, aggregates=tuple((n, a.everywhere()) for n, a in self.query.aggregates))
+            query = replace(
+                self.query, aggregates=tuple((n, a.everywhere()) for n, a in self.query.aggregates)
+            )
             query = _with_changes(query, changes or (), self.schema)
             names = None if changes is None else tuple(name for name, _ in changes)
             self._plans.clear()

@@ -20,7 +20,7 @@ from muntin.connectors.spark.jvm.window_columns import TRANSLATED, has_other_per
 from muntin.connectors.spark.watermark import MARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
-from muntin.query import QuerySpec
+from muntin.query import OnChange, QuerySpec
 from muntin.slicing.binding import Binding, require
 from muntin.windows.base import Window
 
@@ -110,6 +110,7 @@ def _nested_keys(case: Case) -> tuple[str, ...]:
 
 ALWAYS = (
     Rule(lambda c: c.query.early is not None, "early results are asked for"),
+    Rule(lambda c: isinstance(c.query.emit, OnChange), "only changes are emitted"),
     Rule(lambda c: c.query.late == "route", "late tuples are routed"),
     Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
     Rule(lambda c: c.query.on_error == "skip", "values that cannot be computed are skipped"),

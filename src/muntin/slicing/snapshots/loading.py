@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding
 from muntin.slicing.bound_plan import BoundPlan
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
+from muntin.slicing.emission.changes import ComparedWindows
 from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.late_tuples import LateTuples, RawTuples
@@ -52,11 +54,14 @@ def load_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: Ta
     windows = {q.name: q for q in plan.served.all}
     for path, table in tables.items():
         kind, _, name = path.partition("/")
-        if kind in ("emitted", "extents"):
+        if kind in ("emitted", "extents", "compared"):
             refuse_unless(name in windows, f'no window is called "{name}"')
             columns = read_columns(kind, table, bounds, plan.binding.edge_dtype(windows[name].window))
             if kind == "emitted":
                 state.emitted[name] = _load_emitted(table, columns, windows[name], plan.binding.results)
+            elif kind == "compared":
+                refuse_unless(plan.shows_changes, "only changes are compared")
+                state.compared[name] = _load_compared(table, columns, plan.binding.results)
             else:
                 state.extents[name] = _load_extents(plan, state, windows[name], columns)
         elif kind == "late":
@@ -131,6 +136,15 @@ def _load_emitted(
     check_schema("values of emitted windows", pa.table(values), wanted)
     refuse_unless(not is_free, "only windows that may be retracted have their values")
     return EmittedWindows(**columns, values=pa.table(values).select(wanted.names).combine_chunks())
+
+
+def _load_compared(table: pa.Table, columns: dict[str, Any], results: tuple[Bound, ...]) -> ComparedWindows:
+    """Windows that later ones are compared with, and their values."""
+    compared = ComparedWindows(**columns, values=pa.table(_attached(table, "value/")))
+    refuse_unless(compared.is_distinct(), "a compared window must appear once")
+    wanted = pa.schema([(str(i), bound.type) for i, bound in enumerate(results)])
+    check_schema("values of compared windows", compared.values, wanted)
+    return replace(compared, values=compared.values.select(wanted.names).combine_chunks())
 
 
 def _load_extents(plan: BoundPlan, state: State, served: ServedWindow, columns: dict[str, Any]) -> KeyExtents:
