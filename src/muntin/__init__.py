@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muntin.connectors import spark
     from muntin.connectors.embedded import Operator
     from muntin.dsl import Query
-    from muntin.query import each_batch, every, on_close
+    from muntin.query import each_batch, every, on_change, on_close
     from muntin.query_file import load
     from muntin.results import Results, Rows
     from muntin.windows_package import windows
@@ -45,6 +45,7 @@ __all__ = [
     "errors",
     "every",
     "load",
+    "on_change",
     "on_close",
     "spark",
     "windows",
@@ -63,6 +64,7 @@ _ELSEWHERE = {
     "each_batch": ("muntin.query", "each_batch"),
     "every": ("muntin.query", "every"),
     "load": ("muntin.query_file", "load"),
+    "on_change": ("muntin.query", "on_change"),
     "on_close": ("muntin.query", "on_close"),
     "spark": ("muntin.connectors.spark", None),
     "windows": ("muntin.windows", None),

@@ -114,7 +114,7 @@ PACKAGE = {
     'mt.col("amount")': "field column expr",
     'early=mt.every("10 seconds") in .on()': "trigger afterprocessingtime",
     "emit=mt.on_close() in .on()": "afterwatermark",
-    "early=mt.each_batch() in .on()": "onchange",
+    "early=mt.each_batch() in .on()": "onbatch",
 }
 """Names of a package."""
 

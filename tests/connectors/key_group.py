@@ -41,7 +41,7 @@ class KeyGroup:
         if schema is not None:
             self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         own = tuple(window for _, window in query.windows)
-        results = Binding.of(query, own, self.schema).result_schema(
+        results = Binding.of(query, dict(query.windows), self.schema).result_schema(
             (*own, count(1), slide_by_tuple(1, every=1))
         )
         self.job = Job(query, self.schema, outcome_schema(query, results, self.schema))

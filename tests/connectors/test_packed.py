@@ -52,7 +52,7 @@ class PackedEngine:
         self.query = query
         self.schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         own = tuple(window for _, window in query.windows)
-        binding = Binding.of(query, own, schema)
+        binding = Binding.of(query, dict(query.windows), schema)
         # Windows that come later may have ranks or numbers beside their edges.
         results = binding.result_schema((*own, w.count(1), w.slide_by_tuple(1, every=1)))
         self.job = Job(query, self.schema, outcome_schema(query, results, self.schema))
@@ -221,6 +221,16 @@ def test_windows_that_need_no_tuples_against_the_oracle(scenario: Scenario) -> N
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_early_results_against_the_oracle(scenario: Scenario) -> None:
+    check(of_micro_batches(scenario), PackedEngine)
+
+
+@given(scenarios(changes=True, aggregates=("n_b", "users", "most", "some", "min_n"), live=True))
+@settings(
+    max_examples=settings.default.max_examples // 4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+def test_changes_and_aggregates_over_windows_that_come_and_go(scenario: Scenario) -> None:
     check(of_micro_batches(scenario), PackedEngine)
 
 

@@ -33,7 +33,7 @@ def test_a_change_file_that_is_gone_is_missed(tmp_path: Path) -> None:
     control = asked.control(str(tmp_path))
     control.add(five=w.tumbling(5))
     (file,) = tmp_path.glob("*.toml")
-    results = Binding.of(asked, (w.tumbling(10),), schema).result_schema(())
+    results = Binding.of(asked, {"ten": w.tumbling(10)}, schema).result_schema(())
     job = Job(asked, schema, outcome_schema(asked, results, schema))
     stored = Stored(SlicingOperator(asked), asked)
 

@@ -85,7 +85,7 @@ class Stream:
     def __init__(self) -> None:
         self.query = mt.windows(q=w.sliding(60_000, every=1_000)).aggregate(total=a.sum("v")).by("k").on("t")
         own = tuple(window for _, window in self.query.windows)
-        results = Binding.of(self.query, own, SCHEMA).result_schema(own)
+        results = Binding.of(self.query, dict(self.query.windows), SCHEMA).result_schema(own)
         self.job = Job(self.query, SCHEMA, outcome_schema(self.query, results, SCHEMA))
         self.packer = PartitionPacker(self.query, (0,), SCHEMA)
         self.store = Store()

@@ -16,9 +16,10 @@ import inspect
 import re
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -27,7 +28,7 @@ from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials.base import Partial, State, with_needs
 from muntin.call_errors import refusal
-from muntin.errors import QueryError
+from muntin.errors import QueryError, value_text
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 
 __all__ = [
@@ -107,6 +108,8 @@ class Aggregate(Traits, metaclass=_Constructor):
     """
 
     filter: ColumnLike | None = field(default=None, kw_only=True)
+    only: tuple[str, ...] | None = field(default=None, init=False, kw_only=True)
+    """The names of the windows that have it, as `over` sets them; None for all windows of the query."""
 
     def __post_init__(self) -> None:
         for name in {*self.column_fields, *self.predicate_fields}:
@@ -136,6 +139,36 @@ class Aggregate(Traits, metaclass=_Constructor):
     def reads(self) -> tuple[Expr, ...]:
         """All columns that it needs: the inputs and, if there is one, the filter."""
         return self.inputs if self.filter is None else (*self.inputs, cast(Expr, self.filter))
+
+    def over(self, *windows: str) -> Self:
+        """The same aggregate, computed for these windows of the query only; null in the rows of others.
+
+        >>> from muntin import aggregates as a
+        >>> print(a.count_distinct("user").over("day", "week"))
+        count_distinct(user).over(day, week)
+        """
+        if not windows:
+            raise QueryError(
+                'over() needs the names of windows: write .over("day"), or leave it out for all windows'
+            )
+        for name in windows:
+            if not (isinstance(name, str) and name):
+                raise QueryError(f'over() takes names of windows, .over("day"): got {value_text(name)}')
+            if windows.count(name) > 1:
+                raise QueryError(f'over() takes each window once: got "{name}" twice')
+        limited = copy(self)
+        object.__setattr__(limited, "only", windows)
+        return limited
+
+    def everywhere(self) -> Self:
+        """The same aggregate over all windows."""
+        limited = copy(self)
+        object.__setattr__(limited, "only", None)
+        return limited
+
+    def is_over(self, window: str) -> bool:
+        """Whether the windows of this name have it."""
+        return self.only is None or window in self.only
 
     @abstractmethod
     def lift(self, *args: Any, **kwargs: Any) -> Any:
@@ -209,12 +242,16 @@ class Aggregate(Traits, metaclass=_Constructor):
             if name == self.column_list:
                 text = ", ".join(map(str, value)) if name == first else f"[{', '.join(map(str, value))}]"
             shown.append(text if name == first else f"{name}={text}")
-        return f"{self.constructor}({', '.join(shown)})"
+        return f"{self.constructor}({', '.join(shown)}){self._over()}"
+
+    def _over(self) -> str:
+        """The call of `over` that it needs, for people."""
+        return "" if self.only is None else f".over({', '.join(self.only)})"
 
     def _arguments(self) -> list[tuple[str, Any]]:
         """The fields that have not their default value, as the constructor takes them."""
         ordered: list[Field[Any]] = sorted(fields(self), key=lambda f: bool(f.kw_only))
-        given = [(f, getattr(self, f.name)) for f in ordered]
+        given = [(f, getattr(self, f.name)) for f in ordered if f.init]
         return [(f.name, value) for f, value in given if f.default is MISSING or value != f.default]
 
     def __str__(self) -> str:

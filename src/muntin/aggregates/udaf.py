@@ -96,7 +96,7 @@ class UserDefined(Aggregate):
     def describe(self) -> str:
         shown = [*map(str, self.columns), f"name={self.functions.name!r}"]
         shown += [] if self.filter is None else [f"filter={self.filter}"]
-        return f"{self.constructor}({', '.join(shown)})"
+        return f"{self.constructor}({', '.join(shown)}){self._over()}"
 
 
 @checked_call()

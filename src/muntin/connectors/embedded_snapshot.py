@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from muntin.errors import QueryError
 from muntin.query import QuerySpec
-from muntin.query.files import loads, to_toml
+from muntin.query.files import load_state_query, to_toml
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.archive import pack, reading, unpack
 from muntin.slicing.snapshots.checks import COUNT, check_schema, check_value, refuse_unless
@@ -50,7 +50,7 @@ def restore(data: bytes, query: QuerySpec | None) -> tuple[SlicingOperator, Conn
     """What `snapshot` was given. A query with Python functions is not in the bytes, and must be given."""
     header, tables = unpack(data)
     with reading():
-        spec = query_of(header, lambda text: loads(text, "snapshot", QuerySpec), query)
+        spec = query_of(header, lambda text: load_state_query(text, "snapshot"), query)
         connection = _connection(header, tables)
         engine = assemble(header, tables, spec, follows_data=connection.lag is not None)
         for results in connection.pending_results:

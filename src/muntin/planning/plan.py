@@ -17,7 +17,7 @@ from muntin.planning.progressions import edges_per_unit
 from muntin.planning.rules import SHUFFLE, TREES, Decision, Rule
 from muntin.planning.summary import length_text, summary
 from muntin.planning.workload import Workload
-from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, QuerySpec
+from muntin.query import MAX_AHEAD, MAX_WINDOWS, Every, OnChange, QuerySpec
 from muntin.timeline import Micros
 from muntin.windows.tuple_driven import BLOCK_BITS
 
@@ -139,7 +139,7 @@ def explain(
     With the types of the input, user-defined aggregates are compiled to see whether they can be.
     """
     schema = None if types is None else pa.schema(types)
-    bound = None if schema is None else tuple(_bound(a, schema) for _, a in query.aggregates)
+    bound = None if schema is None else tuple(_bound(a, schema) for _, a in query.shown_aggregates())
     plan = make_plan(query, in_order, store, bound)
     lines = ["query"]
     lines += [f"  {name}: {value}" for name, value in settings(query)]
@@ -228,6 +228,9 @@ def silent_keys(query: QuerySpec) -> str:
             f"held for ever by {', '.join(landmarks)}, whose windows hold all tuples since their start, "
             "so memory grows with the number of keys"
         )
+    if isinstance(query.emit, OnChange):
+        held = "held for ever" if query.forget_keys_after is None else "held as long"
+        reasons.append(f"the values of their last windows are {held}, as emit=mt.on_change() compares them")
     return "; ".join(reasons) or "forgotten when the windows around their tuples are over"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.planning.progressions import edges_per_unit
-from muntin.query import Every, QuerySpec
+from muntin.query import Every, OnChange, QuerySpec
 from muntin.timeline import Micros, format_span
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ def _computes(query: QuerySpec, plan: Plan) -> str:
     listed = ", ".join(names[:MOST_NAMES])
     if len(names) > MOST_NAMES:
         listed += f" and {len(names) - MOST_NAMES} more"
+    limited = [(name, one.only) for name, one in query.aggregates if one.only is not None]
+    for name, windows in limited[:MOST_NAMES]:
+        listed += f"; {name} only over {', '.join(windows)}"
     what = f"{_number(len(query.aggregates), 'aggregate')} over {_number(len(names), 'window')} ({listed})"
     slices = "from slices" if len(names) == 1 else "from shared slices"
     each = f" per {', '.join(query.keys)}" if query.keys else ""
@@ -78,6 +81,8 @@ def _keys(query: QuerySpec) -> str:
         kept = f"; silent keys for {length_text(query.forget_keys_after)}"
         return kept + (f", but with {', '.join(forever)} for ever" if forever else "")
     forever = [name for name, window in query.windows if window.holds_keys or window.endless]
+    if isinstance(query.emit, OnChange):
+        return "; every key for ever, with the values of its last windows (forget_keys_after= limits it)"
     if forever:
         return f"; every key for ever, for {', '.join(forever)} (forget_keys_after= limits it)"
     return "; keys until the windows around their tuples are over"
@@ -85,6 +90,8 @@ def _keys(query: QuerySpec) -> str:
 
 def _emits(query: QuerySpec, in_order: bool) -> str:
     when = f"a window when {'a tuple' if in_order else 'the watermark'} reaches its end"
+    if isinstance(query.emit, OnChange):
+        when += ", if its values differ from the window before"
     if isinstance(query.early, Every):
         when += f", and early results every {length_text(query.early.period)}"
     elif query.early is not None:

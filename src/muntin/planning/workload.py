@@ -19,6 +19,7 @@ class Workload:
     in_order: bool
     windows: tuple[tuple[str, Window], ...]
     aggregates: tuple[tuple[str, Aggregate], ...]
+    """Those that some window shows."""
     lateness: int
     bound: tuple[Bound, ...] | None = None
     """The aggregates over the types of the input, if those are known."""
@@ -31,7 +32,8 @@ class Workload:
     def of(cls, query: QuerySpec, in_order: bool, bound: tuple[Bound, ...] | None = None) -> Workload:
         """The workload of a query over a stream that is in order, or not."""
         lateness, early = int(query.allowed_lateness), query.early is not None
-        return cls(in_order, query.windows, query.aggregates, lateness, bound, early, query.late == "route")
+        shown = query.shown_aggregates()
+        return cls(in_order, query.windows, shown, lateness, bound, early, query.late == "route")
 
     @cached_property
     def non_commutative(self) -> tuple[str, ...]:

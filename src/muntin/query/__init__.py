@@ -5,9 +5,11 @@ from muntin.query.policies import (
     MAX_WINDOWS,
     EachBatch,
     Every,
+    OnChange,
     OnClose,
     each_batch,
     every,
+    on_change,
     on_close,
 )
 from muntin.query.spec import (
@@ -30,10 +32,12 @@ __all__ = [
     "WINDOW_NAME",
     "EachBatch",
     "Every",
+    "OnChange",
     "OnClose",
     "QuerySpec",
     "each_batch",
     "edge_names",
     "every",
+    "on_change",
     "on_close",
 ]

@@ -23,16 +23,17 @@ import muntin.windows as windows_package
 from muntin import foreign_names
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import Expr, parse
-from muntin.query.forms import POLICIES, definition, policy_arguments
-from muntin.query.policies import EachBatch, Every, each_batch, every
-from muntin.query.spec import QuerySpec
+from muntin.query.forms import POLICIES, definition, limits, policy_arguments
+from muntin.query.policies import EachBatch, Every, OnChange, OnClose, each_batch, every, on_change, on_close
+from muntin.query.spec import QuerySpec, check_over
 from muntin.timeline import Micros, format_span
 from muntin.windows.base import Window
 
 Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates", "input")
-_STREAM = ("time", "key", "emit", *POLICIES)
+_STREAM = ("time", "key", *POLICIES)
+_EMIT = {"on_close": on_close, "on_change": on_change}
 _POLICIES = foreign_names.POLICIES | {"key": foreign_names.POLICIES['.by("shop")']}
 _DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
 """A dotted key of more than 100 names: `tomllib` takes time that grows with their square."""
@@ -46,7 +47,15 @@ def loads(text: str, source: str, kind: type[Q]) -> Q:
 
 def load_query(document: dict[str, Any], source: str, kind: type[Q]) -> Q:
     """The query in the tables of a document, as an object of `kind`; errors call the document `source`."""
-    return _Reader(source).query(document, kind)
+    reader = _Reader(source)
+    query = reader.query(document, kind)
+    reader.called("aggregates", lambda: check_over(query))
+    return query
+
+
+def load_state_query(text: str, source: str) -> QuerySpec:
+    """The query that a state holds, some of whose windows may have been removed since it was written."""
+    return _Reader(source).query(read_toml(text, source), QuerySpec)
 
 
 def read_toml(text: str, source: str) -> dict[str, Any]:
@@ -84,15 +93,28 @@ class _Reader:
         stream = self._table(document, "stream")
         windows = self.windows(document)
         aggregates = {
-            name: self._item(table, "function", aggregates_package, f"aggregates.{name}")
+            name: self._aggregate(table, f"aggregates.{name}")
             for name, table in self._table(document, "aggregates").items()
         }
         policies, keys = self._policies(stream), self._keys(stream)
-        query: Q = self._called(
+        query: Q = self.called(
             "stream",
             lambda: kind(tuple(windows.items()), tuple(aggregates.items()), keys).on(**policies).validated(),
         )
         return query
+
+    def _aggregate(self, table: object, where: str) -> Any:
+        """An aggregate of the query, which may have the key `over`."""
+        if not isinstance(table, dict) or "over" not in table:
+            return self._item(table, "function", aggregates_package, where)
+        over = table["over"]
+        if not isinstance(over, list):
+            raise self._refused(
+                where, f'over must be a list of names of windows like ["day"]: got {value_text(over)}'
+            )
+        rest = {key: value for key, value in table.items() if key != "over"}
+        aggregate = self._item(rest, "function", aggregates_package, where)
+        return self.called(where, lambda: aggregate.over(*over))
 
     def windows(self, document: dict[str, Any]) -> dict[str, Window]:
         return {
@@ -102,10 +124,10 @@ class _Reader:
 
     def _policies(self, stream: dict[str, Any]) -> dict[str, Any]:
         self._known(stream, _STREAM, "stream", "key")
-        if stream.get("emit", "on_close") != "on_close":
-            raise self._refused("stream", f'emit must be "on_close": got {value_text(stream["emit"])}')
         arguments = {name: stream[name] for name in ("time", *POLICIES) if name in stream}
         arguments.setdefault("time", "")
+        if "emit" in arguments:
+            arguments["emit"] = self._emit(arguments["emit"])
         if "early" in arguments:
             arguments["early"] = self._early(arguments["early"])
         return arguments
@@ -117,6 +139,12 @@ class _Reader:
             rule = "key must be the name of a column or a list of names"
             raise self._refused("stream", f'{rule}: got {value_text(key)}; for example key = "user"')
         return tuple(names)
+
+    def _emit(self, value: Any) -> OnClose | OnChange:
+        if not isinstance(value, str) or value not in _EMIT:
+            rule = f'emit must be "on_close" or "on_change": got {value_text(value)}'
+            raise self._refused("stream", f"{rule}.{nearest(value, _EMIT)}")
+        return _EMIT[value]()
 
     def _early(self, value: Any) -> Every | EachBatch:
         if value == "each_batch":
@@ -160,7 +188,7 @@ class _Reader:
             needed = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
             if needed and key not in arguments:
                 raise self._refused(where, f'{name} needs the key "{key}"')
-        return self._called(where, lambda: constructor(**arguments))
+        return self.called(where, lambda: constructor(**arguments))
 
     def _argument(
         self, key: str, value: object, parameters: Mapping[str, object], where: str
@@ -177,7 +205,7 @@ class _Reader:
             raise self._refused(where, f'unknown key "{key}"; it takes {known}.{hint}')
         if not isinstance(value, str):
             raise self._refused(where, f'{key} must be a text like "price * volume": got {value_text(value)}')
-        return target, self._called(where, lambda: parse(value))
+        return target, self.called(where, lambda: parse(value))
 
     def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:
         table = document.get(name)
@@ -191,7 +219,7 @@ class _Reader:
                 hint = foreign_names.hint(name, names, _POLICIES)
                 raise self._refused(where, f'unknown {what} "{name}"; use {", ".join(names)}.{hint}')
 
-    def _called(self, where: str, call: Callable[[], Any]) -> Any:
+    def called(self, where: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except (TypeError, ValueError) as error:  # QueryErrors are ValueErrors
@@ -221,6 +249,8 @@ def stream_to_toml(query: QuerySpec) -> str:
     for name, value in policy_arguments(query).items():
         if isinstance(value, Every):
             value = value.period
+        if isinstance(value, OnChange):
+            value = "on_change"
         stream[name] = "each_batch" if isinstance(value, EachBatch) else value
     return _table_text("stream", stream)
 
@@ -245,7 +275,7 @@ def _tables(kind: str, what: str, items: Iterable[tuple[str, Any]]) -> str:
 def _item_table(kind: str, item: Any, where: str) -> dict[str, object]:
     try:
         constructor, parameters = definition(item)
-        table = {kind: constructor, **parameters}
+        table = {kind: constructor, **parameters, "over": limits(item)}
         _table_text("", table)  # refuses here, where the name is known
     except QueryError as error:
         raise QueryError(f"{where}: {error}") from error

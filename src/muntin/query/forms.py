@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 from muntin.errors import QueryError
 from muntin.expressions import Expr
 from muntin.expressions.foreign import ColumnName
-from muntin.query.policies import EachBatch, Every
+from muntin.query.policies import EachBatch, Every, OnChange
 from muntin.timeline import Micros, format_span
 
 if TYPE_CHECKING:
     from muntin.query.spec import QuerySpec
 
 POLICIES = (
-    "allowed_lateness", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after", "max_ahead",
-    "max_windows",
+    "allowed_lateness", "emit", "early", "late", "bad", "on_error", "idle_after", "forget_keys_after",
+    "max_ahead", "max_windows",
 )  # fmt: skip
 """Arguments of `.on()` that decide results, in the order in which queries are written."""
 
@@ -42,6 +42,12 @@ def definition(item: Any) -> tuple[str, dict[str, object]]:
     if not constructor:
         raise QueryError(f"{_name(type(item))} is a class of its own, which no constructor makes")
     return str(constructor), dict(item.parameters())
+
+
+def limits(item: Any) -> list[str] | None:
+    """The names of the windows that an aggregate is limited to; None where there is no limit."""
+    only = getattr(item, "only", None)
+    return None if only is None else list(only)
 
 
 def policy_arguments(spec: QuerySpec) -> dict[str, Any]:
@@ -100,6 +106,8 @@ def _plain_item(item: Any) -> dict[str, Any]:
         constructor, parameters = definition(item)
     except QueryError:
         constructor, parameters = _name(type(item)), _held(item)
+    if (over := limits(item)) is not None:
+        parameters = {**parameters, "over": over}
     return {"constructor": constructor, **{name: _plain(value) for name, value in parameters.items()}}
 
 
@@ -140,7 +148,7 @@ def _plain_number(value: numbers.Real | Decimal) -> int | str:
 def _held(item: object) -> dict[str, object]:
     if dataclasses.is_dataclass(item):
         # Fields that do not count in comparisons, such as how an item is run, do not belong to the query.
-        return {f.name: getattr(item, f.name) for f in dataclasses.fields(item) if f.compare}
+        return {f.name: getattr(item, f.name) for f in dataclasses.fields(item) if f.compare and f.init}
     return dict(getattr(item, "__dict__", {}))
 
 
@@ -154,7 +162,9 @@ def _source_item(item: Any, package: str) -> str:
     except QueryError:
         return f"{package}.{item.describe()}" if package == "a" else repr(item)
     arguments = ", ".join(_source_argument(name, value) for name, value in parameters.items())
-    return f"{package}.{constructor}({arguments})"
+    over = limits(item)
+    limited = "" if over is None else f".over({', '.join(map(repr, over))})"
+    return f"{package}.{constructor}({arguments}){limited}"
 
 
 def _source_argument(name: str, value: object) -> str:
@@ -171,6 +181,8 @@ def _source(value: object) -> str:
         return repr(format_span(value))
     if isinstance(value, Every):
         return f"mt.every({_source(value.period)})"
+    if isinstance(value, OnChange):
+        return "mt.on_change()"
     if isinstance(value, EachBatch):
         return "mt.each_batch()"
     if isinstance(value, Expr):

@@ -24,6 +24,11 @@ class OnClose:
 
 
 @dataclass(frozen=True, slots=True)
+class OnChange:
+    """Emit a complete window only if its values differ from those of the window before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Every:
     """Emit open windows too, whenever the watermark passes a multiple of the period."""
 
@@ -42,6 +47,21 @@ def on_close() -> OnClose:
     OnClose()
     """
     return OnClose()
+
+
+def on_change() -> OnChange:
+    """Emit a complete window only if some aggregate differs from the window of this name and key before it.
+
+    >>> import muntin as mt
+    >>> from muntin import windows as w, aggregates as a
+    >>> query = mt.windows(ten=w.tumbling(10)).aggregate(most=a.max("v")).on("t", emit=mt.on_change())
+    >>> query.run({"t": [1, 12, 25, 33], "v": [5, 5, 5, 7]})
+    window_name  window_start  window_end  most
+    ten                     0          10     5
+    ten                    30          40     7
+    2 rows
+    """
+    return OnChange()
 
 
 def every(period: SpanLike) -> Every:

@@ -19,7 +19,7 @@ from muntin.call_errors import checked_call
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions.foreign import plain_name
 from muntin.query.forms import fingerprint_form, source_form
-from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnClose
+from muntin.query.policies import MAX_WINDOWS, EachBatch, Every, OnChange, OnClose
 from muntin.timeline import Micros, SpanLike, format_span, span
 from muntin.windows.base import Window
 
@@ -90,7 +90,7 @@ class QuerySpec:
     keys: tuple[str, ...] = ()
     time: str = ""
     allowed_lateness: int = 0
-    emit: OnClose = _ON_CLOSE
+    emit: OnClose | OnChange = _ON_CLOSE
     early: Every | EachBatch | None = None
     late: Late = "drop"
     bad: Bad = "fail"
@@ -111,7 +111,9 @@ class QuerySpec:
         """Add aggregates; each becomes a column of the result under its name."""
         if unnamed or not named:
             raise QueryError('aggregates need names: write .aggregate(total=a.sum("amount"))')
-        return replace(self, aggregates=(*self.aggregates, *named.items()))
+        query = replace(self, aggregates=(*self.aggregates, *named.items()))
+        check_over(query)
+        return query
 
     def by(self, *columns: str) -> Self:
         """Compute separately for each value of these columns; no column means one stream."""
@@ -123,7 +125,7 @@ class QuerySpec:
         time: str,
         *,
         allowed_lateness: SpanLike = 0,
-        emit: OnClose | None = None,
+        emit: OnClose | OnChange | None = None,
         early: Every | EachBatch | None = None,
         late: Late = "drop",
         bad: Bad = "fail",
@@ -139,7 +141,8 @@ class QuerySpec:
             time: A timestamp column, or an integer column whose unit is then the
                 unit of integer window lengths.
             allowed_lateness: How long after its end a window still takes late tuples.
-            emit: When windows are emitted: `mt.on_close()`.
+            emit: Which complete windows are emitted: `mt.on_close()`, all of them, or `mt.on_change()`,
+                those whose values differ from the window before.
             early: Results of open windows: `mt.every("10 seconds")` or `mt.each_batch()`.
             late: Tuples too late for every window are counted and dropped, or also
                 routed to the late output.
@@ -150,8 +153,8 @@ class QuerySpec:
             forget_keys_after: Forget a key that has no tuple for this span of event time. Its open
                 windows close after its last tuple, and a later tuple is treated as that of a new
                 key, with rank 0. Applies to windows that would otherwise hold every key for ever:
-                windows cut by tuples, and `emit_empty`. Other windows on time, and sessions, do
-                not change.
+                windows cut by tuples, `emit_empty`, and the values that `mt.on_change()` compares.
+                Other windows on time, and sessions, do not change.
             max_ahead: A tuple whose time is further ahead of the clock than this is a bad
                 tuple. By default 366 days where the watermark follows the data
                 (`watermark_lag`, `in_order=True`), otherwise unlimited; a long duration
@@ -187,6 +190,11 @@ class QuerySpec:
             raise QueryError('the query has no time column: add .on("ts")')
         return self
 
+    def shown_aggregates(self) -> tuple[tuple[str, Aggregate], ...]:
+        """The aggregates that some window has; the others cost nothing."""
+        names = [name for name, _ in self.windows]
+        return tuple((n, one) for n, one in self.aggregates if any(map(one.is_over, names)))
+
     def fingerprint(self) -> str:
         """A text that is the same for equal queries, in every process and on every machine.
 
@@ -199,6 +207,28 @@ class QuerySpec:
 
     def __repr__(self) -> str:
         return source_form(self)
+
+
+def check_over(query: QuerySpec) -> None:
+    """Aggregates are over windows of the query, and those of windows (`until`) are over none.
+
+    Not checked where windows come and go: an aggregate over a window that was removed is shown nowhere.
+    """
+    names = [name for name, _ in query.windows]
+    for aggregate_name, aggregate in query.aggregates:
+        for window in aggregate.only or ():
+            if window not in names:
+                raise QueryError(
+                    f'the aggregate "{aggregate_name}" must be over windows of the query: got "{window}"; '
+                    f"there are {', '.join(names)}.{nearest(window, names)}"
+                )
+    for name, window in query.windows:
+        for aggregate in window.aggregates:
+            if aggregate.only is not None:
+                raise QueryError(
+                    f'the aggregate that ends the windows of "{name}" must not be over some windows: got '
+                    f"{aggregate}; leave .over() out"
+                )
 
 
 def _optional_span(value: object, name: str) -> int | None:
@@ -280,9 +310,10 @@ def _check_policies(spec: QuerySpec) -> None:
             f"allowed_lateness must not be negative: got {value_text(format_span(spec.allowed_lateness))}; "
             "0 drops every late tuple"
         )
-    if not isinstance(spec.emit, OnClose):
+    if not isinstance(spec.emit, OnClose | OnChange):
         raise QueryError(
-            f"emit must be mt.on_close(): got {value_text(spec.emit)}; early results go to early="
+            f"emit must be mt.on_close() or mt.on_change(): got {value_text(spec.emit)}"
+            + ("; did you forget to call it?" if callable(spec.emit) else "; early results go to early=")
         )
     if spec.early is not None and not isinstance(spec.early, Every | EachBatch):
         raise QueryError(

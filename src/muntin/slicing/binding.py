@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.base import Partial
+from muntin.aggregates.base import Bound, Partial
 from muntin.aggregates.udaf import UserDefined
 from muntin.errors import ColumnError, QueryError, nearest
 from muntin.expressions import Expr, as_expr, evaluate, types
@@ -45,6 +45,10 @@ class Binding:
     records: tuple[str, ...]
     unknown: frozenset[str]
     stand_ins: dict[Expr, dict[str, pa.DataType]]
+    results: tuple[Bound, ...]
+    """All aggregates of the query, those that no window shows among them."""
+    computed: tuple[int, ...]
+    """The positions among these of the aggregates that some window shows; the others cost nothing."""
     fallible: tuple[Partial, ...]
     """The partials of aggregates and windows whose `lift` may refuse a tuple."""
     places: tuple[tuple[Expr, int], ...] | None = field(init=False)
@@ -66,12 +70,16 @@ class Binding:
     def of(
         cls,
         spec: QuerySpec,
-        windows: tuple[Window, ...],
+        named: Mapping[str, Window],
         schema: pa.Schema,
         records: tuple[str, ...] | None = None,
         in_order: bool = False,
     ) -> Binding:
-        """Check the query against the columns that there are; records show all of these unless given."""
+        """Check the query with the windows that are served against the columns that there are.
+
+        Records show all of these unless given.
+        """
+        windows = tuple(named.values())
         require((spec.time, *spec.keys), schema)
         if records is None:
             records = tuple(name for name in schema.names if name != ARRIVAL)
@@ -82,9 +90,11 @@ class Binding:
         unit = TimeColumn(kind, (early, spec.forget_keys_after or 0))
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
-        inputs = tuple(for_windows | for_aggregates)
-        assumed = {e: chosen for e in inputs if (chosen := stand_ins(e, schema))}
-        known = [e for e in inputs if e not in assumed]
+        computed = tuple(i for i, (_, a) in enumerate(spec.aggregates) if any(map(a.is_over, named)))
+        inputs = tuple(for_windows | dict.fromkeys(e for i in computed for e in spec.aggregates[i][1].reads))
+        columns = tuple(for_windows | for_aggregates)
+        assumed = {e: chosen for e in columns if (chosen := stand_ins(e, schema))}
+        known = [e for e in columns if e not in assumed]
         kinds = dict(zip(known, types(known, schema), strict=True))
         kinds |= {e: types([e], with_types(schema, absent))[0] for e, absent in assumed.items()}
         spans = [s for w in windows for s in w.spans_over(kinds, unit.is_integer)]
@@ -97,20 +107,23 @@ class Binding:
         if spec.on_error == "skip":
             aggregates = [a.absorbing() for a in aggregates]
         bound = tuple(bind_as_known(a, tuple(kinds[e] for e in a.reads)) for a in aggregates)
-        partials = PartialSet.of(bound, tuple((e, kinds[e]) for e in for_aggregates))
+        typed = tuple((e, kinds[e]) for e in for_aggregates)
+        partials = PartialSet.of(tuple(bound[i] for i in computed), typed)
         return cls(
             spec,
             schema,
             time,
             keys=tuple(schema.field(k).type for k in spec.keys),
             inputs=inputs,
-            types=kinds,
+            types={e: kinds[e] for e in inputs},
             partials=partials,
             measures=tuple(dict.fromkeys(w.measure for w in windows if w.measure)),
             refusing=tuple(dict.fromkeys(w for w in windows if w.refuses)),
             records=records,
             unknown=frozenset(f.name for f in schema if f.type == pa.null()),
-            stand_ins=assumed,
+            stand_ins={e: absent for e, absent in assumed.items() if e in inputs},
+            results=bound,
+            computed=computed,
             fallible=_fallible(partials, windows, kinds),
         )
 
@@ -126,14 +139,21 @@ class Binding:
 
     def columns(self) -> frozenset[str]:
         """The columns that it reads."""
-        return frozenset({self.spec.time, *self.spec.keys, *(c for e in self.inputs for c in e.columns)})
+        reads = (*self.inputs, *(e for _, a in self.spec.aggregates for e in a.reads))
+        return frozenset({self.spec.time, *self.spec.keys, *(c for e in reads for c in e.columns)})
+
+    @property
+    def all_partials(self) -> PartialSet:
+        """The partials of all aggregates of the query."""
+        everything = len(self.computed) == len(self.results)
+        return self.partials if everything else PartialSet.of(self.results, self.partials.inputs)
 
     def result_schema(self, windows: tuple[Window, ...]) -> pa.Schema:
         """Keys, window_name, window, aggregates, kind, revision."""
         fields = [pa.field(k, plain_type(t)) for k, t in zip(self.spec.keys, self.keys, strict=True)]
         fields.append(pa.field(WINDOW_NAME, pa.string()))
         fields.append(pa.field("window", pa.struct(self.edge_fields(windows))))
-        for (name, _), bound in zip(self.spec.aggregates, self.partials.bound, strict=True):
+        for (name, _), bound in zip(self.spec.aggregates, self.results, strict=True):
             fields.append(pa.field(name, bound.type))
         return pa.schema([*fields, pa.field("kind", pa.string()), pa.field("revision", pa.int64())])
 

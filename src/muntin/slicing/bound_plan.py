@@ -13,7 +13,7 @@ import pyarrow as pa
 from muntin.expressions import Expr
 from muntin.planning.plan import Plan, make_plan
 from muntin.planning.rules import NO
-from muntin.query import QuerySpec
+from muntin.query import OnChange, QuerySpec
 from muntin.slicing.binding import Binding, window_inputs
 from muntin.slicing.combining.base import Combiner
 from muntin.slicing.combining.choosing import combiners
@@ -21,6 +21,7 @@ from muntin.slicing.emission.results import ResultShape
 from muntin.slicing.numeric_step import NumericStep
 from muntin.slicing.partials import PartialSet
 from muntin.slicing.served import ServedWindow, ServedWindows
+from muntin.slicing.shown_aggregates import ShownAggregates, StoresOfGroups
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.window_limit import WindowLimit
 from muntin.timeline import INF, LIMIT, NEG_INF
@@ -66,7 +67,7 @@ class BoundPlan:
         records: tuple[str, ...] | None = None,
     ) -> BoundPlan:
         """The plan for input of this schema; user code sees all its columns as records unless given."""
-        windows = tuple(q.window for q in served.all)
+        windows = {q.name: q.window for q in served.all}
         binding = Binding.of(spec, windows, schema, records, settings.in_order)
         return cls(spec, settings, served, binding, _decide(spec, settings, served, binding))
 
@@ -110,14 +111,20 @@ class BoundPlan:
     @cached_property
     def new_store(self) -> Callable[[], Combiner]:
         """Makes the store that combines slices into windows."""
-        return combiners(self.decisions)
+        new_store = combiners(self.decisions)
+        return new_store if self.shown.everywhere else lambda: StoresOfGroups(new_store)
 
     # Constants of a step. ----------------------------------------------------------------------------
 
     @cached_property
     def partials(self) -> PartialSet:
-        """The partials of all aggregates."""
+        """The partials of the aggregates that some window shows."""
         return self.binding.partials
+
+    @cached_property
+    def shown(self) -> ShownAggregates:
+        """Which aggregates each window shows."""
+        return ShownAggregates.of(self.spec, self.binding, self.served)
 
     @cached_property
     def no_slices(self) -> SliceTable:
@@ -156,6 +163,11 @@ class BoundPlan:
         return self.spec.early is not None
 
     @cached_property
+    def shows_changes(self) -> bool:
+        """Whether a window comes out only if its values differ from those of the one before it."""
+        return isinstance(self.spec.emit, OnChange)
+
+    @cached_property
     def window_inputs(self) -> dict[str, tuple[Expr, ...]]:
         """The columns that each window reads."""
         return {q.name: window_inputs(q.window, self.binding.records) for q in self.served.all}
@@ -163,7 +175,7 @@ class BoundPlan:
     @cached_property
     def results(self) -> ResultShape:
         """The columns of results."""
-        return ResultShape(self.binding, self.served.all)
+        return ResultShape(self.binding, self.served.all, self.shown)
 
     @cached_property
     def remembered(self) -> frozenset[ServedWindow]:
@@ -181,8 +193,8 @@ class BoundPlan:
 
     @cached_property
     def numeric(self) -> NumericStep | None:
-        """The compiled step, where all windows are periodic and all partials are known to it."""
-        return NumericStep.of(self)
+        """The compiled step, where all windows are periodic, come out, and have partials that it knows."""
+        return None if self.shows_changes else NumericStep.of(self)
 
     @cached_property
     def emits_once(self) -> bool:

@@ -168,13 +168,14 @@ def _lowered(plan: BoundPlan, table: SliceTable) -> list[pa.Array]:
     """The aggregates over each slice alone."""
     partials, rows = plan.partials, np.arange(len(table), dtype=np.int64)
     try:
-        return partials.lower(partials.window(table.states, None, rows, rows + 1))
+        values = partials.lower(partials.window(table.states, None, rows, rows + 1))
     except PlacedError:
         each = [partials.window(table.states, None, rows[i : i + 1], rows[i : i + 1] + 1) for i in rows]
-        return [
-            joining.concat(values)
-            for values in zip(*(partials.lower_each(one)[0] for one in each), strict=True)
+        values = [
+            joining.concat(several)
+            for several in zip(*(partials.lower_each(one)[0] for one in each), strict=True)
         ]
+    return plan.shown.among_all(values, len(table))
 
 
 class _Separators(NamedTuple):

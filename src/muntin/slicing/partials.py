@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from muntin.aggregates.base import Bound, Groups, Partial
 from muntin.aggregates.partials.columns import NumericPartial
+from muntin.aggregates.partials.counts import Rows
 from muntin.errors import PlacedError, UserCodeError
 from muntin.expressions import Expr
 from muntin.slicing.lifted_tuples import LiftedTuples
@@ -64,6 +65,8 @@ class PartialSet:
     def of(cls, bound: tuple[Bound, ...], inputs: tuple[tuple[Expr, pa.DataType], ...]) -> PartialSet:
         """Collect the partials of these aggregates over inputs of these types."""
         order: dict[Partial, int] = {}
+        if not bound:  # so that slices always have a partial
+            order[Rows()] = 0
 
         def place(partial: Partial) -> int:
             for needed in partial.needs:
@@ -110,6 +113,39 @@ class PartialSet:
         place = {old: new for new, old in enumerate(which)}
         needs = tuple(tuple(place[n] for n in self.needs[i]) for i in which)
         return PartialSet(tuple(self.partials[i] for i in which), needs, (), (), self.inputs)
+
+    def of_aggregates(self, which: Sequence[int]) -> tuple[PartialSet, list[int]]:
+        """Some of the aggregates with the partials that they need, and the positions of these."""
+        if len(which) == len(self.bound):
+            return self, list(range(len(self.partials)))
+        needed: set[int] = set()
+        pending = [place for one in which for place in self.reads[one]]
+        while pending:
+            place = pending.pop()
+            if place not in needed:
+                needed.add(place)
+                pending += self.needs[place]
+        places = sorted(needed)
+        chosen = self.select(places)
+        new = {old: place for place, old in enumerate(places)}
+        reads = tuple(tuple(new[place] for place in self.reads[one]) for one in which)
+        bound = tuple(self.bound[one] for one in which)
+        return PartialSet(chosen.partials, chosen.needs, bound, reads, self.inputs), places
+
+    def carried(self, states: States, rows: int, others: PartialSet) -> States:
+        """States of other partials as states of these; those that are new have seen no tuple."""
+        if self.partials == others.partials:
+            return states
+        place = dict(zip(others.partials, states, strict=True))
+        if any(partial not in place for partial in self.partials):
+            none = np.zeros(rows, dtype=np.int64)
+            without_values = self.reduce(self.empty(), None, none, none)
+        else:
+            without_values = states
+        return tuple(
+            place[partial] if partial in place else without_values[i]
+            for i, partial in enumerate(self.partials)
+        )
 
     def invert(self, whole: States, part: States) -> States:
         """Row by row what remains of `whole` without `part`."""

@@ -26,6 +26,8 @@ __all__ = ["no_range", "range_values"]
 
 Column = npt.NDArray[np.int64]
 
+NO_WINDOW = -1
+"""The number of ranges, which are no window of the query."""
 RANGE = ("range_start", "range_end", "range_count")
 
 
@@ -41,7 +43,7 @@ def range_values(plan: BoundPlan, state: State, start: int, end: int, key: int |
         table = draft.slices
     keys = np.arange(draft.key_count, dtype=np.int64) if key is None else np.array([key], dtype=np.int64)
     low, high = _answered(table, draft.key_count, max(start, draft.retained_from), end)
-    listing = list_given(0, keys, low[keys], np.maximum(low, high)[keys], table, draft.key_count)
+    listing = list_given(NO_WINDOW, keys, low[keys], np.maximum(low, high)[keys], table, draft.key_count)
     listing = listing.take(listing.hi > listing.lo)
     values, counts = _values(plan, draft, listing)
     time = plan.binding.time
@@ -93,7 +95,7 @@ def _answered(table: SliceTable, keys: int, start: int, end: int) -> tuple[Colum
 def _values(plan: BoundPlan, state: State, listing: Listing) -> tuple[list[pa.Array], Column]:
     counts = contents(state, listing)[0].n
     if not len(listing):
-        return [pa.nulls(0, bound.type) for bound in plan.partials.bound], counts
+        return [pa.nulls(0, bound.type) for bound in plan.binding.results], counts
     try:
         (emission,) = with_values(plan, state, [Emission(listing)])
     except PlacedError as error:

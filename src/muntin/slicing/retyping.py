@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.slicing.binding import Binding
 from muntin.slicing.bound_plan import BoundPlan
-from muntin.slicing.emission.emitted_windows import EmittedWindows
+from muntin.slicing.emission.valued_table import ValuedTable
 from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.untyped_columns import with_types
@@ -45,14 +44,15 @@ def learned(plan: BoundPlan, state: State, schema: pa.Schema) -> tuple[BoundPlan
 
 def _retyped_state(state: State, old: BoundPlan, new: BoundPlan) -> State:
     _check_stand_ins(old.binding, new.binding)
-    kinds = [pa.int64(), pa.int64(), *(bound.type for bound in new.partials.bound)]
+    kinds = {str(i): bound.type for i, bound in enumerate(new.binding.results)}
 
     def change(table: Any) -> Any:
         if isinstance(table, SliceTable):
             return _retyped_rows(table, new.partials)
-        if isinstance(table, EmittedWindows) and table.values is not None:
-            named = zip(table.values.column_names, kinds, strict=True)
-            return replace(table, values=table.values.cast(pa.schema(named)))
+        if isinstance(table, ValuedTable) and table.values is not None:
+            named = [(name, kinds.get(name, pa.int64())) for name in table.values.column_names]
+            values = table.values.cast(pa.schema(named))
+            return replace(table, values=values)  # type: ignore[type-var]  # a dataclass
         return table
 
     state.change_tables(change)
@@ -78,15 +78,9 @@ def _retyped_rows(table: SliceTable, new: PartialSet) -> SliceTable:
 
 def retyped(states: States, rows: int, old: PartialSet, new: PartialSet) -> States:
     """The same partials over inputs of which some have got a type."""
-    none = np.zeros(rows, dtype=np.int64)
     template = new.empty()
-    without_values = new.reduce(template, None, none, none)
     result = []
-    for i, partial in enumerate(new.partials):
-        if partial not in old.partials:
-            result.append(without_values[i])
-            continue
-        state = states[old.partials.index(partial)]
+    for i, (partial, state) in enumerate(zip(new.partials, new.carried(states, rows, old), strict=True)):
         wanted = {name: column.type for name, column in partial.to_arrow(template[i]).items()}
         columns = partial.to_arrow(state)
         if {name: column.type for name, column in columns.items()} != wanted:

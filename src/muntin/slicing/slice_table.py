@@ -169,6 +169,14 @@ class SliceTable(Table):
         rows[order] = (np.cumsum(is_row) - 1)[~is_row]
         return rows
 
+    def with_states(self, partials: PartialSet, states: States) -> SliceTable:
+        """The same slices with these partials instead."""
+        return SliceTable(partials, self.fixed, self.fresh, self.level, states)
+
+    def carried(self, partials: PartialSet) -> SliceTable:
+        """The same slices with other partials, of which new ones have seen no tuple."""
+        return self.with_states(partials, partials.carried(self.states, len(self), self.partials))
+
     def renumbered(self, ids: Column) -> Self:
         """The same rows with the new numbers of their keys, in the same order of keys."""
         return self.changed(key=ids[self.key])  # type: ignore[return-value]  # the class is final

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from muntin.errors import PlacedError
 from muntin.metrics import Metrics
+from muntin.slicing.emission.changes import ComparedWindows
 from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.keys import KeyTable
@@ -83,6 +84,8 @@ class State(Header):
         self.tuples: TupleState | None = TupleState() if plan.served.tuple_driven else None
         self.emitted: dict[str, EmittedWindows] = {}
         """Emitted windows that may still change."""
+        self.compared: dict[str, ComparedWindows] = {}
+        """Windows whose values later ones are compared with, where only changes are emitted."""
         self.extents: dict[str, KeyExtents] = {}
         """For windows that are emitted empty: the times between which each key has tuples."""
         # What follows is derived, and no part of a snapshot.
@@ -130,6 +133,7 @@ class State(Header):
         if self.tuples is not None:
             yield from self.tuples.tables(plan.binding.inputs)
         yield from ((f"emitted/{name}", table) for name, table in self.emitted.items())
+        yield from ((f"compared/{name}", table) for name, table in self.compared.items())
         yield from ((f"extents/{name}", table) for name, table in self.extents.items())
 
     def change_tables(self, change: Change) -> None:
@@ -139,6 +143,7 @@ class State(Header):
         if self.tuples is not None:
             self.tuples.change_tables(change)
         self.emitted = {name: change(table) for name, table in self.emitted.items()}
+        self.compared = {name: change(table) for name, table in self.compared.items()}
         self.extents = {name: change(table) for name, table in self.extents.items()}
 
     def nbytes(self, plan: BoundPlan) -> int:

@@ -55,7 +55,7 @@ class Stats:
     def of(cls, plan: BoundPlan, state: State) -> Stats:
         """The counters of a state."""
         m = state.metrics
-        bound = zip(plan.spec.aggregates, plan.partials.bound, strict=True)
+        bound = zip(plan.spec.aggregates, plan.binding.results, strict=True)
         return cls(
             m.tuples,
             {window.name: state.late_counts.get(window.name, 0) for window in plan.served.all},

@@ -17,7 +17,6 @@ from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import late_for
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.slice_manager import mark_tuples
-from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.tuple_needs import grow
 from muntin.slicing.tuple_slicer import dissolve, slice_tuples
 from muntin.slicing.tuple_state import TupleState
@@ -107,10 +106,11 @@ def change_windows(
         if served.name in remove:  # while it can still be decided what is late for it
             late_for(plan, state, served)
     state.emitted = {name: table for name, table in state.emitted.items() if name not in remove}
+    state.compared = {name: table for name, table in state.compared.items() if name not in remove}
     state.extents = {name: table for name, table in state.extents.items() if name not in remove}
     new = []
     for name, window in add.items():
-        since = _serves_from(plan, state, window, after)
+        since = _serves_from(plan, state, window, _first_shown(plan, state, name, after))
         added.since[name] = since
         added.notes.append(_note(plan, name, window, since))
         new.append(ServedWindow(name, window, since, state.watermark if since > NEG_INF else NEG_INF))
@@ -128,8 +128,10 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     Session classes are renumbered, and tuples are kept or not as the windows need.
     """
     level = _renumbered(state.slices.level, old.served.gaps, new.served.gaps)
-    slices = state.slices
-    state.slices = SliceTable(new.partials, slices.fixed, slices.fresh, level, slices.states)
+    state.slices = state.slices.changed(level=level).carried(new.partials)
+    state.late_tuples = tuple(
+        replace(late, rows=late.rows.carried(new.partials)) for late in state.late_tuples
+    )
     state.store, state.quiet_until = new.new_store(), NEG_INF
     if state.tuples is not None:
         state.tuples.change_tables(lambda table: table.with_inputs(new.binding.types))
@@ -164,6 +166,13 @@ def _serves_from(plan: BoundPlan, state: State, window: Window, after: int) -> i
             if cut.any():
                 low = max(low, int(rows.last[cut].max()) + 1)
     return NEG_INF if low <= -LIMIT else next_start(window, low)
+
+
+def _first_shown(plan: BoundPlan, state: State, name: str, after: int) -> int:
+    """The newest time where this window is the first that shows some aggregate, which slices lack so far."""
+    shown = {plan.spec.aggregates[i][0] for i in plan.binding.computed}
+    lacks = any(one.is_over(name) and known not in shown for known, one in plan.spec.aggregates)
+    return max(state.newest, state.newest_late, after) if lacks else after
 
 
 def next_start(window: ContextFreeWindow, low: int) -> int:

@@ -71,6 +71,7 @@ class _Ranges(NamedTuple):
     ahead: Sequence[int] = _AHEAD
     keys: Sequence[Any] = ()  # in addition to those of the rows
     silences: Sequence[int] = ()  # after which a key is forgotten
+    changes: bool = False  # whether only changes are emitted
 
 
 _WIDE: dict[str, Any] = {
@@ -109,6 +110,7 @@ def scenarios(
     snapshots: bool = False,
     wide: bool = False,
     forget: bool = False,
+    changes: bool = False,
     items: int = 60,
     aggregates: Sequence[str] = tuple(AGGREGATES),
 ) -> SearchStrategy[Scenario]:
@@ -117,8 +119,9 @@ def scenarios(
     `stamps`: a timestamp column instead of integers, which calendar windows need.
     `live`: windows are added and removed. `snapshots`: the engine is restored here
     and there. `wide`: longer windows, silences and lateness, and more keys. `forget`:
-    silent keys are forgotten. `items`: how long a stream becomes. `aggregates`: from
-    which to choose, by their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
+    silent keys are forgotten. `changes`: only changes are emitted. `items`: how long a
+    stream becomes. `aggregates`: from which to choose, by their names in
+    `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
@@ -131,6 +134,7 @@ def scenarios(
         ranges = ranges._replace(lateness=lateness)
     if forget:
         ranges = ranges._replace(silences=_SILENCES)
+    ranges = ranges._replace(changes=changes)
 
     def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
         pick = Picks(other)
@@ -149,15 +153,24 @@ def _query(windows: list[int], chosen: list[int], pick: Picks, ranges: _Ranges) 
     names = dict.fromkeys(ranges.aggregates[number % len(ranges.aggregates)] for number in chosen)
     picked = [_window(Picks(code), pick.clock, ranges) for code in windows]
     query = mt.windows(**{f"w{i}": window for i, window in enumerate(picked)})
-    query = query.aggregate(**{name: AGGREGATES[name] for name in names})
-    query = query.by(*pick([(), ("k",), ("k",), ("k", "j")]))
-    return query.on(
-        "t",
-        allowed_lateness=pick.span(ranges.lateness),
-        early=pick([mt.each_batch(), mt.every(pick.clock.span(5))]) if ranges.early else None,
-        late="route",
-        forget_keys_after=pick.span(ranges.silences) if ranges.silences else None,
-    )
+    keys = pick([(), ("k",), ("k",), ("k", "j")])
+    policies = {
+        "allowed_lateness": pick.span(ranges.lateness),
+        "early": pick([mt.each_batch(), mt.every(pick.clock.span(5))]) if ranges.early else None,
+        "late": "route",
+        "emit": mt.on_change() if ranges.changes else mt.on_close(),
+        "forget_keys_after": pick.span(ranges.silences) if ranges.silences else None,
+    }
+    limited = {name: _over_some(AGGREGATES[name], len(windows), pick) for name in names}
+    return query.aggregate(**limited).by(*keys).on("t", **policies)
+
+
+def _over_some(aggregate: Any, windows: int, pick: Picks) -> Any:
+    """The aggregate over all windows, or over some of them."""
+    if windows == 1 or pick((False, False, True)) is False:
+        return aggregate
+    names = [f"w{i}" for i in range(windows) if pick((True, False))]
+    return aggregate.over(*names or ["w0"])
 
 
 def _window(pick: Picks, clock: Clock, ranges: _Ranges) -> Any:

@@ -1,7 +1,8 @@
 """The nullability of the columns of a result, as that of Spark's own functions.
 
 A key is nullable where the input's column is. Windows and their names are never null, nor are aggregates
-with a result over no value: counts, lists, sketches. Rows of routed tuples have none of these.
+with a result over no value (counts, lists, sketches) that all windows show. Rows of routed tuples have none
+of these.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> Stru
         kind, aggregate = field.dataType, aggregates.get(field.name)
         nullable = keys.get(field.name, field.name not in always)
         if aggregate is not None:
-            nullable = routed or _may_be_null(aggregate)
+            nullable = routed or aggregate.only is not None or _may_be_null(aggregate)
             kind = _without_null_items(kind) if _skips_nulls(aggregate) else kind
         fields.append(StructField(field.name, kind, nullable))
     return StructType(fields)

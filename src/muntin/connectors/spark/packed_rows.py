@@ -158,7 +158,8 @@ def _read(header: dict[str, Any], tables: dict[str, pa.Table], plan: BoundPlan) 
         refuse_unless(names == list(plan.spec.keys), f"slices must have the keys of the query: got {names}")
         _check_types(tables["keys"], names, binding.schema)
         bounds = Bounds(len(tables["keys"]) if names else 1, binding.time.limit)
-        return load_slices(tables["slices"], plan.partials, bounds)
+        # Partitions compute all aggregates of the query, whichever windows are served.
+        return load_slices(tables["slices"], binding.all_partials, bounds).carried(plan.partials)
     table = tables[holds]
     if holds == "bad":
         check_value("count", header["count"], Role.COUNT)

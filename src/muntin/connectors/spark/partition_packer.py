@@ -97,7 +97,10 @@ class PartitionPacker(OncePerWorker):
     def _plan(self) -> _Plan:
         changes = None if self.control is None else tuple(read_changes(self.control))
         if changes not in self._plans:
-            query = _with_changes(self.query, changes or (), self.schema)
+            query = replace(
+                self.query, aggregates=tuple((n, a.everywhere()) for n, a in self.query.aggregates)
+            )
+            query = _with_changes(query, changes or (), self.schema)
             names = None if changes is None else tuple(name for name, _ in changes)
             self._plans.clear()
             self._plans[changes] = _Plan(partition_plan(query, self.schema), names)
@@ -149,7 +152,7 @@ def _with_changes(query: QuerySpec, changes: Iterable[tuple[str, str]], schema: 
         for key, window in added.items():
             try:
                 more = replace(query, windows=(*query.windows, (f"{name}/{key}", window)))
-                Binding.of(more, (window,), schema)
+                Binding.of(more, {name: window}, schema)
             except MuntinError:
                 continue
             query = more

@@ -20,7 +20,7 @@ from muntin.connectors.spark.jvm.window_columns import TRANSLATED, has_other_per
 from muntin.connectors.spark.watermark import MARK
 from muntin.errors import QueryError, nearest
 from muntin.expressions import Expr
-from muntin.query import QuerySpec
+from muntin.query import OnChange, QuerySpec
 from muntin.slicing.binding import Binding, require
 from muntin.windows.base import Window
 
@@ -57,7 +57,7 @@ class Case:
         """The query over the columns of the DataFrame; an error where it does not fit them."""
         schema = arrow_schema(self.frame, self.zone)
         require((self.query.time, *self.query.keys), schema)
-        return Binding.of(self.query, tuple(window for _, window in self.query.windows), schema)
+        return Binding.of(self.query, dict(self.query.windows), schema)
 
     def windows(self, wanted: Callable[[Window], object]) -> tuple[str, ...]:
         """The names of the windows with this property."""
@@ -110,6 +110,7 @@ def _nested_keys(case: Case) -> tuple[str, ...]:
 
 ALWAYS = (
     Rule(lambda c: c.query.early is not None, "early results are asked for"),
+    Rule(lambda c: isinstance(c.query.emit, OnChange), "only changes are emitted"),
     Rule(lambda c: c.query.late == "route", "late tuples are routed"),
     Rule(lambda c: c.query.bad == "route", "bad tuples are routed"),
     Rule(lambda c: c.query.on_error == "skip", "values that cannot be computed are skipped"),
@@ -127,6 +128,7 @@ ALWAYS = (
         lambda c: c.windows(lambda w: has_other_periods(w, c.zone)),
         "calendar windows have an offset, or are not in the zone of the session",
     ),
+    Rule(lambda c: c.aggregates(lambda a, _: a.only is not None), "aggregates are over some of the windows"),
     Rule(lambda c: c.aggregates(unfit), "Spark has no such aggregate, or not over these types"),
     Rule(
         lambda c: c.aggregates(lambda a, _: not all(map(c.can_translate, a.reads))),

@@ -54,7 +54,7 @@ def prepare(
     given = arrow_schema(frame, str(session.conf.get("spark.sql.session.timeZone")))
     require((query.time, *query.keys), given)
     windows = tuple(window for _, window in query.windows)
-    binding = Binding.of(query, windows, given)
+    binding = Binding.of(query, dict(query.windows), given)
     reads_all = open_ended or query.late == "route" or query.bad == "route"
     columns = given.names if reads_all else _columns_read(query, binding)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from muntin.connectors.spark.migration import asked_for, served_by, windows_of
 from muntin.errors import QueryError, SnapshotError
 from muntin.query import FREE_POLICIES, QuerySpec
-from muntin.query.files import loads, to_toml
+from muntin.query.files import load_state_query, to_toml
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.checks import Role, check_value
 from muntin.slicing.snapshots.snapshot import served_windows
@@ -79,5 +79,5 @@ def served_query(
                 "Muntin; pass the query of the program: mt.spark.state(spark, checkpoint, query=query)"
             )
         check_value("text", text, str)
-        query = loads(text, "the query of the state", QuerySpec)
+        query = load_state_query(text, "the query of the state")
     return windows_of(queries["asked"], queries["served"], query, asked or asked_for(query))

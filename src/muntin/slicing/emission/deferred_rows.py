@@ -41,5 +41,7 @@ class DeferredRows:
 
     def table(self) -> pa.Table:
         """The rows as a table, with the values of the aggregates."""
-        values = self.partials.lower(self.partials.from_words(self.windows[EDGES:]))
+        values, shown = self.partials.lower(self.partials.from_words(self.windows[EDGES:])), self.shape.shown
+        if not shown.everywhere:
+            values = shown.masked(values, number=self.windows[2], start=self.windows[0])
         return self.shape.first_rows(self.windows, values, self.keys)

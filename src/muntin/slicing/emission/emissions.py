@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Emission", "with_values"]
 
 Column = npt.NDArray[np.int64]
+NO_STARTS: Column = np.zeros(0, dtype=np.int64)
+"""Where all windows show all aggregates."""
 
 
 @dataclass(slots=True)
@@ -76,7 +78,9 @@ def with_values(plan: BoundPlan, state: State, emissions: list[Emission]) -> lis
 
 
 def _fill(plan: BoundPlan, state: State, group: list[Emission]) -> None:
-    values, combines = values_of(plan, state, _view(plan, state, group), lambda j: _window_at(group, j))
+    start = NO_STARTS if plan.shown.everywhere else np.concatenate([e.windows.start for e in group])
+    windows = _view(plan, state, group)
+    values, combines = values_of(plan, state, windows, start, lambda j: _window_at(group, j))
     metrics = state.metrics
     metrics.merge_combines += combines
     at = 0

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.slicing.schema import Role, Schema, Table, no_rows
+from muntin.slicing.emission.valued_table import ValuedTable
+from muntin.slicing.schema import Role, Schema, no_rows
 
 __all__ = [
     "COMPLETE", "EARLY", "EARLY_ROW", "FINAL_ROW", "KINDS", "RETRACTED", "RETRACT_ROW", "UPDATE_ROW",
-    "Candidates", "Decision", "EmittedWindows",
+    "Candidates", "Decision", "EmittedWindows", "repeated_rows",
 ]  # fmt: skip
 
 Column = npt.NDArray[Any]
@@ -65,7 +66,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class EmittedWindows(Table):
+class EmittedWindows(ValuedTable):
     """Emitted instances of one window that have not expired, unordered; one row per identity.
 
     `values`: the results of windows that may be retracted, row by row.
@@ -91,45 +92,19 @@ class EmittedWindows(Table):
     stage: Column = field(default_factory=no_rows)
     values: pa.Table | None = None
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the columns and the values."""
-        columns = sum(int(column.nbytes) for column in self.columns.values())
-        return columns + (0 if self.values is None else int(self.values.nbytes))
-
-    def join(self, other: Self) -> Self:
-        joined = super(EmittedWindows, self).join(other)
-        if self.values is None or other.values is None or not len(self) or not len(other):
-            return joined
-        return replace(joined, values=pa.concat_tables([self.values, other.values]).combine_chunks())
-
-    def take(self, rows: Any) -> Self:
-        columns = {name: column[rows] for name, column in self.columns.items()}
-        if self.values is None:
-            return replace(self, **columns)
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return replace(self, **columns, values=self.values.take(pa.array(rows)).combine_chunks())
-
-    def attached(self) -> dict[str, pa.Array]:
-        if self.values is None:
-            return {}
-        return {
-            f"value/{name}": self.values.column(name).combine_chunks() for name in self.values.column_names
-        }
-
     def find(self, new: Candidates) -> Column:
         """The row of each candidate's identity, -1 where it is new."""
         rows = np.full(len(new.key), -1, dtype=np.int64)
         if not len(self) or not len(rows):
             return rows
-        order, hits = _repeated([np.concatenate([getattr(self, c), getattr(new, c)]) for c in IDENTITY])
+        order, hits = repeated_rows([np.concatenate([getattr(self, c), getattr(new, c)]) for c in IDENTITY])
         # Rows precede equal candidates, since the sort is stable.
         rows[order[hits + 1] - len(self)] = order[hits]
         return rows
 
     def is_distinct(self) -> bool:
         """Whether each identity has one row."""
-        return not len(self) or not len(_repeated([getattr(self, c) for c in IDENTITY])[1])
+        return not len(self) or not len(repeated_rows([getattr(self, c) for c in IDENTITY])[1])
 
     def decide(
         self, new: Candidates, watermark: int, scope: Mask | None, early: bool, frozen: int | None = None
@@ -202,7 +177,7 @@ class EmittedWindows(Table):
         return self if stays.all() else self.take(stays)
 
 
-def _repeated(columns: list[Column]) -> tuple[Column, Column]:
+def repeated_rows(columns: list[Column]) -> tuple[Column, Column]:
     """The sorted order of rows, and the positions in it whose row equals the next one."""
     order = np.lexsort(columns)
     same = np.ones(len(order) - 1, dtype=np.bool_)

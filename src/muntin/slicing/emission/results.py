@@ -20,6 +20,7 @@ from muntin.slicing.emission.result_order import AS_IT_IS, ByIndex, InTurn, Orde
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.parallel.threads import Threads
 from muntin.slicing.served import ServedWindow
+from muntin.slicing.shown_aggregates import ShownAggregates
 from muntin.slicing.sorting_kernels import merge_windows, sort_windows
 from muntin.windows.base import Window
 
@@ -42,8 +43,8 @@ _CACHE_SIZE = 256
 class ResultShape:
     """Makes result tables for a set of windows over input of known types."""
 
-    def __init__(self, binding: Binding, served: tuple[ServedWindow, ...]) -> None:
-        self.binding = binding
+    def __init__(self, binding: Binding, served: tuple[ServedWindow, ...], shown: ShownAggregates) -> None:
+        self.binding, self.shown = binding, shown
         self.windows = tuple(q.window for q in served)
         self.schema = binding.result_schema(self.windows)
         self.edge_type = self.schema.field("window").type
@@ -184,7 +185,7 @@ def _chunk(
         _edges(shape, emissions, other_edges, order),
         *[
             order.of_arrays([e.values[i] for e in emissions], b.type)
-            for i, b in enumerate(shape.binding.partials.bound)
+            for i, b in enumerate(shape.binding.results)
         ],
         _all_final(rows) if final else KINDS.take(pa.array(order.of([e.kinds for e in emissions]))),
         _no_revisions(rows) if final else pa.array(order.of([e.revisions for e in emissions])),

@@ -85,7 +85,7 @@ def _retraction(
     none = np.zeros(len(gone), dtype=np.int64)
     windows = Listing(
         none + plan.served.number(served), known.key[gone], start, end, known.due[gone], none, none, ALL_ROWS,
-        low, high, known.ordinal[gone],
+        low, high, known.ordinal[gone], life=known.life[gone],
     )  # fmt: skip
     columns = [c.combine_chunks() for c in values.drop_columns(["start", "end"]).columns]
     state.metrics.retractions += len(gone)

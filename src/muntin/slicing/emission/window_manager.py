@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
+from muntin.slicing.emission.changes import changes_only, forget_compared
 from muntin.slicing.emission.emissions import Emission, with_values
 from muntin.slicing.emission.empty_windows import forget_extents, list_with_empty
 from muntin.slicing.emission.first import first_results
@@ -31,7 +32,8 @@ def due_results(plan: BoundPlan, state: State, before: int, closing: bool = Fals
     """Results due at the watermark that the state has reached; `before` is the one that it replaces."""
     if plan.emits_once and not plan.lateness and not plan.served.sessions and not plan.served.tuple_driven:
         listings = _context_free(plan, state, before, state.watermark)
-        return with_values(plan, state, [e for listing in listings for e in first_results(listing)])
+        first = with_values(plan, state, [e for listing in listings for e in first_results(listing)])
+        return changes_only(plan, state, first)
     emissions = _due_context_free(plan, state, before)
     for served in plan.served.sessions:
         emissions += _due_context_aware(plan, state, served, _sessions(plan, state, served), before)
@@ -39,7 +41,7 @@ def due_results(plan: BoundPlan, state: State, before: int, closing: bool = Fals
         listing = _tuple_driven(plan, state, served, with_open=closing or plan.shows_early)
         emissions += _due_context_aware(plan, state, served, listing, before)
     _expire_sessions(plan, state)
-    return with_values(plan, state, emissions)
+    return changes_only(plan, state, with_values(plan, state, emissions))
 
 
 def early_results(plan: BoundPlan, state: State) -> list[Emission]:
@@ -60,7 +62,7 @@ def early_results(plan: BoundPlan, state: State) -> list[Emission]:
     for served in plan.served.tuple_driven:
         listing = _tuple_driven(plan, state, served, with_open=True)
         emissions += reconcile(plan, state, served, listing, final, early=True)
-    return with_values(plan, state, emissions)
+    return changes_only(plan, state, with_values(plan, state, emissions))
 
 
 def open_results(plan: BoundPlan, state: State) -> list[Emission]:
@@ -84,11 +86,12 @@ def open_results(plan: BoundPlan, state: State) -> list[Emission]:
 
 
 def forget_expired(plan: BoundPlan, state: State) -> None:
-    """Drop emitted windows that have expired, and extents of keys that are forgotten."""
+    """Drop emitted windows that have expired, extents of keys that are forgotten, and values not compared."""
     if state.emitted:
         final = plan.final(state.watermark)
         state.emitted = {name: known.since(final) for name, known in state.emitted.items()}
     forget_extents(plan, state)
+    forget_compared(plan, state)
 
 
 def _due_context_free(plan: BoundPlan, state: State, before: int) -> list[Emission]:

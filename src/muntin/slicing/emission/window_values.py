@@ -6,12 +6,16 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import joining
 from muntin.errors import PlacedError
-from muntin.slicing.combining.base import View, WalkedWindows, combine
+from muntin.slicing.combining.base import Combiner, View, WalkedWindows, combine
 from muntin.slicing.error_places import add_place, note_key_of_row
+from muntin.slicing.partials import PartialSet
+from muntin.slicing.shown_aggregates import StoresOfGroups
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -23,27 +27,49 @@ LOG = logging.getLogger("muntin")
 SAMPLE = 3
 """Errors that one log message quotes."""
 
+Column = npt.NDArray[np.int64]
 WindowAt = Callable[[int], tuple[int, int, int]]
 """The number and the edges of the window of a row."""
 
 
 def values_of(
-    plan: BoundPlan, state: State, windows: View, window_at: WindowAt
+    plan: BoundPlan, state: State, windows: View, start: Column, window_at: WindowAt
 ) -> tuple[list[pa.Array], int]:
     """One column of values per aggregate, and the number of combines.
+
+    `start`: the start of each window, read where not all windows show all aggregates. Windows that show the
+    same ones are combined together, from the partials of these only.
+    """
+    shown, store = plan.shown, state.store
+    if shown.everywhere:
+        return _values(plan, state, store, plan.partials, windows, window_at)
+    assert isinstance(store, StoresOfGroups)
+    groups, combines = [], 0
+    for group, rows in shown.groups(windows.number, start):
+        view = shown.view(windows, group, rows)
+        place: WindowAt = lambda j, rows=rows: window_at(int(rows[j]))  # type: ignore[misc]  # noqa: E731
+        values, more = _values(plan, state, store.of(group), view.table.partials, view, place)
+        groups.append((group, rows, values))
+        combines += more
+    return shown.spread(len(windows), groups), combines
+
+
+def _values(
+    plan: BoundPlan, state: State, store: Combiner, partials: PartialSet, windows: View, window_at: WindowAt
+) -> tuple[list[pa.Array], int]:
+    """The values of the aggregates of these partials in windows that all show them.
 
     With on_error="skip", windows that fail are found by bisection. Each attempt combines its windows
     without the store, so that the store never holds a failed partial.
     """
-    partials = plan.partials
     try:
-        states, combines = combine(state.store, partials, windows)
+        states, combines = combine(store, partials, windows)
         return partials.lower(states), combines
     except PlacedError as error:
         if not plan.skips_errors:
             note_key_of_row(error, lambda j: windows.key[j], window_at)
             raise
-    state.store.reset()
+    store.reset()
     ranges = [(0, len(windows))]
     lowered: list[list[pa.Array]] = []
     while ranges:

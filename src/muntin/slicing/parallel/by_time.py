@@ -36,7 +36,7 @@ LONG = 4
 
 def can_emit_by_range(plan: BoundPlan, spans: list[TimeRange]) -> bool:
     """Whether windows can be emitted by ranges of time, with few windows at seams."""
-    if len(spans) < 2 or not plan.served.only_edges:
+    if len(spans) < 2 or not plan.served.only_edges or plan.shows_changes:
         return False
     return all(span.high - span.low >= LONG * plan.served.longest for span in spans)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from muntin.errors import MuntinError, SnapshotError
 
 MAGIC = b"MUNTIN"
-VERSION = 8
+VERSION = 9
 _CHECK = 32
 _ALIGNED = 8
 """Arrow wants numbers to lie at multiples of it, and its streams are so long: the first must begin at one."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from muntin.aggregates.arrays import read_numbers, rows_in_order
 from muntin.errors import SnapshotError
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
+from muntin.slicing.emission.changes import ComparedWindows
 from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.late_tuples import RawTuples
@@ -54,6 +55,7 @@ TABLES: dict[str, Schema] = {
     "closed": ClosedWindows.SCHEMA,
     "expired": ExpiredWindows.SCHEMA,
     "emitted": EmittedWindows.SCHEMA,
+    "compared": ComparedWindows.SCHEMA,
     "extents": KeyExtents.SCHEMA,
 }
 """The tables that a state may have, by the first part of their name."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates.base import Bound
 from muntin.encoding import decode
 from muntin.slicing.batch import Batch
 from muntin.slicing.binding import Binding
 from muntin.slicing.bound_plan import BoundPlan
 from muntin.slicing.closed_windows import ClosedWindows, ExpiredWindows
+from muntin.slicing.emission.changes import ComparedWindows
 from muntin.slicing.emission.emitted_windows import EmittedWindows
 from muntin.slicing.emission.key_extents import KeyExtents
 from muntin.slicing.late_tuples import LateTuples, RawTuples
@@ -51,11 +54,14 @@ def load_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: Ta
     windows = {q.name: q for q in plan.served.all}
     for path, table in tables.items():
         kind, _, name = path.partition("/")
-        if kind in ("emitted", "extents"):
+        if kind in ("emitted", "extents", "compared"):
             refuse_unless(name in windows, f'no window is called "{name}"')
             columns = read_columns(kind, table, bounds, plan.binding.edge_dtype(windows[name].window))
             if kind == "emitted":
-                state.emitted[name] = _load_emitted(table, columns, windows[name], plan.partials)
+                state.emitted[name] = _load_emitted(table, columns, windows[name], plan.binding.results)
+            elif kind == "compared":
+                refuse_unless(plan.shows_changes, "only changes are compared")
+                state.compared[name] = _load_compared(table, columns, plan.binding.results)
             else:
                 state.extents[name] = _load_extents(plan, state, windows[name], columns)
         elif kind == "late":
@@ -116,7 +122,7 @@ def _load_late(name: str, tables: Tables, partials: PartialSet, bounds: Bounds) 
 
 
 def _load_emitted(
-    table: pa.Table, columns: dict[str, Any], served: ServedWindow, partials: PartialSet
+    table: pa.Table, columns: dict[str, Any], served: ServedWindow, results: tuple[Bound, ...]
 ) -> EmittedWindows:
     """Emitted windows, with the values that a retraction repeats; context-free windows have none."""
     is_free = isinstance(served.window, ContextFreeWindow)
@@ -126,10 +132,19 @@ def _load_emitted(
         refuse_unless(is_free or not len(table), "emitted windows must have their values")
         return EmittedWindows(**columns)
     edges = [("start", pa.int64()), ("end", pa.int64())]
-    wanted = pa.schema([*edges, *((str(i), bound.type) for i, bound in enumerate(partials.bound))])
+    wanted = pa.schema([*edges, *((str(i), bound.type) for i, bound in enumerate(results))])
     check_schema("values of emitted windows", pa.table(values), wanted)
     refuse_unless(not is_free, "only windows that may be retracted have their values")
     return EmittedWindows(**columns, values=pa.table(values).select(wanted.names).combine_chunks())
+
+
+def _load_compared(table: pa.Table, columns: dict[str, Any], results: tuple[Bound, ...]) -> ComparedWindows:
+    """Windows that later ones are compared with, and their values."""
+    compared = ComparedWindows(**columns, values=pa.table(_attached(table, "value/")))
+    refuse_unless(compared.is_distinct(), "a compared window must appear once")
+    wanted = pa.schema([(str(i), bound.type) for i, bound in enumerate(results)])
+    check_schema("values of compared windows", compared.values, wanted)
+    return replace(compared, values=compared.values.select(wanted.names).combine_chunks())
 
 
 def _load_extents(plan: BoundPlan, state: State, served: ServedWindow, columns: dict[str, Any]) -> KeyExtents:

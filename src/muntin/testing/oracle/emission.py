@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muntin.testing.oracle.aggregates import aggregate_value
+from muntin.testing.oracle.changes import Changes
 from muntin.testing.oracle.time_windows import is_context_free, latest_end, spanned
 from muntin.testing.oracle.tuples import Arrival, Instance, Tuples, View, runs
 from muntin.testing.oracle.windows import find_windows, is_plain_session
@@ -43,6 +44,7 @@ class NamedWindow:
     emitted: dict[Key, dict[Identity, Emitted]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.changes = Changes(self.query.forget_keys_after)  # of use with `mt.on_change()` only
         forget, name = self.query.forget_keys_after, type(self.window).__name__
         self.lateness = int(self.query.allowed_lateness)
         self.forget = INF if forget is None else int(forget)
@@ -166,22 +168,29 @@ class NamedWindow:
                 if latest.live and latest.window.due + self.lateness > before:
                     latest.live = False
                     latest.row = latest.row._replace(kind="retract", revision=latest.row.revision + 1)
-                    retracts.append(latest.row)
+                    retracts.append((identity, latest.row, latest.window.due))
             for identity, window in windows.items():
                 known = emitted.get(identity)
                 if known is None and self.emits_empty and window.due + self.lateness <= before:
                     window = window._replace(content=())  # its tuples arrived after it had expired
                 kind = self._kind(window, known, before, now, early)
                 if kind is not None:
-                    values = {
-                        name: aggregate_value(one, window.content) for name, one in self.query.aggregates
-                    }
+                    values = {name: self._value(one, window) for name, one in self.query.aggregates}
                     revision = 0 if known is None else known.row.revision + 1
                     edges, measured = (window.start, window.end), (window.low, window.high, identity[-1])
-                    results.append(Row(key, self.name, *edges, values, kind, revision, *measured))
+                    row = Row(key, self.name, *edges, values, kind, revision, *measured)
+                    results.append((identity, row, window.due))
                     # Not by `due`: after an early row a late tuple may prolong the life of a key.
-                    emitted[identity] = Emitted(results[-1], window, finalized=kind != "early")
-        return retracts + results
+                    emitted[identity] = Emitted(row, window, finalized=kind != "early")
+        if type(self.query.emit).__name__ == "OnChange":
+            return self.changes.filtered(retracts + results)
+        return [row for _, row, _ in retracts + results]
+
+    def _value(self, aggregate: Any, window: Instance) -> Any:
+        """The value of an aggregate; null where it is over other windows."""
+        if aggregate.only is not None and self.name not in aggregate.only:
+            return None
+        return aggregate_value(aggregate, window.content)
 
     def _kind(
         self, window: Instance, known: Emitted | None, before: int, now: int, early: bool

@@ -1,0 +1,73 @@
+"""The rows of one named window that `emit=mt.on_change()` shows: what a reader would not know otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from muntin.testing.rows import Row, same_value
+
+__all__ = ["Changes"]
+
+
+@dataclass
+class _Known:
+    """The latest row of a window, when it is due, and the values that the reader saw of it, if any."""
+
+    row: Row
+    due: int
+    seen: Any = None
+
+
+class Changes:
+    """Plays a reader who takes the values of the last row before for those of each window without a row.
+
+    A row is shown if that reader would otherwise have wrong values of some window. Each step looks at all
+    windows that ever were.
+    """
+
+    def __init__(self, forget: int | None) -> None:
+        self._forget = forget
+        self._windows: dict[Any, dict[Any, _Known]] = {}
+
+    def filtered(self, rows: Iterable[tuple[Any, Row, int]]) -> list[Row]:
+        """What is shown in a step in which the windows with these identities have these rows.
+
+        Each comes with the time at which its window is due.
+        """
+        shown: list[Row] = []
+        for identity, row, due in rows:
+            windows = self._windows.setdefault(row.keys, {})
+            if row.kind == "retract":
+                gone = windows.pop(identity, None)
+                if gone is not None and gone.seen is not None:
+                    shown.append(row)
+            elif identity in windows:
+                windows[identity].row, windows[identity].due = row, due
+            else:
+                windows[identity] = _Known(row, due)
+        for windows in self._windows.values():
+            shown += self._unknown(list(windows.values()))
+        return shown
+
+    def _unknown(self, windows: list[_Known]) -> list[Row]:
+        """The rows of those windows of a key of which the reader has wrong values, or none."""
+        windows.sort(key=lambda one: (one.row.end, one.row.start, *_edges(one.row)))
+        shown: list[Row] = []
+        carried: dict[str, Any] | None = None
+        before: Row | None = None
+        for one in windows:
+            if before is not None and self._forget is not None and one.row.end - before.end >= self._forget:
+                carried = None  # a key that was silent for so long is new again
+            believed = carried if one.seen is None else one.seen
+            actual = dict(one.row.aggregates)
+            if believed is None or not same_value(believed, actual, 0.0):
+                shown.append(one.row)
+                one.seen = actual
+            carried, before = actual, one.row
+        return shown
+
+
+def _edges(row: Row) -> tuple[Any, ...]:
+    return (row.start, row.end, row.ordinal) if row.low is None else (row.low, row.high, row.ordinal)
