@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +31,12 @@ PER_KEY = ("keys", *(kind for kind, schema in TABLES.items() if schema.blank))
 """Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
 """Keys of one part."""
-PART_BYTES = 1 << 16
-"""The least average size of parts: each is a round trip to the state store."""
+PART_BYTES = 1 << 18
+"""The least average size of parts: each is a round trip to the state store.
+
+Parts of 64 kB take longer: a state of 8 MB takes 19 ms to write and 16 to read instead of 15 and 9, besides
+the round trips.
+"""
 FEW_PARTS = 4
 """A table may have this many parts however small they are."""
 MUCH = 4
@@ -99,7 +104,7 @@ def _parts_of(times: Ints, width: int, low: int, high: int) -> int:
     numbers = times // width
     if high // width - low // width < len(times):
         return int(np.count_nonzero(np.bincount(numbers - low // width)))
-    return len(np.unique(numbers))
+    return 1 + int(np.count_nonzero(np.diff(np.sort(numbers))))
 
 
 def split(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> Iterator[Part]:
@@ -122,15 +127,19 @@ def _by_time(name: str, table: pa.Table, kind: str, width: int) -> Iterator[Part
     declared = [column for column in TABLES[kind].columns if column in table.column_names]
     hashes = _hashes([table.column(column).to_numpy(zero_copy_only=False) for column in declared])
     numbers = table.column(TIMED[kind]).to_numpy() // width
-    numbered = numbers - numbers.min()
-    # NumPy sorts 16 bits by their digits, in a fraction of the time.
-    order = np.argsort(numbered.astype(np.uint16) if numbered.max() < 1 << 16 else numbered, kind="stable")
+    order = _stable_order(numbers - numbers.min())
     begins = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[0]] - 1))
     sums = np.add.reduceat(hashes[order], begins)
     shape = hashlib.blake2b(table.schema.to_string().encode(), digest_size=4).hexdigest()
     for begin, end, total in zip(begins, [*begins[1:], len(order)], sums, strict=True):
         digest = f"{shape}-{end - begin:x}-{total:016x}"
         yield Part(f"{name}#{numbers[order[begin]]}", digest, table, order[begin:end])
+
+
+def _stable_order(numbers: npt.NDArray[Any]) -> Ints:
+    """The rows by these numbers, which are not negative; rows with equal numbers keep their order."""
+    # NumPy sorts 16 bits by their digits, in a fraction of the time.
+    return np.argsort(numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers, kind="stable")
 
 
 def _hashes(columns: list[npt.NDArray[np.generic]]) -> Hashes:
@@ -157,8 +166,11 @@ def joined(parts: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     tables = {}
     for name, numbered in by_name.items():
         table = pa.concat_tables([numbered[number] for number in sorted(numbered)]).combine_chunks()
-        order = [(column, "ascending") for column in TABLES[name].order] if name in TIMED else []
-        tables[name] = table.sort_by(order) if order else table
+        if name in TIMED and TABLES[name].order and len(numbered) > 1 and len(table):
+            # By key and time: parts follow each other in time, and the rows of a part are in this order.
+            keys = table.column(TABLES[name].order[0]).to_numpy()
+            table = table.take(pa.array(_stable_order(keys)))
+        tables[name] = table
     return tables
 
 
