@@ -77,7 +77,9 @@ def run(
     bad: options.Bad = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run the query of a file over tuples: CSV, JSON Lines, Parquet or Arrow, also in .gz.
+    """Run a query over files or the standard input.
+
+    They hold CSV, JSON Lines, Parquet or Arrow, also compressed, as in .csv.gz.
 
     \b
     Examples:
@@ -133,7 +135,7 @@ def explain(
         bool, typer.Option("--verbose", "-v", help="Print every decision and its reason, too.")
     ] = False,
 ) -> None:
-    """Print what a query computes, what it keeps in memory, and when it emits results.
+    """Print what a query computes, keeps in memory and emits.
 
     \b
     Examples:
@@ -150,7 +152,9 @@ def replay(
         list[Path], typer.Argument(help="Files of transcripts, or directories.", exists=True)
     ],
 ) -> None:
-    """Replay transcripts (input, watermarks, expected rows) in all their variants, and compare.
+    """Replay transcripts and compare the rows.
+
+    A transcript lists input, watermarks and expected rows; it is replayed in all its variants.
 
     \b
     Examples:
@@ -173,7 +177,9 @@ def replay(
 
 @app.command()
 def doctor() -> None:
-    """Check Python, the compiled code, Java and Spark: what is wrong, and the command that repairs it.
+    """Check Python, the compiled code, Java and Spark.
+
+    For each that is wrong it prints the command that repairs it.
 
     \b
     Examples:
@@ -189,7 +195,9 @@ def doctor() -> None:
 
 @app.command()
 def warmup() -> None:
-    """Run small queries of every kind, which compiles what the library of kernels lacks, once per machine.
+    """Compile what the library of kernels lacks.
+
+    It runs small queries of every kind, once per machine.
 
     \b
     Examples:
@@ -209,9 +217,9 @@ def demo(
         int | None, typer.Option(help="The number of flights to stream, with --spark.", min=1)
     ] = None,
 ) -> None:
-    """Show a query, its slices, what a late tuple changes, and twenty windows in one pass; in seconds.
+    """Show slices, a late tuple and twenty windows in one pass.
 
-    It writes its program to muntin_demo.py in the current folder, for you to edit.
+    It takes seconds and writes its program to muntin_demo.py in the current folder, for you to edit.
 
     \b
     Examples:

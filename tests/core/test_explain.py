@@ -452,7 +452,7 @@ SUMMARIES: list[tuple[str, Any, dict[str, Any], tuple[str, str, str]]] = [
         (
             (
                 "2 aggregates over 3 windows (minute, visit, hundred) from shared slices per k, j: "
-                "0.0167 a second, one more after each silence above 30 seconds, "
+                "1 a minute, one more after each silence above 30 seconds, "
                 "one more at each edge of hundred"
             ),
             (

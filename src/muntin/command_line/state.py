@@ -48,7 +48,9 @@ def state(
         typer.Option(help="Spark's number of the query, where a stream has several.", show_default=False),
     ] = None,
 ) -> None:
-    """Print what a stream on Spark holds: its query, watermark and sizes, or rows of its state.
+    """Print what a stream on Spark holds.
+
+    That is its query, watermark and sizes, or rows of its state.
 
     \b
     Examples:

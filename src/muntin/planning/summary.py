@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Pairs = tuple[tuple[str, str], ...]
 
+_UNITS = (("second", 1_000_000), ("minute", 60_000_000), ("hour", 3_600_000_000), ("day", 86_400_000_000))
 MOST_NAMES = 6
 """The most names of windows that the summary lists."""
 
@@ -51,8 +52,7 @@ def _cuts(plan: Plan) -> list[str]:
     periods = [period for window in windows for period in window.progressions(workload.in_order)]
     if periods:
         timed = any(isinstance(period, Micros) for _, period in periods)
-        rate = edges_per_unit(periods) * (1_000_000 if timed else 1)
-        cuts.append(f"{rate:.3g} a {'second' if timed else 'unit of time'}")
+        cuts.append(_rate(edges_per_unit(periods), timed))
     more = "one more" if periods else "one"
     gaps = [window.session_gap for window in windows if window.session_gap is not None]
     if gaps:
@@ -60,6 +60,14 @@ def _cuts(plan: Plan) -> list[str]:
     if workload.context_aware:
         cuts.append(f"{more} at each edge of {', '.join(workload.context_aware)}")
     return cuts or ["one between two edges of windows"]
+
+
+def _rate(edges: float, timed: bool) -> str:
+    """Edges per microsecond in the shortest unit that has one, or edges per unit of an integer time column."""
+    if not timed:
+        return f"{edges:.3g} a unit of time"
+    unit, per = next(((unit, per) for unit, per in _UNITS if edges * per > 0.9999), _UNITS[-1])
+    return f"{edges * per:.3g} a {unit}"
 
 
 def _keeps(plan: Plan) -> str:
