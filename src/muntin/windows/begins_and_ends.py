@@ -127,8 +127,8 @@ class _Walk(KeyWalk[BeginsAndEnds]):
         after, begins, ends = guarded(window, function, now, call)
         rank = self.base + now.rank
         last = self.last if rank > self.base else now.time
-        starts = edge_times(begins, window, "windows that begin", -LIMIT, now)
-        stops = edge_times(ends, window, "windows that end", last, now)
+        starts = edge_times(begins, window, "windows that begin", -LIMIT, now, MOST_WINDOWS + 1)
+        stops = edge_times(ends, window, "windows that end", last, now, len(self.begun))
         if len(self.begun) - len(stops) + len(starts) > MOST_WINDOWS:
             raise too_many(window, function, now)
         for (begin, start), stop in zip(self.begun, stops, strict=False):

@@ -17,6 +17,7 @@ from muntin.windows.records import (
     Record,
     SeesRecords,
     guarded,
+    limited,
     natural,
     skip_or_raise,
     whole,
@@ -119,11 +120,17 @@ class KeyWalk(ABC, Generic[_W]):
         return True
 
 
-def edge_times(value: Any, window: SeesRecords, what: str, earliest: int, now: Record | Moment) -> list[int]:
-    """The time of each edge, where user code gives their number at a record or moment, or their times."""
+def edge_times(
+    value: Any, window: SeesRecords, what: str, earliest: int, now: Record | Moment, most: int
+) -> list[int]:
+    """The time of each edge, where user code gives their number at a record or moment, or their times.
+
+    Of a number no more than `most` count.
+    """
     if not isinstance(value, Iterable):
-        return [now.time] * natural(value, window, f"the number of {what}", now)
-    times = [whole(time, window, f"the time of {what}", repr(now)) for time in value]
+        return [now.time] * min(natural(value, window, f"the number of {what}", now), most)
+    given = limited(value, window, f"the times of {what}", now)
+    times = [whole(time, window, f"the time of {what}", repr(now)) for time in given]
     if any(not earliest <= time <= now.time for time in times):
         bounds = f"up to {now.time}" if earliest == -LIMIT else f"from {earliest} to {now.time}"
         raise wrong(window, f"times of {what} must lie {bounds}: got {times} for {now!r}")
