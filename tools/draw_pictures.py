@@ -43,6 +43,19 @@ def three(buffer: Sequence[w.Record]) -> bool:
     return len(buffer) >= 3
 
 
+class Visits(w.ForwardContextFree):
+    """Sessions with a gap of 5, as in docs/windows.md."""
+
+    def observe(self, state: int | None, record: w.Record) -> tuple[int | None, int, int]:
+        return record.time, int(state is None), 0
+
+    def next_moment(self, state: int | None) -> int | None:
+        return None if state is None else state + 6
+
+    def at_moment(self, state: int, moment: w.Moment) -> tuple[int | None, int, list[int]]:
+        return None, 0, [state + 5]
+
+
 WINDOWS: dict[str, Window] = {
     "tumbling": w.tumbling(10),
     "sliding": w.sliding(10, every=5),
@@ -62,6 +75,7 @@ WINDOWS: dict[str, Window] = {
     "measure": w.tumbling(15, measure="km"),
     "discretize": w.discretize(journey, columns=["v"]),
     "trigger": w.trigger(three, evict=older_than_ten),
+    "visits": Visits(),
 }
 
 

@@ -60,6 +60,56 @@ class BeforeZero(w.ForwardContextAware):
         return max(0, rank - 2)
 
 
+class Visits(w.ForwardContextFree):
+    """Sessions with a gap of 5, which the watermark ends."""
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, int, int]:
+        return record.time, int(state is None), 0
+
+    def next_moment(self, state: Any) -> int | None:
+        return None if state is None else state + 6
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, int, list[int]]:
+        return None, 0, [state + 5]
+
+
+class LastTwo(w.ForwardContextAware):
+    """The last two records at every multiple of 10."""
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, list[tuple[int, int]]]:
+        return state or record.time // 10 * 10 + 10, []
+
+    def next_moment(self, state: Any) -> int | None:
+        return None if state is None else int(state)
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, list[tuple[int, int]]]:
+        return state + 10, [(max(0, moment.rank - 2), moment.rank)]
+
+    def keep_rank(self, state: Any, rank: int) -> int:
+        return max(0, rank - 2)
+
+
+class Earlier(w.ForwardContextAware):
+    """With each fourth record on, the first two of the last four."""
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, list[tuple[int, int]]]:
+        return state, [(record.rank - 3, record.rank - 1)] if record.rank >= 3 else []
+
+
+class Days(w.ForwardContextFree):
+    """Every 10, whatever the records are: windows that know their edges in time."""
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, Any, int]:
+        day = record.time // 10
+        return (day, 0, 0) if state is not None else (day, [10 * day], 0)
+
+    def next_moment(self, state: Any) -> int | None:
+        return None if state is None else 10 * state + 10
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, int, int]:
+        return state + 1, 1, 1
+
+
 NAMED = {
     "discretized": w.discretize(_begins_and_ends, columns=["begins", "ends"]),
     "full_buffer": w.trigger(_full, _surplus),
@@ -67,6 +117,10 @@ NAMED = {
     "doubling_and_empty": DoublingAndEmpty(),
     "pairs": Pairs(),
     "before_zero": BeforeZero(),
+    "visits": Visits(),
+    "last_two": LastTwo(),
+    "earlier": Earlier(),
+    "days": Days(),
     "product": a.aggregate("v", lift=int, combine=lambda p, q: p * q, name="product"),
     "joined": a.aggregate("v", lift=str, combine=lambda p, q: p + q, commutative=False, name="joined"),
 }

@@ -58,7 +58,7 @@ def on_measure(rows: list[Row], position: list[Any], low: Any, high: Any, view: 
     if not inside or not (beyond or view.closing):
         return []
     due = rows[beyond[0]].time if beyond else INF
-    stop = rows[inside[-1]].time + 1
+    stop = rows[beyond[0]].time if beyond else rows[inside[-1]].time + 1
     return [Found(inside[0], inside[-1] + 1, rows[inside[0]].time, stop, due, low, high)]
 
 

@@ -108,7 +108,7 @@ class Ranks(w.ForwardContextAware):
 def test_ranks_are_integers() -> None:
     assert [x for _, _, x in run(Ranks(np.int64))] == ROWS["v"]
     with pytest.raises(
-        UserCodeError, match=r"Ranks: a rank that observe gives must be an integer: got 0.0 for Rec"
+        UserCodeError, match=r"Ranks: a rank or a time that observe gives must be an integer: got 0.0 for Rec"
     ):
         run(Ranks(float))
     with pytest.raises(

@@ -85,3 +85,72 @@ class AroundB(ForwardContextAware):
 
     def keep_rank(self, state: Any, rank: int) -> int:
         return max(0, rank - 2)
+
+
+class Visits(ForwardContextFree):
+    """Sessions that end 4 units after their last record, or start one unit before each record with b."""
+
+    columns = ("b",)
+
+    def __init__(self, unit: int) -> None:
+        self.unit = unit
+
+    def __repr__(self) -> str:
+        return f"Visits({self.unit})"
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, Any, Any]:
+        begins = [record.time - self.unit] if record["b"] else int(state is None)
+        return record.time, begins, 0
+
+    def next_moment(self, state: Any) -> int | None:
+        return None if state is None else state + 4 * self.unit + 1
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, Any, Any]:
+        return None, 0, [moment.time - 1] * 50
+
+
+class Ticks(ForwardContextFree):
+    """At every multiple of 5 units a window ends and another begins, with records or without."""
+
+    def __init__(self, unit: int) -> None:
+        self.length = 5 * unit
+
+    def __repr__(self) -> str:
+        return f"Ticks({self.length // 5})"
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, Any, Any]:
+        if state is None:
+            return record.time // self.length, [record.time // self.length * self.length], 0
+        return state, 0, 0
+
+    def next_moment(self, state: Any) -> int | None:
+        return None if state is None else (state + 1) * self.length
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, Any, Any]:
+        return state + 1, 1, 1
+
+
+class Glances(ForwardContextAware):
+    """At every multiple of 6 units the last three records; the two before the last at each record with b."""
+
+    columns = ("b",)
+
+    def __init__(self, unit: int) -> None:
+        self.length = 6 * unit
+
+    def __repr__(self) -> str:
+        return f"Glances({self.length // 6})"
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, list[tuple[int, ...]]]:
+        after = max(state or 0, record.time // self.length * self.length + self.length)
+        before = record.rank - 3
+        return after, [(before, before + 2)] if record["b"] and before >= 0 else []
+
+    def next_moment(self, state: Any) -> int | None:
+        return None if state is None else int(state)
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, list[tuple[int, ...]]]:
+        return state + self.length, [(max(0, moment.rank - 3), moment.rank)]
+
+    def keep_rank(self, state: Any, rank: int) -> int:
+        return max(0, rank - 3)

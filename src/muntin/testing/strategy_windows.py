@@ -110,6 +110,7 @@ FAMILIES: dict[str, Sequence[Callable[[Picks], Any]]] = {
         lambda pick: pick(_DISCRETIZED),
         lambda pick: w.trigger(pick(_TRIGGERS), pick(_EVICTIONS), columns=["b"]),
         lambda pick: pick([code.EveryThird(), code.AroundB()]),
+        lambda pick: pick([code.Visits, code.Ticks, code.Glances])(pick.clock.unit),
     ),
 }
 """The window types, by what their edges follow."""

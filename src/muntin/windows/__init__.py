@@ -13,6 +13,7 @@ from muntin.windows.cumulate import cumulate
 from muntin.windows.cutty import discretize, trigger
 from muntin.windows.frames import boundary, delta, punctuation, threshold
 from muntin.windows.lookback import last, slide_by_tuple
+from muntin.windows.moments import Moment
 from muntin.windows.periodic import sliding, tumbling
 from muntin.windows.records import Record
 from muntin.windows.session import session
@@ -23,6 +24,7 @@ __all__ = [
     "ContextFree",
     "ForwardContextAware",
     "ForwardContextFree",
+    "Moment",
     "Record",
     "boundary",
     "calendar",
@@ -58,7 +60,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from muntin.windows import records, user
+    from muntin.windows import moments, records, user
 
     class Names:
         """The public names for type checkers, which know no module that can be called as `mt.windows` can."""
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
         ContextFree: TypeAlias = user.ContextFree
         ForwardContextAware: TypeAlias = user.ForwardContextAware
         ForwardContextFree: TypeAlias = user.ForwardContextFree
+        Moment: TypeAlias = moments.Moment
         Record: TypeAlias = records.Record
         boundary = staticmethod(boundary)
         calendar = staticmethod(calendar)

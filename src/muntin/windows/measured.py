@@ -31,8 +31,8 @@ class EvenlySpacedOnMeasure(TupleDriven):
     """Evenly spaced windows on a measure; `low` and `high` are their edges on it.
 
     The edges are those of a window on whole units of the measure (`on_units`). A window starts with
-    its first tuple and ends after its last one; it is complete with the first tuple at `high` or
-    beyond. Open are the windows with the numbers oldest <= k < following.
+    its first tuple, and ends at the time of the first one at `high` or beyond, which completes it.
+    Open are the windows with the numbers oldest <= k < following.
     """
 
     __slots__ = ()

@@ -108,7 +108,8 @@ def measured_windows(
             while o < f and o < first:
                 begin = contexts[s, RING + o % size]
                 start = time[lo + begin - fresh] if begin >= fresh else EARLIER
-                put_row(rows, m, s, begin, r, start, t + 1, time[i] if i < hi else INF)
+                stop = time[i] if i < hi else t + 1
+                put_row(rows, m, s, begin, r, start, stop, stop if i < hi else INF)
                 rows[6, m] = o
                 m += 1
                 o += 1

@@ -60,6 +60,13 @@ class SeesRecords(TupleDriven):
         """The state of a key before its first tuple."""
         return None
 
+    def next_moment(self, state: Any) -> int | None:
+        """The next time at which windows begin or end without a record; None: only records do that.
+
+        It must be after the last record and the last moment.
+        """
+        return None
+
 
 def records_of(tuples: Tuples) -> Callable[[int, int], Record]:
     """A function of (row, first rank of the key) that gives the record; ranks count from the first."""

@@ -19,12 +19,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muntin.errors import DataError, QueryError, UserCodeError, value_text
+from muntin.errors import DataError, QueryError, value_text
 from muntin.expressions import Expr, as_expr
 from muntin.timeline import INF, LIMIT, NEG_INF
 from muntin.windows.base import Context, ContextFreeWindow, Ints, Window
 from muntin.windows.begins_and_ends import BeginsAndEnds
 from muntin.windows.context_checks import KeyPositions
+from muntin.windows.moments import NO_MOMENT, KeyWalk, Moment
 from muntin.windows.records import (
     MOST_WINDOWS,
     Record,
@@ -33,7 +34,6 @@ from muntin.windows.records import (
     guarded,
     limited,
     records_of,
-    skip_or_raise,
     too_many,
     whole,
     wrong,
@@ -52,6 +52,8 @@ class _UserDefined(Window):
     """The columns that `observe` reads; without them it reads all."""
 
     def __init_subclass__(cls) -> None:
+        if issubclass(cls, SeesRecords):
+            cls.timed = cls.next_moment is not SeesRecords.next_moment
         if getattr(cls, "emit_empty", False) and not issubclass(cls, ContextFreeWindow):
             raise QueryError(
                 f"emit_empty must be left out of {cls.__name__}: got True; only subclasses of ContextFree "
@@ -206,6 +208,24 @@ class ForwardContextFree(_UserDefined, BeginsAndEnds):
     >>> tuples = Tuples.of([1, 4, 6, 9], event=["enter", "look", "leave", "enter"])
     >>> window.cut(window.initial(1), tuples, upto=9).intervals()
     [(1, 6)]
+
+    With `next_moment` and `at_moment`, windows also begin and end in time, when the watermark
+    reaches a moment; a list of times in place of a number says where edges lie:
+
+    >>> class Visit(ForwardContextFree):
+    ...     '''A session: it ends 5 after its last tuple.'''
+    ...
+    ...     def observe(self, state, record):
+    ...         return record.time, int(state is None), 0
+    ...
+    ...     def next_moment(self, state):
+    ...         return None if state is None else state + 6
+    ...
+    ...     def at_moment(self, state, moment):
+    ...         return None, 0, [state + 5]
+    >>> window = Visit()
+    >>> window.cut(window.initial(1), Tuples.of([1, 4, 20]), upto=22).intervals()
+    [(1, 9)]
     """
 
 
@@ -233,8 +253,15 @@ class ForwardContextAware(_UserDefined, SeesRecords):
     context: ClassVar[Context] = Context.FORWARD_AWARE
 
     @abstractmethod
-    def observe(self, state: Any, record: Record) -> tuple[Any, Iterable[tuple[int, int]]]:
-        """The new state, and the windows [begin rank, end rank) that this record completes."""
+    def observe(self, state: Any, record: Record) -> tuple[Any, Iterable[tuple[int, ...]]]:
+        """The new state, and the windows (begin, end) in ranks that this record completes.
+
+        (begin, end, start, stop) also gives the edges in time, around the times of its tuples.
+        """
+
+    def at_moment(self, state: Any, moment: Moment) -> tuple[Any, Iterable[tuple[int, ...]]]:
+        """The same for a moment that `next_moment` named, when the watermark reaches it."""
+        return state, []
 
     def keep_rank(self, state: Any, rank: int) -> int:
         """The smallest rank at which a window may begin that the record `rank` or a later one completes.
@@ -246,60 +273,30 @@ class ForwardContextAware(_UserDefined, SeesRecords):
     def initial(self, n: int) -> Contexts:
         contexts = np.empty(n, object)
         for i in range(n):
-            contexts[i] = [self.initial_state(), -1, 0]
+            contexts[i] = [self.initial_state(), -1, 0, *([NO_MOMENT] if self.timed else [])]
         return contexts
 
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
         rows: list[tuple[int, ...]] = []
         record_at = records_of(tuples)
-        offsets, times, ranks = tuples.offsets.tolist(), tuples.time.tolist(), tuples.rank.tolist()
+        offsets, ranks = tuples.offsets.tolist(), tuples.rank.tolist()
+        times = tuples.time.tolist()
         for segment in range(len(contexts)):
             lo, hi = offsets[segment], offsets[segment + 1]
             if lo == hi:
                 continue
-            state, base, seen = copy.deepcopy(contexts[segment])
-            base, seen = (ranks[lo], ranks[lo]) if base < 0 else (base, seen)
-            for i in range(lo + seen - ranks[lo], hi):
-                record = record_at(i, base)
-                before = state if tuples.failed is None else copy.deepcopy(state)
-                try:
-                    state, found = self._observed(state, record, ranks[lo] - base)
-                except UserCodeError as error:
-                    skip_or_raise(tuples, error)
-                    state, found = before, []
-                for begin, end in found:
-                    start, stop = times[lo + base + begin - ranks[lo]], record.time + 1
-                    rows.append((segment, base + begin, base + end, start, stop, stop))
-                seen = ranks[i] + 1
-            contexts[segment] = [state, base, seen]
+            walk = _Walk(self, tuples, ending, segment, copy.deepcopy(contexts[segment]))
+            walk.look_back(ranks[lo], times[lo:hi])
+            for i in range(lo + walk.seen - ranks[lo], hi):
+                walk.to_record(record_at(i, walk.base))
+            walk.to_end()
+            contexts[segment] = walk.context()
+            rows += walk.rows
         return cuts_of_user_code(rows)
-
-    def _observed(self, state: Any, record: Record, oldest: int) -> tuple[Any, list[tuple[int, int]]]:
-        """The new state and the windows; ranks from `oldest` on were kept."""
-
-        def call() -> tuple[Any, list[tuple[int, int]]]:
-            after, found = self.observe(state, record)
-            windows = limited(found, self, "observe", record)
-            return after, [(self._whole(begin, record), self._whole(end, record)) for begin, end in windows]
-
-        state, found = guarded(self, "observe", record, call)
-        for begin, end in found:
-            self._check(begin, end, oldest, record)
-        return state, found
-
-    def _whole(self, rank: Any, record: Record) -> int:
-        return whole(rank, self, "a rank that observe gives", value_text(record, 400))
-
-    def _check(self, begin: int, end: int, oldest: int, record: Record) -> None:
-        if not 0 <= begin < end <= record.rank + 1:
-            raise wrong(self, f"observe must give seen ranks: got [{begin}, {end}) for {record!r}")
-        if begin < oldest:
-            got = f"observe gave [{begin}, {end}) for {record!r}, and only ranks from {oldest} on were kept"
-            raise wrong(self, f"keep_rank let go of a rank that a window needs: {got}")
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         kept = []
-        for (state, base, next_rank), until in zip(contexts, seen.tolist(), strict=True):
+        for (state, base, next_rank, *_), until in zip(contexts, seen.tolist(), strict=True):
             if base < 0:
                 kept.append(until)
                 continue
@@ -313,4 +310,70 @@ class ForwardContextAware(_UserDefined, SeesRecords):
         if not TupleDriven.contexts_fit(self, contexts, positions):
             return False
         bounds = zip(contexts, positions.kept.tolist(), positions.rank.tolist(), strict=True)
-        return all(base < 0 or max(base, kept) <= seen <= rank for (_, base, seen), kept, rank in bounds)
+        return all(base < 0 or max(base, kept) <= seen <= rank for (_, base, seen, *_), kept, rank in bounds)
+
+
+class _Walk(KeyWalk[ForwardContextAware]):
+    """The tuples of a key that were kept, from the rank `oldest` on, and `rows` of complete windows."""
+
+    __slots__ = ("oldest", "rows", "times")
+
+    def __init__(
+        self, window: ForwardContextAware, tuples: Tuples, ending: Ending, segment: int, context: list[Any]
+    ) -> None:
+        super().__init__(window, tuples, ending, segment)
+        self.state, self.base, self.seen, *reached = context
+        self.reached = reached[0] if reached else NO_MOMENT
+        self.rows: list[tuple[int, ...]] = []
+
+    def look_back(self, oldest: int, times: list[int]) -> None:
+        """Start with these tuples, the first of which has the rank `oldest`."""
+        if self.base < 0:
+            self.base = self.seen = oldest
+        self.oldest, self.times = oldest, times
+
+    def context(self) -> list[Any]:
+        return [self.state, self.base, self.seen, *([self.reached] if self.window.timed else [])]
+
+    def meet(self, now: Record | Moment) -> Any:
+        window, state = self.window, self.state
+        function = "at_moment" if isinstance(now, Moment) else "observe"
+
+        def call() -> tuple[Any, list[tuple[int, ...]]]:
+            answer = window.at_moment(state, now) if isinstance(now, Moment) else window.observe(state, now)
+            after, found = answer
+            windows = limited(found, window, function, now)
+            return after, [tuple(self._whole(edge, now) for edge in edges) for edges in windows]
+
+        after, found = guarded(window, function, now, call)
+        self.rows += [self._row(edges, now) for edges in found]
+        return after
+
+    def _whole(self, edge: Any, now: Record | Moment) -> int:
+        return whole(edge, self.window, "a rank or a time that observe gives", value_text(now, 400))
+
+    def _row(self, edges: tuple[int, ...], now: Record | Moment) -> tuple[int, ...]:
+        """The window that user code returned, with its edges in time.
+
+        It ends at the time of the first tuple behind it where that was seen, else with the record or at the
+        moment.
+        """
+        if len(edges) not in (2, 4):
+            rule = "windows must be given as (begin, end), or as (begin, end, start, stop)"
+            raise wrong(self.window, f"{rule}: got {edges} for {now!r}")
+        begin, end, *given = edges
+        is_record = isinstance(now, Record)
+        seen = now.rank + is_record
+        if not 0 <= begin < end <= seen:
+            raise wrong(self.window, f"observe must give seen ranks: got [{begin}, {end}) for {now!r}")
+        zero = self.base - self.oldest
+        if begin + zero < 0:
+            got = f"observe gave [{begin}, {end}) for {now!r}, and only ranks from {-zero} on were kept"
+            raise wrong(self.window, f"keep_rank let go of a rank that a window needs: {got}")
+        due = now.time + is_record  # what a record reveals is complete behind it
+        first, last = self.times[begin + zero], self.times[end - 1 + zero]
+        start, stop = given or (first, self.times[end + zero] if end < seen else due)
+        if not (-LIMIT <= start <= first and last <= stop <= due):
+            bounds = f"start at {first} or before, and end from {last} to {due}"
+            raise wrong(self.window, f"the window of the ranks [{begin}, {end}) must {bounds}: got {given}")
+        return self.segment, self.base + begin, self.base + end, start, stop, due

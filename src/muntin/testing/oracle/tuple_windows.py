@@ -68,6 +68,7 @@ def on_measure(
         content = tuple(item for item in tuples if low <= exact(item.place) < high)
         beyond = [item.time for item in tuples if exact(item.place) >= high]
         if beyond or view.closing:
-            start, end, due = content[0].time, content[-1].time + 1, beyond[0] if beyond else INF
+            start, due = content[0].time, beyond[0] if beyond else INF
+            end = beyond[0] if beyond else content[-1].time + 1
             instances.append(Instance(start, end, due, content, number(low), number(high)))
     return instances
