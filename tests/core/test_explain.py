@@ -89,11 +89,8 @@ ROWS: list[tuple[str, int, Any, bool, str, str]] = [
     ("store?", 5, query(SLIDING), False, "flatfat", "over integers and decimals prefix takes its place"),
     ("store?", 6, query(SLIDING, {"most": a.max("v")}), False, "flatfat", "shared by all windows"),
 ]
-WITH_TYPES = {
-    ("store?", 1),
-    ("store?", 4),
-    ("remove tuples from slices?", 3),
-}  # they need the types of the input, see below
+# These need the types of the input, see below.
+WITH_TYPES = {("store?", 1), ("store?", 4), ("remove tuples from slices?", 3)}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +162,7 @@ def test_what_can_be_subtracted_is_known_with_the_types() -> None:
 
 def test_a_tree_of_numbers_persists_where_windows_have_very_many_slices() -> None:
     rule = dict(TREES)["store?"][1]
-    long = {"x": w.sliding(20_000, every=1)}
+    long = {"x": w.sliding(40_000, every=1)}
     for aggregate, kind, stands in [
         (a.sum("v"), pa.int64(), True),
         (a.mean("v"), pa.float64(), True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_windows_of_many_lengths_share_a_tree(slices: int) -> None:
     """About 1,000 windows of different lengths end with each slice. [fiba Theorem 7]"""
     lengths = np.unique(np.geomspace(10, slices, 1_000).astype(int)).tolist()
     query = mt.windows(**{f"w{n}": w.sliding(n, every=1) for n in lengths})
-    op = started(query.aggregate(most=a.max("v")).on("t"), slices)
+    op = started(query.aggregate(most=a.max("v")).on("t"), slices, store="flatfat")
     op.advance(slices)
     for t in range(slices, slices + 3):
         op.process(ticks(t, t + 1))
@@ -190,14 +191,19 @@ def test_trees_of_many_keys_follow_late_slices_and_keys_that_come_and_go(latenes
 
 def test_a_planned_walk_counts_what_a_watermark_needs() -> None:
     """A session over the slices of short windows: the plan does not know how many it has."""
-    query = mt.windows(short=w.tumbling(1), visit=w.session(5)).aggregate(most=a.max("v")).on("t")
+    slices = 40_000
+    query = mt.windows(short=w.tumbling(1), visit=w.session(5)).aggregate(x=a.sum("v"))
+    query = query.on("t", early=mt.each_batch())
     assert query.explain(schema=pa.schema([("t", pa.int64()), ("v", pa.int64())])).plan.store == "lazy"
-    op = query.operator()
-    op.process(ticks(0, 50_000))
-    op.flush()
-    rows = op.advance(50_100).to_pylist()
-    assert rows[-1]["most"] == 100
-    assert op._engine.state.store.nbytes > 0
+    op, lazy = query.operator(), query.operator(store="lazy")
+    costs, before = [], 0
+    for done, now in pairwise([0, slices, *range(slices + 1, slices + 13)]):
+        rows, expected = (each.process(ticks(done, now)).to_pylist()[-3:] for each in (op, lazy))
+        assert rows == expected
+        costs.append((combines(op) - before) / 2)
+        before = combines(op)
+    assert costs[1] >= slices - 10, "one walk costs less than to compare all slices once"
+    assert max(costs[-4:]) <= 4 * math.log2(slices), "many walks do not"
 
 
 def test_sums_beyond_the_room_of_a_tree_name_their_window() -> None:

@@ -187,9 +187,9 @@ MANY_SLICES = 64
 MANY_SLICES_OF_SUMS = 16
 """The same for prefix sums."""
 
-STANDING_FROM = 16_384
+STANDING_FROM = 32_768
 """From this many slices per window, times aggregates, trees of numbers that follow the slices cost less than
-a walk: 20 µs a watermark, where a walk takes 0.2 to 2 ns a slice and partial (measured)."""
+a walk, and than prefix sums where few windows end at a watermark (measured)."""
 
 PERSISTENT_FROM = 131_072
 """From this many slices per window, times aggregates, to update any other store at each watermark costs
@@ -213,7 +213,7 @@ STORE = (
         lambda w: w.slices_per_window < (MANY_SLICES_OF_SUMS if w.exact else MANY_SLICES),
         "lazy",
         "few slices per window: they are combined when windows end, in one compiled pass; where a watermark "
-        "needs 16,384 combines or more, as windows of one's own may, trees over the slices take over",
+        "needs very many, as sessions and windows of one's own may, trees over the slices take over",
         "scotty §3.4",
     ),
     Rule(

@@ -24,6 +24,8 @@ BASE, ROOM, FRONT, END, SEEN = range(5)
 USED, COMBINES, CHANGED = range(3)
 """Fields of the counters: leaves of all regions, combines so far, and slices to be written."""
 LEAST_ROOM = 8
+ROOM_OF_SUMS = 2**55
+"""Bound of the upper limbs of sums: those of a window, at most 128 of them, cannot wrap around."""
 
 
 @compiled
@@ -109,7 +111,7 @@ def serve(
     """
     fits = True
     combines = 0
-    paths = np.empty(leaves.shape[0], np.int64)
+    paths, covers = np.empty(leaves.shape[0], np.int64), np.empty(2 * 64, np.int64)
     at = 0
     for k in keys:
         region = regions[k]
@@ -132,82 +134,72 @@ def serve(
                     continue
                 paths[begin + parents] = x
                 parents += 1
-                left = 2 * region[BASE] + 2 * ((region[ROOM] >> height) + x)
-                nodes[level + x] = nodes[left]
-                fits &= add(codes, nodes[level + x], nodes[left + 1])
+                covers[0] = 2 * region[BASE] + 2 * ((region[ROOM] >> height) + x)
+                covers[1] = covers[0] + 1
+                fits &= total(codes, nodes, covers, 2, nodes, level + x)
                 combines += 1
             count = parents
     last, low = -1, 0
     for j in range(lo.shape[0]):
-        total = out[j]
-        if hi[j] <= lo[j]:
-            clear(codes, total)
-            continue
-        k = window_keys[j]
-        region = regions[k]
-        if k != last:
-            last, low = k, np.searchsorted(fixed[0], k)
-        a = region[ROOM] + region[FRONT] + lo[j] - low
-        b = a + hi[j] - lo[j]
-        top = 2 * region[BASE]
-        some = False
-        while a < b:
-            if a & 1:
-                if some:
-                    fits &= add(codes, total, nodes[top + a])
-                    combines += 1
-                else:
-                    total[:] = nodes[top + a]
-                some = True
-                a += 1
-            if b & 1:
-                b -= 1
-                if some:
-                    fits &= add(codes, total, nodes[top + b])
-                    combines += 1
-                else:
-                    total[:] = nodes[top + b]
-                some = True
-            a >>= 1
-            b >>= 1
+        if window_keys[j] != last:
+            last = window_keys[j]
+            region, low = regions[last], np.searchsorted(fixed[0], last)
+        count = 0
+        if hi[j] > lo[j]:
+            region = regions[last]
+            a = region[ROOM] + region[FRONT] + lo[j] - low
+            b = a + hi[j] - lo[j]
+            top = 2 * region[BASE]
+            while a < b:
+                if a & 1:
+                    covers[count] = top + a
+                    count += 1
+                    a += 1
+                if b & 1:
+                    b -= 1
+                    covers[count] = top + b
+                    count += 1
+                a >>= 1
+                b >>= 1
+            combines += count - 1
+        fits &= total(codes, nodes, covers, count, out, j)
     counters[COMBINES] += combines
     return fits
 
 
 @inner
-def add(codes: Ints, total: Ints, row: Ints) -> bool:
-    """Combine the words of a row into a total; False where a sum of integers exceeds its room."""
+def total(codes: Ints, nodes: Ints, rows: Ints, count: int, out: Ints, to: int) -> bool:
+    """Combine these rows of nodes into a row of `out`; False where a sum of integers exceeds its room."""
     at = 0
     fits = True
     for code in codes:
         if code == COUNT:
-            total[at] += row[at]
+            n = 0
+            for i in range(count):
+                n += nodes[rows[i], at]
+            out[to, at] = n
             at += 1
         elif code == INTEGER_SUM:
-            low = total[at] + row[at]
-            rest = total[at + 1] + row[at + 1]
-            fits = fits and -(2**61) <= total[at + 1] < 2**61 and -(2**61) <= row[at + 1] < 2**61
-            total[at], total[at + 1] = low & MASK, rest + (low >> LIMB)
+            low = rest = 0
+            for i in range(count):
+                part = nodes[rows[i], at + 1]
+                fits = fits and -ROOM_OF_SUMS <= part < ROOM_OF_SUMS
+                low, rest = low + nodes[rows[i], at], rest + part
+            out[to, at], out[to, at + 1] = low & MASK, rest + (low >> LIMB)
             at += 2
         elif code == FLOAT_SUM:
-            a, b = total[at : at + 2].view(np.float64), row[at : at + 2].view(np.float64)
-            a[0], a[1] = add_floats((a[0], a[1]), (b[0], b[1]))
+            p = (0.0, 0.0)
+            for i in range(count):
+                q = nodes[rows[i], at : at + 2].view(np.float64)
+                p = add_floats(p, (q[0], q[1]))
+            both = out[to, at : at + 2].view(np.float64)
+            both[0], both[1] = p
             at += 2
         else:
-            total[at] = min(total[at], row[at]) if code == SMALLEST else max(total[at], row[at])
+            extreme = LARGEST_INTEGER if code == SMALLEST else SMALLEST_INTEGER
+            for i in range(count):
+                word = nodes[rows[i], at]
+                extreme = min(extreme, word) if code == SMALLEST else max(extreme, word)
+            out[to, at] = extreme
             at += 1
     return fits
-
-
-@inner
-def clear(codes: Ints, total: Ints) -> None:
-    """The words of no slice."""
-    total[:] = 0
-    at = 0
-    for code in codes:
-        if code == INTEGER_SUM or code == FLOAT_SUM:
-            at += 2
-            continue
-        if code != COUNT:
-            total[at] = LARGEST_INTEGER if code == SMALLEST else SMALLEST_INTEGER
-        at += 1
