@@ -23,6 +23,8 @@ from muntin.windows import sliding
 SIZES = (2**4, 2**6, 2**8, 2**10, 2**12, 2**14, 2**16)
 MANY = 4096
 RUNS = 5
+PLANNED = "as planned"
+"""The store that the plan chooses."""
 WALKS = 2**26
 """The most combines of slices for which lazy, which combines all slices of all windows, is measured."""
 
@@ -67,6 +69,13 @@ def measure(aggregate: str, many: int, store: str, slices: int) -> OperatorMeasu
 
 def _filled(query: Query, store: str, slices: int) -> Operator:
     """An operator at the end of its first whole window; those before it came out through FlatFAT."""
+    if store == PLANNED:
+        operator = Operator(query)
+        operator.process(_stream(0, slices))
+        operator.flush()
+        operator._engine.state.watermark = slices - 1  # so that none of the shorter windows comes out
+        operator.advance(slices)
+        return operator
     operator = Operator(query, store="flatfat")
     operator.process(_stream(0, slices))
     operator.advance(slices)
@@ -103,7 +112,7 @@ def subjects(sizes: tuple[int, ...]) -> Iterator[tuple[str, int, str, int]]:
     """(aggregate, windows per watermark, store, slices per window) of every measurement."""
     for aggregate in AGGREGATES:
         for many in (1, MANY):
-            for store in STORES:
+            for store in (*STORES, PLANNED):
                 for slices in sizes:
                     costly = WALKS // 32 if aggregate == "Python functions" else WALKS
                     served = store != "prefix" or aggregate == "sum of integers"

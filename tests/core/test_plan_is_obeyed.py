@@ -17,11 +17,11 @@ from muntin.planning.plan import STORES, Plan
 from muntin.slicing import tuple_slicer
 from muntin.slicing.binding import ARRIVAL
 from muntin.slicing.bound_plan import Settings
-from muntin.slicing.combining.aggregate_tree import AggregateTree
 from muntin.slicing.combining.base import Combiner, WalkedWindows
 from muntin.slicing.combining.finger_trees import FingerTrees
 from muntin.slicing.combining.prefix_sums import PrefixSums
 from muntin.slicing.combining.slice_queues import SliceQueues
+from muntin.slicing.combining.standing_trees import StandingTrees
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.archive import unpack
 from muntin.slicing.state import State
@@ -157,7 +157,7 @@ def test_tuples_leave_slices_as_the_plan_says(answer: str, taken_back: list[int]
 
 COMBINERS: dict[str, type[Combiner]] = {
     "lazy": WalkedWindows, "prefix": PrefixSums, "two_stacks": SliceQueues, "daba": SliceQueues,
-    "flatfat": AggregateTree, "fiba": FingerTrees,
+    "flatfat": StandingTrees, "fiba": FingerTrees,
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The operator with each store beside the oracle: what a window holds does not depend on the store.
 
-How many scenarios: 360 in the profile "default", 18,000 in "deep".
+How many scenarios: 420 in the profile "default", 21,000 in "deep".
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from muntin.testing.strategy_aggregates import AGGREGATES
 EXACT = ("n", "n_f", "sum_i", "mean_i")
 """Those that prefix sums can serve."""
 
+WORDS = ("n", "n_f", "sum_i", "sum_f", "min_i", "max_f", "max_b", "mean_i", "mean_f", "n_if")
+"""Those whose partials trees in shared arrays can combine."""
+
 SOME = settings(
     max_examples=settings.default.max_examples * 6 // 10,
     report_multiple_bugs=False,
@@ -38,3 +41,14 @@ def test_any_store_gives_what_the_oracle_gives(store: str, data: st.DataObject) 
     )
     note(repr(scenario))
     check(scenario, partial(EmbeddedEngine, store=store))
+
+
+@SOME
+@given(data=st.data())
+def test_trees_in_shared_arrays_give_what_the_oracle_gives(data: st.DataObject) -> None:
+    early, wide = data.draw(st.booleans()), data.draw(st.booleans())
+    scenario: Scenario = data.draw(
+        scenarios(early=early, live=True, snapshots=True, wide=wide, aggregates=WORDS)
+    )
+    note(repr(scenario))
+    check(scenario, partial(EmbeddedEngine, store="flatfat"))

@@ -187,12 +187,20 @@ MANY_SLICES = 64
 MANY_SLICES_OF_SUMS = 16
 """The same for prefix sums."""
 
+STANDING_FROM = 32_768
+"""From this many slices per window, times aggregates, trees of numbers that follow the slices cost less than
+a walk, and than prefix sums where few windows end at a watermark (measured)."""
+
 PERSISTENT_FROM = 131_072
-"""From this many slices per window, times aggregates, to update a store at each watermark costs less
-than to build one."""
+"""From this many slices per window, times aggregates, to update any other store at each watermark costs
+less than to build one."""
 
 PERSISTENT_FROM_IN_PYTHON = 1_024
 """The same for slices times user-defined aggregates, whose functions combine."""
+
+
+def _stands(w: Workload) -> bool:
+    return w.in_words and w.slices_per_window * len(w.aggregates) >= STANDING_FROM
 
 
 def _persists(w: Workload) -> bool:
@@ -204,8 +212,16 @@ STORE = (
     Rule(
         lambda w: w.slices_per_window < (MANY_SLICES_OF_SUMS if w.exact else MANY_SLICES),
         "lazy",
-        "few slices per window: they are combined when windows end, in one compiled pass",
+        "few slices per window: they are combined when windows end, in one compiled pass; where a watermark "
+        "needs very many, as sessions and windows of one's own may, trees over the slices take over",
         "scotty §3.4",
+    ),
+    Rule(
+        _stands,
+        "flatfat",
+        "windows of very many slices, whose aggregates are numbers: a tree for each key persists between "
+        "watermarks and takes changes in; all keys share its arrays",
+        "reactive §4",
     ),
     Rule(
         lambda w: _persists(w) and w.in_order and len(w.windows) == 1,

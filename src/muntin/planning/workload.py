@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muntin.aggregates.base import Aggregate, Bound
+from muntin.aggregates.partials.step_codes import FLOAT_SUM, NONE
 from muntin.aggregates.udaf import UserDefined
 from muntin.planning.progressions import edges_per_unit
 from muntin.query import QuerySpec
@@ -65,6 +66,21 @@ class Workload:
     def exact(self) -> bool:
         """Whether it is known that every aggregate is one of ours that is inverted without loss."""
         return self.bound is not None and not self.not_invertible and not self.user_defined
+
+    @cached_property
+    def _codes(self) -> tuple[int, ...]:
+        """The codes of the partials, as far as they are known."""
+        return tuple(getattr(p, "step_code", NONE) for bound in self.bound or () for p in bound.partials)
+
+    @cached_property
+    def in_words(self) -> bool:
+        """Whether it is known that all partials are numbers that compiled trees can combine."""
+        return bool(self._codes) and NONE not in self._codes
+
+    @cached_property
+    def in_exact_words(self) -> bool:
+        """Whether, in addition, the result is the same in any order of combining: no sum of floats."""
+        return self.in_words and FLOAT_SUM not in self._codes
 
     @cached_property
     def forward_aware(self) -> tuple[str, ...]:

@@ -106,7 +106,8 @@ class BoundPlan:
 
         A tree over all slices combines those of a window in an order that depends on their positions.
         """
-        return self.decisions.workload.exact or self.decisions.store == "lazy"
+        workload = self.decisions.workload
+        return workload.exact or workload.in_exact_words or self.decisions.store == "lazy"
 
     @cached_property
     def new_store(self) -> Callable[[], Combiner]:

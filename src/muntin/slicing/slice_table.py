@@ -68,6 +68,8 @@ class SliceTable(Table):
     n: Column = field(init=False)
     mark: Column = field(init=False)
     rank: Column = field(init=False)
+    seen: tuple[int, int] = field(default=(0, 0), init=False, repr=False)
+    """A store's number for the table it last followed, and the rows at the front that are still the same."""
     _offsets: Column | None = field(default=None, init=False, repr=False)
     _words: Column | None = field(default=None, init=False, repr=False)
 
@@ -156,7 +158,7 @@ class SliceTable(Table):
             return SliceTable.of(self.partials, self.columns | columns, self.states)
         fresh, level = columns.get("fresh", self.fresh), columns.get("level", self.level)
         same = SliceTable(self.partials, self.fixed, fresh, level, self.states)
-        same._offsets = self._offsets
+        same._offsets, same.seen = self._offsets, self.seen
         return same
 
     def holding(self, key: Column, time: Column) -> Column:
@@ -240,6 +242,7 @@ def merge(table: SliceTable, new: SliceTable, edges: Column, gap: int) -> tuple[
     merged = SliceTable(partials, fixed, columns[-2], columns[-1], states)
     if not all_rows:
         merged = concat([table.between(0, keep), merged, new.between(upto, added)])
+        merged.seen = table.seen[0], min(table.seen[1], keep)
     return merged, size - count
 
 

@@ -11,6 +11,7 @@ from muntin.slicing.combining.finger_trees import FingerTrees
 from muntin.slicing.combining.persistent import RebuiltStore
 from muntin.slicing.combining.prefix_sums import PrefixSums
 from muntin.slicing.combining.slice_queues import SliceQueues
+from muntin.slicing.combining.standing_trees import StandingTrees
 from muntin.stores import DabaLite, TwoStacksLite
 
 REBUILT_SLICES = {"two_stacks": (256, 16), "fiba": (2048, 256)}
@@ -19,7 +20,7 @@ REBUILT_SLICES = {"two_stacks": (256, 16), "fiba": (2048, 256)}
 
 def combiners(plan: Plan) -> Callable[[], Combiner]:
     """Makes combiners of a plan. A forced store combines all windows, however few or many there are."""
-    if plan.store == "lazy":
+    if plan.store == "lazy" and plan.forced:
         return WalkedWindows
     if plan.store == "two_stacks":
         return lambda: SliceQueues(TwoStacksLite, _rebuilt(plan))
@@ -27,8 +28,13 @@ def combiners(plan: Plan) -> Callable[[], Combiner]:
         return lambda: SliceQueues(DabaLite)  # only ever forced
     if plan.store == "fiba":
         return lambda: FingerTrees(_rebuilt(plan))
-    store = PrefixSums if plan.store == "prefix" else AggregateTree
-    return store if plan.forced else lambda: RebuiltOrWalked(store())
+    if plan.store == "lazy":
+        # The plan cannot know how many slices a session or a window of one's own has: a watermark is counted.
+        return lambda: StandingTrees(WalkedWindows(), exact=True)
+    if plan.store == "flatfat":
+        rebuilt = AggregateTree() if plan.forced else RebuiltOrWalked(AggregateTree())
+        return lambda: StandingTrees(rebuilt, plan.forced)
+    return PrefixSums if plan.forced else lambda: RebuiltOrWalked(PrefixSums())
 
 
 def _rebuilt(plan: Plan) -> RebuiltStore | None:
