@@ -9,16 +9,17 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.query_changes import Change, named, read_change
+from muntin.connectors.spark.query_changes import named, read_change, to_toml
 from muntin.errors import QueryError
+from muntin.slicing.window_changes import Change
 
 QUERY = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", 'q"uo\\te', "zeile\n2", "größe", "\x7f", "[x]"])
 def test_names_of_windows_come_back_as_they_are(name: str) -> None:
-    change = Change({name: w.tumbling(5)}, ("ten", name))
-    assert read_change(change.to_toml(), "a file") == change
+    change = Change({name: w.tumbling(5)}, {name: a.count().over("ten")}, ("ten", name))
+    assert read_change(to_toml(change), "a file") == change
 
 
 def test_windows_with_odd_names_come_and_go(tmp_path: Path) -> None:

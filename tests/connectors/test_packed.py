@@ -27,6 +27,7 @@ from muntin.connectors.spark.partition_packer import PartitionPacker
 from muntin.connectors.spark.query_changes import Controlled, read_changes
 from muntin.connectors.spark.result_rows import outcome_schema
 from muntin.connectors.spark.step import Given, Job, step
+from muntin.errors import QueryError
 from muntin.query import EachBatch
 from muntin.slicing.binding import ARRIVAL, Binding
 from muntin.slicing.operator import SlicingOperator
@@ -224,7 +225,11 @@ def test_early_results_against_the_oracle(scenario: Scenario) -> None:
     check(of_micro_batches(scenario), PackedEngine)
 
 
-@given(scenarios(changes=True, aggregates=("n_b", "users", "most", "some", "min_n"), live=True))
+@given(
+    scenarios(
+        ("time", "session"), changes=True, aggregates=("n_b", "users", "most", "some", "min_n"), live=True
+    )
+)
 @settings(
     max_examples=settings.default.max_examples // 4,
     deadline=None,
@@ -232,6 +237,27 @@ def test_early_results_against_the_oracle(scenario: Scenario) -> None:
 )
 def test_changes_and_aggregates_over_windows_that_come_and_go(scenario: Scenario) -> None:
     check(of_micro_batches(scenario), PackedEngine)
+
+
+def test_aggregates_go_and_come_back() -> None:
+    query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count(), total=a.sum("v")).on("t")
+    engine = PackedEngine(query, pa.schema([("t", pa.int64()), ("v", pa.int64())]))
+    engine.process([{"t": 1, "v": 1}])
+    engine.remove("total")
+    engine.process([{"t": 2, "v": 2}, {"t": 11, "v": 4}])
+    shown = engine.advance(10)
+    assert [tuple(row.aggregates.values()) for row in shown] == [(2, None)]
+    plans = [engine._load(group).operator.plan for group in engine.stores]
+    assert [len(plan.partials.partials) for plan in plans if plan is not None] == [1] * len(plans)
+    engine._controlled().add(total=a.sum("v"))
+    engine._step(changes=engine._newest_change())
+    engine.process([{"t": 12, "v": 8}, {"t": 21, "v": 16}])
+    assert [tuple(row.aggregates.values()) for row in engine.finish()] == [(2, None), (1, 16)]
+    engine._controlled().remove("total")
+    with pytest.raises(QueryError, match=r"fixed columns.*got total=max"):
+        engine._controlled().add(total=a.max("v"))
+    with pytest.raises(QueryError, match=r"fixed columns.*got top=max.*the query has n, total"):
+        engine._controlled().add(top=a.max("v"))
 
 
 def test_a_waiting_tuple_is_shown_with_the_next_batch_whichever_group_it_reaches() -> None:

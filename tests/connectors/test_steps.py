@@ -12,7 +12,8 @@ import pytest
 import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
-from muntin.connectors.spark.query_changes import Change
+from muntin.connectors.spark.query_changes import to_toml
+from muntin.slicing.window_changes import Change
 
 sys.path.insert(0, str(Path(__file__).parent))
 from key_group import KeyGroup  # beside this file, not installed
@@ -86,7 +87,7 @@ def test_skipped_tuples_are_counted(window: Any) -> None:
 
 
 def change(add: dict[str, Any] | None = None, remove: tuple[str, ...] = (), name: str = "1.toml") -> str:
-    return f"{name}\n{Change(add or {}, remove).to_toml()}"
+    return f"{name}\n{to_toml(Change(add or {}, remove=remove))}"
 
 
 def test_a_change_is_remembered_by_the_state() -> None:

@@ -20,6 +20,7 @@ from muntin.slicing.key_compaction import compact
 from muntin.slicing.key_index import KeyIndex
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.partials import PartialSet
+from muntin.slicing.window_changes import Change
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.int64()})
 LATE = {"allowed_lateness": 5, "late": "route", "bad": "route"}
@@ -200,7 +201,7 @@ def compaction(engine: SlicingOperator) -> None:
 
 
 def another_window(engine: SlicingOperator) -> dict[str, int]:
-    return engine.change_windows({"x": w.session(4)}, [engine.served.all[0].name]).since
+    return engine.change(Change({"x": w.session(4)}, remove=(engine.served.all[0].name,))).since
 
 
 STEPS: dict[str, Step] = {
@@ -213,8 +214,9 @@ STEPS: dict[str, Step] = {
     "the end": lambda engine: engine.finish(),
     "an early look": lambda engine: engine.early_look(),
     "idle": lambda engine: engine.close_idle(),
-    "a window more": lambda engine: engine.change_windows({"seven": w.tumbling(7), "two": w.count(2)}).since,
+    "a window more": lambda engine: engine.change(Change({"seven": w.tumbling(7), "two": w.count(2)})).since,
     "another window": another_window,
+    "an aggregate more": lambda engine: engine.change(Change(aggregates={"more": a.min("v")})).since,
     "statistics": lambda engine: dataclasses.replace(engine.stats(), state_bytes=0),  # stores are shared
     "compaction": compaction,
     "side outputs": lambda engine: (engine.take_late(), engine.take_bad()),

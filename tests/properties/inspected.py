@@ -47,7 +47,7 @@ class InspectedOracle(OracleEngine):
                 for identity, one in named.windows(key, view).items():
                     if not one.content or one.due <= twin._watermark:
                         continue
-                    values = {n: named._value(a, one) for n, a in twin._query.aggregates}
+                    values = {n: named._value(n, a, one) for n, a in twin._query.aggregates}
                     start = one.start // unit * unit
                     end = INF if one.due == INF else -(-one.end // unit) * unit
                     measured = (one.low, one.high, identity[-1])

@@ -83,7 +83,7 @@ def test_through_snapshots(scenario: Scenario) -> None:
     check(scenario)
 
 
-@on_random(2, live=True, snapshots=True)
+@on_random(2, live=True, live_aggregates=True, snapshots=True)
 def test_queries_that_come_and_go(scenario: Scenario) -> None:
     check(scenario)
 
@@ -93,7 +93,7 @@ def test_early_results(scenario: Scenario) -> None:
     check(scenario)
 
 
-@on_random(2, early=True, live=True, snapshots=True, wide=True)
+@on_random(2, early=True, live=True, live_aggregates=True, snapshots=True, wide=True)
 def test_early_results_of_queries_that_come_and_go(scenario: Scenario) -> None:
     check(scenario)
 
@@ -117,7 +117,7 @@ def test_changes_only(scenario: Scenario) -> None:
     check(scenario)
 
 
-@on_random(1, changes=True, aggregates=STEADY, early=True, live=True, snapshots=True)
+@on_random(1, changes=True, aggregates=STEADY, early=True, live=True, live_aggregates=True, snapshots=True)
 def test_changes_under_early_results_of_queries_that_come_and_go(scenario: Scenario) -> None:
     check(scenario)
 

@@ -9,6 +9,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from muntin.aggregates.base import Aggregate
 from muntin.connectors import embedded_snapshot as snapshots
 from muntin.connectors.buffer import MOST_RECORDS, InputBuffer
 from muntin.connectors.embedded_snapshot import Connection
@@ -31,7 +32,7 @@ from muntin.slicing.bound_plan import Settings
 from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.stats import Stats
-from muntin.slicing.window_changes import Added, to_add, to_remove
+from muntin.slicing.window_changes import Added, Change, to_add, to_remove
 from muntin.timeline import INF, Micros, TimeColumn, span
 from muntin.windows.base import Window
 
@@ -344,25 +345,56 @@ class Operator(Inspected):
             return Results(self._due())
         return Results(self._due(self._engine.close_idle()))
 
-    # Windows that come and go. ----------------------------------------------------------------------
+    # Windows and aggregates that come and go. ---------------------------------------------------------
 
     @exclusive
-    def add(self, /, *unnamed: object, **named: Window) -> Added:
-        """Serve more windows from now on, over the same aggregates.
+    def add(self, /, *unnamed: object, **named: Window | Aggregate) -> Added:
+        """Serve more windows and aggregates from now on; an aggregate is a new column of the results.
 
-        Returns since when each is complete, and says what cannot be served retroactively.
+        Returns since when each is complete, and says what cannot be served retroactively. Windows that
+        begin before an aggregate's time show null for it.
+
+        >>> import muntin as mt
+        >>> from muntin import windows as w, aggregates as a
+        >>> op = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t").operator()
+        >>> _ = op.process([{"t": 3, "v": 1}, {"t": 12, "v": 5}])
+        >>> print(op.add(twenty=w.tumbling(20), most=a.max("v")))
+        "twenty" (tumbling 20) is served from the beginning
+        "most" (max(v)) is shown by windows that begin at 13 or later: earlier slices lack it
+        >>> _ = op.process([{"t": 21, "v": 4}])
+        >>> op.finish()
+        window_name  window_start  window_end  n  most
+        ten                     0          10  1     -
+        twenty                  0          20  2     -
+        ten                    10          20  1     -
+        ten                    20          30  1     4
+        twenty                 20          40  1     4
+        5 rows
         """
         self._require_open("add")
-        windows = to_add(unnamed, named)
-        self._slice_waiting()
-        return self._engine.change_windows(windows)
+        windows, aggregates = to_add(unnamed, named)
+        return self._change(Change(windows, aggregates))
 
     @exclusive
     def remove(self, *names: str) -> None:
-        """Stop serving windows; the last one cannot be removed."""
-        removed = to_remove(names)
+        """Stop serving windows and aggregates; the last one of each cannot be removed."""
+        self._change(Change(remove=to_remove(names)))
+
+    def _change(self, wanted: Change) -> Added:
         self._slice_waiting()
-        self._engine.change_windows(remove=removed)
+        added = self._engine.change(wanted)
+        connection, self._none = self._connection, Results(self._nothing())
+        connection.pending_results = [self._with_columns(table) for table in connection.pending_results]
+        return added
+
+    def _with_columns(self, results: pa.Table) -> pa.Table:
+        """Results that were not returned yet, with the columns that results have now."""
+        schema = self._nothing().schema
+        columns = [
+            results.column(one.name) if one.name in results.column_names else pa.nulls(len(results), one.type)
+            for one in schema
+        ]
+        return pa.table(columns, schema=schema)
 
     # Side outputs and state. ------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import muntin.aggregates as aggregates_package
 import muntin.windows as windows_package
 from muntin import foreign_names
+from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest, value_text
 from muntin.expressions import Expr, parse
 from muntin.query.forms import POLICIES, definition, limits, policy_arguments
@@ -33,7 +34,7 @@ Q = TypeVar("Q", bound=QuerySpec)
 
 _TABLES = ("stream", "windows", "aggregates", "input")
 _STREAM = ("time", "key", *POLICIES)
-_EMIT = {"on_close": on_close, "on_change": on_change}
+_EMIT = ("on_close", "on_change")
 _POLICIES = foreign_names.POLICIES | {"key": foreign_names.POLICIES['.by("shop")']}
 _DEEP_KEY = re.compile(r"^[ \t\[{]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE)
 """A dotted key of more than 100 names: `tomllib` takes time that grows with their square."""
@@ -82,6 +83,11 @@ def load_windows(document: dict[str, Any], source: str) -> dict[str, Window]:
     return _Reader(source).windows(document)
 
 
+def load_aggregates(document: dict[str, Any], source: str) -> dict[str, Aggregate]:
+    """The aggregates in the table `aggregates` of a document; errors call it `source`."""
+    return _Reader(source).aggregates(document)
+
+
 class _Reader:
     """Builds a query from the tables of one file."""
 
@@ -92,16 +98,19 @@ class _Reader:
         self._known(document, _TABLES, "", "table")
         stream = self._table(document, "stream")
         windows = self.windows(document)
-        aggregates = {
-            name: self._aggregate(table, f"aggregates.{name}")
-            for name, table in self._table(document, "aggregates").items()
-        }
+        aggregates = self.aggregates(document)
         policies, keys = self._policies(stream), self._keys(stream)
         query: Q = self.called(
             "stream",
             lambda: kind(tuple(windows.items()), tuple(aggregates.items()), keys).on(**policies).validated(),
         )
         return query
+
+    def aggregates(self, document: dict[str, Any]) -> dict[str, Aggregate]:
+        return {
+            name: self._aggregate(table, f"aggregates.{name}")
+            for name, table in self._table(document, "aggregates").items()
+        }
 
     def _aggregate(self, table: object, where: str) -> Any:
         """An aggregate of the query, which may have the key `over`."""
@@ -144,7 +153,7 @@ class _Reader:
         if not isinstance(value, str) or value not in _EMIT:
             rule = f'emit must be "on_close" or "on_change": got {value_text(value)}'
             raise self._refused("stream", f"{rule}.{nearest(value, _EMIT)}")
-        return _EMIT[value]()
+        return on_change() if value == "on_change" else on_close()
 
     def _early(self, value: Any) -> Every | EachBatch:
         if value == "each_batch":

@@ -222,8 +222,8 @@ def check_over(query: QuerySpec) -> None:
                     f'the aggregate "{aggregate_name}" must be over windows of the query: got "{window}"; '
                     f"there are {', '.join(names)}.{nearest(window, names)}"
                 )
-    for name, window in query.windows:
-        for aggregate in window.aggregates:
+    for name, item in query.windows:
+        for aggregate in item.aggregates:
             if aggregate.only is not None:
                 raise QueryError(
                     f'the aggregate that ends the windows of "{name}" must not be over some windows: got '

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -74,10 +74,11 @@ class Binding:
         schema: pa.Schema,
         records: tuple[str, ...] | None = None,
         in_order: bool = False,
+        hidden: Container[str] = (),
     ) -> Binding:
         """Check the query with the windows that are served against the columns that there are.
 
-        Records show all of these unless given.
+        Records show all of these unless given. Aggregates that are `hidden` are not computed.
         """
         windows = tuple(named.values())
         require((spec.time, *spec.keys), schema)
@@ -90,7 +91,11 @@ class Binding:
         unit = TimeColumn(kind, (early, spec.forget_keys_after or 0))
         for_windows = dict.fromkeys(e for w in windows for e in window_inputs(w, records))
         for_aggregates = dict.fromkeys(e for _, a in spec.aggregates for e in a.reads)
-        computed = tuple(i for i, (_, a) in enumerate(spec.aggregates) if any(map(a.is_over, named)))
+        computed = tuple(
+            i
+            for i, (name, a) in enumerate(spec.aggregates)
+            if name not in hidden and any(map(a.is_over, named))
+        )
         inputs = tuple(for_windows | dict.fromkeys(e for i in computed for e in spec.aggregates[i][1].reads))
         columns = tuple(for_windows | for_aggregates)
         assumed = {e: chosen for e in columns if (chosen := stand_ins(e, schema))}

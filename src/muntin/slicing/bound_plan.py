@@ -68,12 +68,13 @@ class BoundPlan:
     ) -> BoundPlan:
         """The plan for input of this schema; user code sees all its columns as records unless given."""
         windows = {q.name: q.window for q in served.all}
-        binding = Binding.of(spec, windows, schema, records, settings.in_order)
+        binding = Binding.of(spec, windows, schema, records, settings.in_order, served.hidden)
         return cls(spec, settings, served, binding, _decide(spec, settings, served, binding))
 
-    def serving(self, served: ServedWindows) -> BoundPlan:
-        """The plan for other windows."""
-        return BoundPlan.of(self.spec, self.settings, served, self.binding.schema, self.binding.records)
+    def serving(self, served: ServedWindows, spec: QuerySpec | None = None) -> BoundPlan:
+        """The plan for other windows, or other aggregates."""
+        spec = self.spec if spec is None else spec
+        return BoundPlan.of(spec, self.settings, served, self.binding.schema, self.binding.records)
 
     def for_shares(self, number: int) -> BoundPlan:
         """The plan of one of this many shares of a step; if one fails, the whole step is repeated."""
@@ -218,5 +219,7 @@ class BoundPlan:
 
 def _decide(spec: QuerySpec, settings: Settings, served: ServedWindows, binding: Binding) -> Plan:
     windows = tuple((q.name, q.window) for q in served.all)
-    spec = spec if windows == spec.windows else replace(spec, windows=windows)
+    aggregates = tuple(spec.aggregates[i] for i in binding.computed)
+    if windows != spec.windows or aggregates != spec.aggregates:
+        spec = replace(spec, windows=windows, aggregates=aggregates)
     return make_plan(spec, settings.in_order, settings.store, binding.partials.bound)

@@ -22,6 +22,7 @@ from muntin.slicing.emission.window_manager import open_results
 from muntin.slicing.error_places import add_place
 from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import judge
+from muntin.slicing.shown_aggregates import NO_WINDOW
 from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.tuple_slicer import slice_tuples
 from muntin.slicing.window_limit import check_unprompted
@@ -175,7 +176,8 @@ def _lowered(plan: BoundPlan, table: SliceTable) -> list[pa.Array]:
             joining.concat(several)
             for several in zip(*(partials.lower_each(one)[0] for one in each), strict=True)
         ]
-    return plan.shown.among_all(values, len(table))
+    none = np.full(len(table), NO_WINDOW, dtype=np.int64)
+    return plan.shown.masked(values, number=none, start=table.first)
 
 
 class _Separators(NamedTuple):

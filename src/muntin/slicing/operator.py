@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from muntin.errors import SnapshotError
 from muntin.query import WINDOW_NAME, EachBatch, QuerySpec
+from muntin.slicing.aggregate_changes import check_aggregates
 from muntin.slicing.arrivals import Arrivals, Misfit, Times
 from muntin.slicing.batch import numbers
 from muntin.slicing.binding import Binding, kind_of_time, require, unbound_schema
@@ -29,10 +31,9 @@ from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.state import Header, State
 from muntin.slicing.stats import Stats
 from muntin.slicing.step import early_table, step
-from muntin.slicing.window_changes import Added, adapted, change_windows, check_change
-from muntin.timeline import INF, Micros, bare_number, instant
+from muntin.slicing.window_changes import Added, Change, adapted, change, check_change
+from muntin.timeline import INF, NEG_INF, Micros, bare_number, instant
 from muntin.timeline.extent_kernels import extent
-from muntin.windows.base import Window
 
 __all__ = ["SlicingOperator"]
 
@@ -91,7 +92,7 @@ class SlicingOperator:
     def keep(self, plan: BoundPlan, state: State) -> None:
         """Go on with another plan and state."""
         if plan is not self.plan:
-            self.plan, self.served, self.binding = plan, plan.served, plan.binding
+            self.plan, self.spec, self.served, self.binding = plan, plan.spec, plan.served, plan.binding
         self.header = state
 
     def bind(self, schema: pa.Schema, records: tuple[str, ...] | None = None) -> BoundPlan:
@@ -279,20 +280,28 @@ class SlicingOperator:
         self.header = state
         return Stats.of(self.plan, state)
 
-    # Windows that are added and removed. -------------------------------------------------------------
+    # Windows and aggregates that are added and removed. ------------------------------------------------
 
-    def change_windows(
-        self, add: Mapping[str, Window] | None = None, remove: Sequence[str] = (), after: int | None = None
-    ) -> Added:
-        """Serve other windows from now on: all of the change happens, or an error comes and nothing does."""
-        add = {} if add is None else add
-        if self.plan is None:
-            stay = check_change(self.spec, self.served, add, remove)
-            new = tuple(ServedWindow(name, window) for name, window in add.items())
-            self.served = ServedWindows((*stay, *new))
-            notes = [f'"{w.name}" ({w.window.describe()}) is served from the beginning' for w in new]
-            return Added({w.name: w.since for w in new}, notes)
-        before = {} if after is None else {"after": after}
-        plan, state, added = change_windows(self.plan, self.state, add, remove, **before)
-        self.keep(plan, state)
-        return added
+    def change(self, wanted: Change, after: int = NEG_INF, columns_stay: bool = False) -> Added:
+        """Serve other windows and aggregates from now on: all of the change happens, or none of it.
+
+        No new window begins by `after`. `columns_stay`: results have the same columns for ever.
+        """
+        if self.plan is not None:
+            plan, state, added = change(self.plan, self.state, wanted, after, columns_stay)
+            self.keep(plan, state)
+            return added
+        gone, dropped = wanted.removed(self.spec, self.served)
+        served, spec = self.served, self.spec
+        new = tuple(ServedWindow(name, window) for name, window in wanted.windows.items())
+        if new or gone:
+            served = replace(served, all=(*check_change(spec, served, wanted.windows, gone), *new))
+        if wanted.aggregates or dropped:
+            spec, served = check_aggregates(spec, served, wanted.aggregates, dropped, columns_stay)
+        self.spec, self.served = spec, served
+        notes = [f'"{w.name}" ({w.window.describe()}) is served from the beginning' for w in new]
+        notes += [
+            f'"{name}" ({one}) is computed from the beginning' for name, one in wanted.aggregates.items()
+        ]
+        self.__dict__.pop("_untyped", None)
+        return Added(dict.fromkeys((*wanted.windows, *wanted.aggregates), NEG_INF), notes)

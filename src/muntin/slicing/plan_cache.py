@@ -66,7 +66,7 @@ def plan_for(
 ) -> BoundPlan:
     """The plan of a query over input of this schema, from the cache if it is known."""
     try:
-        exact = (_exact(spec), _exact(settings), _exact(served.all))
+        exact = (_exact(spec), _exact(settings), _exact(served.all), served.aggregates_since)
     except _UnknownValueError:
         return _Request((), spec, settings, served, schema, records).plan()
     request = _Request(exact, spec, settings, served, schema, records)

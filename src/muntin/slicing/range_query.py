@@ -15,6 +15,7 @@ from muntin.slicing.emission.listing import Listing, list_given
 from muntin.slicing.emission.revisions import contents
 from muntin.slicing.error_places import add_place
 from muntin.slicing.inspection import checked_names, untyped, up_to_date
+from muntin.slicing.shown_aggregates import NO_WINDOW
 from muntin.slicing.slice_table import SliceTable
 from muntin.timeline import INF
 
@@ -26,8 +27,6 @@ __all__ = ["no_range", "range_values"]
 
 Column = npt.NDArray[np.int64]
 
-NO_WINDOW = -1
-"""The number of ranges, which are no window of the query."""
 RANGE = ("range_start", "range_end", "range_count")
 
 

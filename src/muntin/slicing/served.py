@@ -88,6 +88,14 @@ class ServedWindows:
     """All windows that an operator serves. A change makes a new set, and the state is adapted to it."""
 
     all: tuple[ServedWindow, ...] = field(default=())
+    aggregates_since: tuple[tuple[str, int], ...] = ()
+    """Aggregates that came later, each with the least start of windows that show it; INF for one that has
+    gone, but whose column stays."""
+
+    @cached_property
+    def hidden(self) -> frozenset[str]:
+        """Aggregates that no window shows, whatever windows they are over."""
+        return frozenset(name for name, since in self.aggregates_since if since == INF)
 
     @cached_property
     def context_free(self) -> tuple[ServedWindow, ...]:

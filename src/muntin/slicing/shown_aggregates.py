@@ -19,10 +19,12 @@ from muntin.slicing.partials import PartialSet, States
 from muntin.slicing.served import ServedWindows
 from muntin.timeline import INF, NEG_INF
 
-__all__ = ["ShownAggregates", "StoresOfGroups"]
+__all__ = ["NO_WINDOW", "ShownAggregates", "StoresOfGroups"]
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+NO_WINDOW = -1
+"""The number of slices and ranges of time, which are no window of the query."""
 Group = tuple[int, ...]
 """The aggregates that some windows show, by their positions in `PartialSet.bound`."""
 
@@ -47,9 +49,14 @@ class ShownAggregates:
     @classmethod
     def of(cls, spec: QuerySpec, binding: Binding, served: ServedWindows) -> ShownAggregates:
         """What the served windows show of the aggregates of a query."""
-        chosen = [spec.aggregates[i][1] for i in binding.computed]
-        rows = [[NEG_INF if one.is_over(q.name) else INF for one in chosen] for q in served.all]
-        since = np.array([*rows, [NEG_INF] * len(chosen)], dtype=np.int64)
+        later = dict(served.aggregates_since)
+        chosen = [spec.aggregates[i] for i in binding.computed]
+        least = [later.get(name, NEG_INF) for name, _ in chosen]
+        rows = [
+            [since if one.is_over(q.name) else INF for (_, one), since in zip(chosen, least, strict=True)]
+            for q in served.all
+        ]
+        since = np.array([*rows, least], dtype=np.int64)
         types = tuple(bound.type for bound in binding.results)
         return cls(binding.partials, types, binding.computed, since)
 
@@ -104,11 +111,11 @@ class ShownAggregates:
         columns = []
         place = {aggregate: i for i, aggregate in enumerate(self.computed)}
         for aggregate, kind in enumerate(self.types):
-            parts, order = [], np.empty(rows, dtype=np.int64)
-            filled = np.zeros(rows, dtype=np.bool_)
+            parts: list[pa.Array] = []
+            order, filled = np.empty(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
             for group, at, values in groups:
                 if place.get(aggregate) in group:
-                    order[at] = np.arange(len(at)) + sum(map(len, parts))
+                    order[at] = np.arange(len(at)) + sum(len(part) for part in parts)
                     filled[at] = True
                     parts.append(values[group.index(place[aggregate])])
             if not parts:

@@ -12,6 +12,12 @@ import numpy.typing as npt
 from muntin.aggregates.base import Aggregate
 from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
+from muntin.slicing.aggregate_changes import (
+    check_aggregates,
+    since_added,
+    with_columns_of,
+    with_new_aggregates,
+)
 from muntin.slicing.edges import crossed
 from muntin.slicing.eviction import evict
 from muntin.slicing.lateness import late_for
@@ -27,14 +33,46 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["Added", "adapted", "change_windows", "check_change", "to_add", "to_remove"]
+__all__ = ["Added", "Change", "adapted", "change", "check_change", "to_add", "to_remove"]
 
 Column = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Windows and aggregates to serve from now on, and names of those that are no longer served."""
+
+    windows: Mapping[str, Window] = field(default_factory=dict)
+    aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+
+    def removed(self, spec: QuerySpec, served: ServedWindows) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The windows and the aggregates to remove; a QueryError for a name of neither, or of both."""
+        windows = [window.name for window in served.all]
+        aggregates = [name for name, _ in spec.aggregates if name not in served.hidden]
+        for name in self.remove:
+            if name in windows and name in aggregates:
+                raise QueryError(
+                    f'"{name}" is a window and an aggregate: got a change that removes it; give one of them '
+                    "another name in the query"
+                )
+            if name not in windows and name not in aggregates:
+                known = [*windows, *aggregates]
+                raise QueryError(
+                    f'there is no window or aggregate "{name}"; there are {", ".join(known)}.'
+                    f"{nearest(name, known)}"
+                )
+        gone = tuple(name for name in self.remove if name in windows)
+        return gone, tuple(name for name in self.remove if name in aggregates)
+
+
 @dataclass(slots=True)
 class Added:
-    """What `add` promises: for each window, the time from which its results are complete."""
+    """What `add` promises.
+
+    For each window, the time from which its results are complete; for each aggregate, the least start of the
+    windows that show it.
+    """
 
     since: dict[str, int]
     notes: list[str] = field(default_factory=list)
@@ -43,27 +81,56 @@ class Added:
         return "\n".join(self.notes)
 
 
-def to_add(unnamed: Sequence[object], named: Mapping[str, object]) -> dict[str, Window]:
-    """The windows that `add` was given by name; a QueryError without names, or for aggregates.
+def to_add(
+    unnamed: Sequence[object], named: Mapping[str, object]
+) -> tuple[dict[str, Window], dict[str, Aggregate]]:
+    """The windows and the aggregates that `add` was given by name; a QueryError without names.
 
     A QueryError for a value of another type comes later, from the query itself.
     """
     if unnamed or not named:
-        raise QueryError('windows need names: write .add(half=w.tumbling("30 seconds"))')
-    for name, one in named.items():
-        if isinstance(one, Aggregate):
-            raise QueryError(
-                f'only windows can be added to a running query: got the aggregate "{name}"; '
-                "name all aggregates in .aggregate() before the query starts"
-            )
-    return cast("dict[str, Window]", dict(named))
+        raise QueryError(
+            'windows and aggregates need names: write .add(half=w.tumbling("30 seconds"), top=a.max("v"))'
+        )
+    aggregates = {name: one for name, one in named.items() if isinstance(one, Aggregate)}
+    windows = {name: one for name, one in named.items() if name not in aggregates}
+    return cast("dict[str, Window]", windows), aggregates
 
 
 def to_remove(names: Sequence[str]) -> tuple[str, ...]:
-    """The names that `remove` was given; a QueryError if there are none."""
+    """The names of windows and aggregates that `remove` was given; a QueryError if there are none."""
     if not names:
-        raise QueryError('name the windows to remove: write .remove("minute")')
+        raise QueryError('name the windows and aggregates to remove: write .remove("minute")')
     return tuple(names)
+
+
+def change(
+    plan: BoundPlan, state: State, change: Change, after: int = NEG_INF, columns_stay: bool = False
+) -> tuple[BoundPlan, State, Added]:
+    """The plan and the state after a change, and from when what is new is complete.
+
+    `after` and `columns_stay` are those of `change_windows` and `check_aggregates`.
+    """
+    added, before = Added({}), dict(plan.served.aggregates_since)
+    gone, dropped = change.removed(plan.spec, plan.served)
+    if change.windows or gone:
+        plan, state, added = change_windows(plan, state, change.windows, gone, after)
+    if change.aggregates or dropped:
+        spec, served = check_aggregates(plan.spec, plan.served, change.aggregates, dropped, columns_stay)
+        other = plan.serving(served, spec)
+        other = with_new_aggregates(plan, state, other, after, change.aggregates)
+        state = adapted(state.draft(), plan, other)
+        replaced = (*change.aggregates, *dropped)
+        state.change_tables(lambda table: with_columns_of(other, plan, replaced, table))
+        plan = other
+    for name, aggregate in plan.spec.aggregates:
+        since = since_added(plan, name)
+        if name in change.aggregates:
+            added.since[name] = since
+        # Also an aggregate that a new window is the first to show.
+        if name in change.aggregates or since not in (before.get(name, NEG_INF), INF):
+            added.notes.append(_aggregate_note(plan, name, aggregate, since))
+    return plan, state, added
 
 
 def check_change(
@@ -110,11 +177,12 @@ def change_windows(
     state.extents = {name: table for name, table in state.extents.items() if name not in remove}
     new = []
     for name, window in add.items():
-        since = _serves_from(plan, state, window, _first_shown(plan, state, name, after))
+        since = _serves_from(plan, state, window, after)
         added.since[name] = since
         added.notes.append(_note(plan, name, window, since))
         new.append(ServedWindow(name, window, since, state.watermark if since > NEG_INF else NEG_INF))
-    other = plan.serving(ServedWindows((*stay, *new)))
+    other = plan.serving(replace(plan.served, all=(*stay, *new)))
+    other = with_new_aggregates(plan, state, other, after)
     state = adapted(state, plan, other)
     state.late_counts = {name: n for name, n in state.late_counts.items() if name not in remove}
     if new and other.shows_early:
@@ -168,13 +236,6 @@ def _serves_from(plan: BoundPlan, state: State, window: Window, after: int) -> i
     return NEG_INF if low <= -LIMIT else next_start(window, low)
 
 
-def _first_shown(plan: BoundPlan, state: State, name: str, after: int) -> int:
-    """The newest time where this window is the first that shows some aggregate, which slices lack so far."""
-    shown = {plan.spec.aggregates[i][0] for i in plan.binding.computed}
-    lacks = any(one.is_over(name) and known not in shown for known, one in plan.spec.aggregates)
-    return max(state.newest, state.newest_late, after) if lacks else after
-
-
 def next_start(window: ContextFreeWindow, low: int) -> int:
     """The first window start at or after `low`."""
     reach = 1
@@ -192,6 +253,15 @@ def _renumbered(level: Column, old: Column, new: Column) -> Column:
     # A slice of level l has expired for old gaps below old[l]; it takes part from that gap on.
     bound = np.concatenate([old, [INF]])[np.minimum(level, len(old))]
     return np.where(level == 0, 0, np.searchsorted(new, bound)).astype(np.int64)
+
+
+def _aggregate_note(plan: BoundPlan, name: str, aggregate: Aggregate, since: int) -> str:
+    if since == NEG_INF:
+        return f'"{name}" ({aggregate}) is computed from the beginning'
+    start = since if plan.binding.time.is_integer else format_instant(Micros(since))
+    return (
+        f'"{name}" ({aggregate}) is shown by windows that begin at {start} or later: earlier slices lack it'
+    )
 
 
 def _note(plan: BoundPlan, name: str, window: Window, since: int) -> str:

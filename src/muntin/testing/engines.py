@@ -37,13 +37,13 @@ class Engine(Protocol):
         """The (name of the window, row) pairs that were late since the last call."""
 
     def add(self, name: str, window: Any, since: int | None) -> int:
-        """Start another window; returns the earliest start that its windows may have.
+        """Start another window, or aggregate; returns the earliest start that its windows may have.
 
-        An engine decides that itself; the oracle takes the engine's decision as `since`.
+        For a window an engine decides that itself; the oracle takes the engine's decision as `since`.
         """
 
     def remove(self, name: str) -> None:
-        """Stop a window."""
+        """Stop a window, or an aggregate."""
 
     def snapshot(self) -> bytes:
         """The state as bytes."""
@@ -107,13 +107,15 @@ class EmbeddedEngine:
 
     def add(self, name: str, window: Any, since: int | None) -> int:
         added = self._operator.add(**{name: window})
-        self._query = replace(self._query, windows=(*self._query.windows, (name, window)))
+        kind = "aggregates" if hasattr(window, "lift") else "windows"
+        self._query = replace(self._query, **{kind: (*getattr(self._query, kind), (name, window))})
         return int(added.since[name])
 
     def remove(self, name: str) -> None:
         self._operator.remove(name)
-        remaining = tuple(item for item in self._query.windows if item[0] != name)
-        self._query = replace(self._query, windows=remaining)
+        for kind in ("windows", "aggregates"):
+            remaining = tuple(item for item in getattr(self._query, kind) if item[0] != name)
+            self._query = replace(self._query, **{kind: remaining})
 
     def snapshot(self) -> bytes:
         return bytes(self._operator.snapshot())

@@ -71,6 +71,7 @@ class _Ranges(NamedTuple):
     ahead: Sequence[int] = _AHEAD
     keys: Sequence[Any] = ()  # in addition to those of the rows
     silences: Sequence[int] = ()  # after which a key is forgotten
+    live_aggregates: bool = False  # whether aggregates come and go, as windows do
     changes: bool = False  # whether only changes are emitted
 
 
@@ -107,6 +108,7 @@ def scenarios(
     early: bool = False,
     lateness: Sequence[int] | None = None,
     live: bool = False,
+    live_aggregates: bool = False,
     snapshots: bool = False,
     wide: bool = False,
     forget: bool = False,
@@ -117,11 +119,11 @@ def scenarios(
     """A query of these families and a stream for it, disordered, with ties, nulls and several keys.
 
     `stamps`: a timestamp column instead of integers, which calendar windows need.
-    `live`: windows are added and removed. `snapshots`: the engine is restored here
-    and there. `wide`: longer windows, silences and lateness, and more keys. `forget`:
-    silent keys are forgotten. `changes`: only changes are emitted. `items`: how long a
-    stream becomes. `aggregates`: from which to choose, by their names in
-    `muntin.testing.strategy_aggregates.AGGREGATES`.
+    `live`: windows are added and removed, with `live_aggregates` aggregates, too.
+    `snapshots`: the engine is restored here and there. `wide`: longer windows, silences
+    and lateness, and more keys. `forget`: silent keys are forgotten. `changes`: only
+    changes are emitted. `items`: how long a stream becomes. `aggregates`: from which to
+    choose, by their names in `muntin.testing.strategy_aggregates.AGGREGATES`.
 
     >>> from hypothesis import find
     >>> find(scenarios(("session",)), lambda scenario: True)
@@ -134,7 +136,7 @@ def scenarios(
         ranges = ranges._replace(lateness=lateness)
     if forget:
         ranges = ranges._replace(silences=_SILENCES)
-    ranges = ranges._replace(changes=changes)
+    ranges = ranges._replace(changes=changes, live_aggregates=live_aggregates)
 
     def build(windows: list[int], chosen: list[int], other: int, codes: list[int]) -> Scenario:
         pick = Picks(other)
@@ -186,6 +188,7 @@ class _Stream:
         self._actions: list[Action] = []
         self._names = [name for name, _ in query.windows]
         self._gone: list[str] = []
+        self._aggregates = [name for name, _ in query.aggregates]
         self._rows: list[dict[str, Any]] = []
         self._newest = 0
         self._watermark = -50
@@ -211,6 +214,13 @@ class _Stream:
             self._act("advance", self._clock.inside(self._watermark + pick((0, -3))))
         elif kind == "snapshot":
             self._act("snapshot")
+        elif kind == "add" and self._ranges.live_aggregates and pick((False, True)):
+            names = [name for name in self._ranges.aggregates if name not in self._aggregates]
+            self._aggregates.append(pick(names))
+            self._act("add", self._aggregates[-1], AGGREGATES[self._aggregates[-1]])
+        elif kind == "remove" and self._ranges.live_aggregates and pick((False, True)):
+            if len(self._aggregates) > 1:
+                self._act("remove", self._aggregates.pop(pick(range(len(self._aggregates)))))
         elif kind == "add":
             again = pick((False, True)) and self._gone  # a name that was free already
             self._names.append(self._gone.pop() if again else f"a{len(self._actions)}")

@@ -15,6 +15,8 @@ from muntin.query.forms import fingerprint_form
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.served import ServedWindows
 from muntin.slicing.snapshots.snapshot import current_spec
+from muntin.slicing.window_changes import Change
+from muntin.timeline import NEG_INF
 from muntin.windows.base import Window
 
 __all__ = ["asked_for", "migrate", "served_by", "windows_of"]
@@ -92,8 +94,8 @@ def migrate(operator: SlicingOperator, asked: Form, query: QuerySpec, form: Form
     remove = [name for name in before if name in served and now.get(name) != before[name]]
     add = {name: window for name, window in query.windows if before.get(name) != now[name]}
     try:
-        after = None if operator.plan is None else operator.state.newest
-        operator.change_windows(add, remove, after)
+        after = NEG_INF if operator.plan is None else operator.state.newest
+        operator.change(Change(add, remove=tuple(remove)), after, columns_stay=True)
     except MuntinError as error:
         changes = _changes("windows", asked, form)
         raise SnapshotError(

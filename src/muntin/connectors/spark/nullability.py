@@ -2,7 +2,7 @@
 
 A key is nullable where the input's column is. Windows and their names are never null, nor are aggregates
 with a result over no value (counts, lists, sketches) that all windows show. Rows of routed tuples have none
-of these.
+of these, and aggregates of a stream that changes may be removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ LISTS = frozenset(
 )
 
 
-def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> StructType:
+def exact_schema(
+    query: QuerySpec, results: pa.Schema, given: pa.Schema, changing: bool = False
+) -> StructType:
     """The columns `results` with their nullability, for a query over the columns `given`."""
     routed = query.late == "route" or query.bad == "route"
     keys = {key: given.field(key).nullable for key in query.keys}
@@ -32,7 +34,7 @@ def exact_schema(query: QuerySpec, results: pa.Schema, given: pa.Schema) -> Stru
         kind, aggregate = field.dataType, aggregates.get(field.name)
         nullable = keys.get(field.name, field.name not in always)
         if aggregate is not None:
-            nullable = routed or aggregate.only is not None or _may_be_null(aggregate)
+            nullable = routed or changing or aggregate.only is not None or _may_be_null(aggregate)
             kind = _without_null_items(kind) if _skips_nulls(aggregate) else kind
         fields.append(StructField(field.name, kind, nullable))
     return StructType(fields)

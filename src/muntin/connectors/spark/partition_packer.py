@@ -146,7 +146,7 @@ def _with_changes(query: QuerySpec, changes: Iterable[tuple[str, str]], schema: 
     """The query with every window that was ever added, except those that the operators will refuse."""
     for name, text in changes:
         try:
-            added = read_change(text, name).add
+            added = read_change(text, name).windows
         except MuntinError:
             continue
         for key, window in added.items():

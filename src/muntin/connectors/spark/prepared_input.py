@@ -74,7 +74,8 @@ def prepare(
     schema = pa.schema([*(given.field(name) for name in columns), pa.field(ARRIVAL, pa.int64())])
     # Count windows have ranks, and windows that tuples cut have ordinals.
     possible = (*windows, count(1), slide_by_tuple(1, every=1)) if open_ended else windows
-    output = exact_schema(query, outcome_schema(query, binding.result_schema(possible), schema), given)
+    outcome = outcome_schema(query, binding.result_schema(possible), schema)
+    output = exact_schema(query, outcome, given, changing=open_ended)
     # Spark wants instants in UTC, whatever the zone of the session.
     results = to_arrow(output, "UTC")
     return PreparedInput(prepared, tuple(groups), schema, results, output, timed)

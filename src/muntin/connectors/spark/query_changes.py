@@ -1,6 +1,6 @@
-"""Changes of the windows of a running stream: TOML files in a directory that the stream reads.
+"""Changes of the windows and aggregates of a running stream: TOML files in a directory that the stream reads.
 
-remove = ["minute"]
+remove = ["minute", "total"]
 
 [windows.half]
 type = "tumbling"
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -22,12 +22,20 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import fs
 
+from muntin.aggregates.base import Aggregate
 from muntin.errors import MuntinError, QueryError
 from muntin.query import QuerySpec
-from muntin.query.files import load_windows, read_toml, toml_value, windows_to_toml
+from muntin.query.files import (
+    aggregates_to_toml,
+    load_aggregates,
+    load_windows,
+    read_toml,
+    toml_value,
+    windows_to_toml,
+)
 from muntin.slicing.operator import SlicingOperator
 from muntin.slicing.snapshots.snapshot import current_spec
-from muntin.slicing.window_changes import to_add, to_remove
+from muntin.slicing.window_changes import Change, to_add, to_remove
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
 
     from muntin.connectors.spark.group_state import Stored
 
-__all__ = ["Change", "Controlled", "apply_texts", "named", "read_change", "read_changes"]
+__all__ = ["Controlled", "apply_texts", "named", "read_change", "read_changes", "to_toml"]
 
 LOG = logging.getLogger("muntin")
 
@@ -44,7 +52,7 @@ _PATTERNS = frozenset("*?[]{}")
 
 @dataclass(frozen=True)
 class Controlled:
-    """A query whose windows can be changed while it runs; `query.control(path)` makes it.
+    """A query whose windows and aggregates can be changed while it runs; `query.control(path)` makes it.
 
     Every program that names the same path can change them: the one that started the stream, a
     notebook, a command line. A change is a small TOML file in the directory. The stream takes it up in
@@ -72,15 +80,20 @@ class Controlled:
         filesystem, folder = _location(self.path)
         filesystem.create_dir(folder, recursive=True)
 
-    def add(self, /, *unnamed: object, **named: Window) -> None:
-        """Serve more windows, over the same aggregates, from the next micro-batch on.
+    def add(self, /, *unnamed: object, **named: Window | Aggregate) -> None:
+        """Serve more windows, or aggregates that were removed, from the next micro-batch on.
 
-        They start at their first edge after the newest tuple of the stream, for all keys at the same time.
+        Windows start at their first edge after the newest tuple of the stream, for all keys at the same time,
+        and aggregates with windows that begin after it. The columns of the results are fixed, so other
+        aggregates are refused.
         """
-        self._publish(Change(to_add(unnamed, named)))
+        self._publish(Change(*to_add(unnamed, named)))
 
     def remove(self, *names: str) -> None:
-        """Stop serving windows; the last one cannot be removed."""
+        """Stop serving windows and aggregates; the last one of each cannot be removed.
+
+        The column of an aggregate stays, and is null.
+        """
         self._publish(Change(remove=to_remove(names)))
 
     def served(self) -> dict[str, Window]:
@@ -94,8 +107,8 @@ class Controlled:
         return transform(self.query, frame, control=self.path, **options)
 
     def _publish(self, change: Change) -> None:
-        self._operator().change_windows(change.add, change.remove)  # an error where it is refused
-        text = change.to_toml()
+        self._operator().change(change, columns_stay=True)  # an error where it is refused
+        text = to_toml(change)
         filesystem, folder = _location(self.path)
         name = f"{time.time_ns():020}-{uuid4().hex[:8]}.toml"
         # Spark ignores files whose name begins with an underscore, so it reads none that is not complete.
@@ -108,43 +121,40 @@ class Controlled:
         operator = SlicingOperator(self.query)
         for name, text in read_changes(self.path):
             with suppress(MuntinError):  # the stream refuses it, too
-                change = read_change(text, name)
-                operator.change_windows(change.add, change.remove)
+                operator.change(read_change(text, name), columns_stay=True)
         return operator
 
 
-@dataclass(frozen=True)
-class Change:
-    """Windows to serve from now on, and names of windows that are no longer served."""
+def to_toml(change: Change) -> str:
+    """The text that `read_change` reads back.
 
-    add: Mapping[str, Window] = field(default_factory=dict)
-    remove: tuple[str, ...] = ()
-
-    def to_toml(self) -> str:
-        """The text that `read_change` reads back.
-
-        >>> from muntin.windows import tumbling
-        >>> print(Change({"half": tumbling("30 seconds")}, ("minute",)).to_toml())
-        remove = ["minute"]
-        [windows.half]
-        type = "tumbling"
-        length = "30 seconds"
-        <BLANKLINE>
-        """
-        return f"remove = {toml_value(list(self.remove))}\n{windows_to_toml(self.add.items())}"
+    >>> from muntin.windows import tumbling
+    >>> print(to_toml(Change({"half": tumbling("30 seconds")}, remove=("minute",))))
+    remove = ["minute"]
+    [windows.half]
+    type = "tumbling"
+    length = "30 seconds"
+    <BLANKLINE>
+    """
+    added = windows_to_toml(change.windows.items()) + aggregates_to_toml(change.aggregates.items())
+    return f"remove = {toml_value(list(change.remove))}\n{added}"
 
 
 def read_change(text: str, source: str) -> Change:
     """The change in a text; a QueryError that calls it `source` says what is wrong with it."""
     document = read_toml(text, source)
-    others = sorted(set(document) - {"windows", "remove"})
+    others = sorted(set(document) - {"windows", "aggregates", "remove"})
     if others:
-        raise QueryError(f'{source}: unknown key "{others[0]}"; a change has [windows.NAME] and remove = []')
+        raise QueryError(
+            f'{source}: unknown key "{others[0]}"; a change has [windows.NAME], [aggregates.NAME] and '
+            "remove = []"
+        )
     remove = document.get("remove", [])
     if not isinstance(remove, list) or not all(isinstance(name, str) for name in remove):
         raise QueryError(f'{source}: remove must be a list of names like ["minute"]: got {remove!r}')
-    add = load_windows(document, source) if "windows" in document else {}
-    return Change(add, tuple(remove))
+    windows = load_windows(document, source) if "windows" in document else {}
+    aggregates = load_aggregates(document, source) if "aggregates" in document else {}
+    return Change(windows, aggregates, tuple(remove))
 
 
 def read_changes(path: str) -> list[tuple[str, str]]:
@@ -190,7 +200,7 @@ def apply_texts(stored: Stored, texts: Iterable[str], outcome: pa.Schema) -> Non
         try:
             change = read_change(text, name)
             _check_edges(change, outcome)
-            operator.change_windows(change.add, change.remove, operator.state.newest)
+            operator.change(change, operator.state.newest, columns_stay=True)
         except MuntinError as error:
             LOG.warning("the change %s was refused: %s", name, error)
             stored.refused += 1
@@ -198,7 +208,7 @@ def apply_texts(stored: Stored, texts: Iterable[str], outcome: pa.Schema) -> Non
 
 def _check_edges(change: Change, outcome: pa.Schema) -> None:
     edges = outcome.field("window").type.names
-    for name, window in change.add.items():
+    for name, window in change.windows.items():
         if window.measure is not None and f"start_{window.measure}" not in edges:
             raise QueryError(
                 f'the results have no column for the edges of "{name}" on {window.measure}; a window on a '

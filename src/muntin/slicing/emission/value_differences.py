@@ -24,7 +24,7 @@ def differences(left: pa.Array, right: pa.Array) -> Mask:
     [False, True, True]
     """
     absent, other = _nulls(left), _nulls(right)
-    differ = absent != other
+    differ: Mask = absent != other
     both = np.flatnonzero(~absent & ~other)
     if len(both):
         chosen = pa.array(both)
@@ -33,14 +33,15 @@ def differences(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def _nulls(column: pa.Array) -> Mask:
-    return column.is_null().to_numpy(zero_copy_only=False).copy()
+    absent: Mask = column.is_null().to_numpy(zero_copy_only=False).copy()
+    return absent
 
 
 def _of_values(left: pa.Array, right: pa.Array) -> Mask:
     """As `differences`, where no value is null."""
     kind = left.type
     if isinstance(kind, pa.BaseExtensionType):
-        return _of_values(left.storage, right.storage)
+        return differences(left.storage, right.storage)
     if t.is_dictionary(kind):
         return _of_values(left.dictionary_decode(), right.dictionary_decode())
     if t.is_struct(kind):

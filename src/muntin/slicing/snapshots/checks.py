@@ -64,6 +64,7 @@ HEADER: dict[str, type | Role] = {
     "fingerprint": str, "windows": list, "in_order": bool, "watermark": MOMENT, "arrivals": COUNT,
     "metrics": dict, "bound": bool, "records": list, "newest": MOMENT, "retained_from": EDGE,
     "has_late_change": bool, "keys": COUNT, "is_ahead": bool, "sliced_until": MOMENT,
+    "aggregates_since": list,
 }  # fmt: skip
 """The plain values of a snapshot; some are present only once the types of the input are known."""
 WINDOW: tuple[type | Role, ...] = (str, str, EDGE, MOMENT, COUNT)
@@ -167,6 +168,12 @@ def check_header(header: Any) -> None:
     refuse_unless(header.get("newest", NEG_INF) < INF, "no tuple comes at the end of the stream")
     for name in header["metrics"]:
         check_value(name, header["metrics"][name], COUNT)
+    for pair in header["aggregates_since"]:
+        refuse_unless(
+            type(pair) is list and len(pair) == 2, f"a later aggregate must have two values: got {pair!r:.80}"
+        )
+        check_value("a later aggregate", pair[0], str)
+        check_value("a later aggregate", pair[1], EDGE)
     for window in header["windows"]:
         refuse_unless(
             type(window) is list and len(window) == 5, f"a window must have five values: got {window!r:.80}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -140,11 +139,12 @@ def _load_emitted(
 
 def _load_compared(table: pa.Table, columns: dict[str, Any], results: tuple[Bound, ...]) -> ComparedWindows:
     """Windows that later ones are compared with, and their values."""
-    compared = ComparedWindows(**columns, values=pa.table(_attached(table, "value/")))
-    refuse_unless(compared.is_distinct(), "a compared window must appear once")
+    values = pa.table(_attached(table, "value/"))
     wanted = pa.schema([(str(i), bound.type) for i, bound in enumerate(results)])
-    check_schema("values of compared windows", compared.values, wanted)
-    return replace(compared, values=compared.values.select(wanted.names).combine_chunks())
+    check_schema("values of compared windows", values, wanted)
+    compared = ComparedWindows(**columns, values=values.select(wanted.names).combine_chunks())
+    refuse_unless(compared.is_distinct(), "a compared window must appear once")
+    return compared
 
 
 def _load_extents(plan: BoundPlan, state: State, served: ServedWindow, columns: dict[str, Any]) -> KeyExtents:

@@ -32,6 +32,7 @@ def dismantle(operator: SlicingOperator) -> tuple[dict[str, Any], dict[str, pa.T
         "store": operator.settings.store,
         "metrics": asdict(state.metrics),
         "bound": operator.plan is not None,
+        "aggregates_since": [list(pair) for pair in operator.served.aggregates_since],
     }
     header |= {name: getattr(state, name) for name in PLAIN}
     tables = {f"bad/{i}": bad for i, bad in enumerate(state.bad_output)}
@@ -85,7 +86,10 @@ def assemble(
     operator = SlicingOperator(spec, settings)
     places = [(since, after) for _, _, since, after, _ in header["windows"]]
     windows = zip(operator.served.all, places, strict=True)
-    operator.served = ServedWindows(tuple(ServedWindow(q.name, q.window, *place) for q, place in windows))
+    operator.served = ServedWindows(
+        tuple(ServedWindow(q.name, q.window, *place) for q, place in windows),
+        tuple((name, since) for name, since in header["aggregates_since"]),
+    )
     late_counts = {
         q.name: window[4] for q, window in zip(operator.served.all, header["windows"], strict=True)
     }

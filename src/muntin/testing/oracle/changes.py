@@ -31,6 +31,13 @@ class Changes:
         self._forget = forget
         self._windows: dict[Any, dict[Any, _Known]] = {}
 
+    def compute(self, names: list[str]) -> None:
+        """These are the aggregates from now on; what is new was null so far."""
+        for windows in self._windows.values():
+            for one in windows.values():
+                one.row = one.row._replace(aggregates={name: one.row.aggregates.get(name) for name in names})
+                one.seen = None if one.seen is None else {name: one.seen.get(name) for name in names}
+
     def filtered(self, rows: Iterable[tuple[Any, Row, int]]) -> list[Row]:
         """What is shown in a step in which the windows with these identities have these rows.
 

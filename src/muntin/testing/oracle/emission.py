@@ -42,6 +42,7 @@ class NamedWindow:
     accepted: dict[Key, list[Arrival]] = field(default_factory=dict)
     in_time: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)  # see `_extents`
     emitted: dict[Key, dict[Identity, Emitted]] = field(default_factory=dict)
+    known_from: dict[str, int] = field(default_factory=dict)  # per aggregate the least start of its windows
 
     def __post_init__(self) -> None:
         self.changes = Changes(self.query.forget_keys_after)  # of use with `mt.on_change()` only
@@ -57,6 +58,16 @@ class NamedWindow:
             and (self.emits_empty or not self.context_free)
             and not (name == "SlideByTuple" and self.window.every == 1)
         )
+
+    def compute(self, query: Any, since: dict[str, int]) -> None:
+        """Other aggregates from now on, each of windows that begin at its `since` or later."""
+        self.query, self.known_from = query, since
+        names = [name for name, _ in query.aggregates]
+        for windows in self.emitted.values():
+            for latest in windows.values():
+                values = {name: latest.row.aggregates.get(name) for name in names}
+                latest.row = latest.row._replace(aggregates=values)
+        self.changes.compute(names)
 
     # ---- which tuples count --------------------------------------------------
 
@@ -175,7 +186,7 @@ class NamedWindow:
                     window = window._replace(content=())  # its tuples arrived after it had expired
                 kind = self._kind(window, known, before, now, early)
                 if kind is not None:
-                    values = {name: self._value(one, window) for name, one in self.query.aggregates}
+                    values = {name: self._value(name, one, window) for name, one in self.query.aggregates}
                     revision = 0 if known is None else known.row.revision + 1
                     edges, measured = (window.start, window.end), (window.low, window.high, identity[-1])
                     row = Row(key, self.name, *edges, values, kind, revision, *measured)
@@ -186,9 +197,11 @@ class NamedWindow:
             return self.changes.filtered(retracts + results)
         return [row for _, row, _ in retracts + results]
 
-    def _value(self, aggregate: Any, window: Instance) -> Any:
-        """The value of an aggregate; null where it is over other windows."""
+    def _value(self, name: str, aggregate: Any, window: Instance) -> Any:
+        """The value of an aggregate; null where it is over other windows, or came after the window began."""
         if aggregate.only is not None and self.name not in aggregate.only:
+            return None
+        if window.start < self.known_from[name]:
             return None
         return aggregate_value(aggregate, window.content)
 

@@ -9,6 +9,7 @@ definition of windows, lateness and revisions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from muntin.errors import DataError, QueryError, nearest
@@ -42,6 +43,10 @@ class Oracle:
         self._query = query
         self._period = getattr(query.early, "period", None)  # None for early results after each batch
         self._windows = {name: NamedWindow(name, window, NEG_INF, query) for name, window in query.windows}
+        self._since = dict.fromkeys((name for name, _ in query.aggregates), NEG_INF)
+        self._computed = list(self._since)
+        for window in self._windows.values():
+            window.compute(query, self._since)
         self._watermark = NEG_INF
         self._upto = NEG_INF  # the watermark without the INF of finish()
         self._newest = NEG_INF
@@ -78,7 +83,10 @@ class Oracle:
         return self._step(INF, early=False)
 
     def add(self, name: str, window: Any, since: int | None) -> int:
-        """Start another named window, whose first window may start at `since`."""
+        """Start another named window, which may begin at `since`; or compute another aggregate."""
+        if hasattr(window, "lift"):
+            self._set_aggregates((*self._query.aggregates, (name, window)), {name})
+            return self._since[name]
         if since is None:
             raise ValueError("the oracle needs `since`, the start of the new window")
         if name in self._windows:
@@ -88,14 +96,36 @@ class Oracle:
         for watermark, tuples in self._judged:
             new.judge(tuples, watermark)
         self._windows[name] = new
+        self._set_aggregates(self._query.aggregates, set())
         return since
 
     def remove(self, name: str) -> None:
         """Stop a named window; its pending results are never emitted."""
+        if name in dict(self._query.aggregates):
+            self._set_aggregates(tuple(one for one in self._query.aggregates if one[0] != name), set())
+            return
         if name not in self._windows:
             raise QueryError(f'no window "{name}" runs.{nearest(name, self._windows)}')
         removed = self._windows.pop(name)
         self.late += [(name, item.row) for item in removed.judge(self._pending, self._watermark)]
+        self._set_aggregates(self._query.aggregates, set())
+
+    def _set_aggregates(self, aggregates: Any, new: set[str]) -> None:
+        """Other aggregates, or other windows that have them.
+
+        An aggregate that is new, or that no window had so far, is known of the windows that begin after all
+        tuples that have arrived.
+        """
+        names = [name for name, one in aggregates if any(map(one.is_over, self._windows))]
+        arrived = [self._newest, *(item.time for _, item in self._pending)]
+        later = NEG_INF if max(arrived) == NEG_INF else max(arrived) + 1
+        for name in names:
+            if name in new or name not in self._computed:
+                self._since[name] = later
+        self._computed = names
+        self._query = replace(self._query, aggregates=aggregates)
+        for window in self._windows.values():
+            window.compute(self._query, self._since)
 
     def _step(self, now: int, early: bool) -> list[Row]:
         before = self._watermark
