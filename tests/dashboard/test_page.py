@@ -16,12 +16,13 @@ from tests.dashboard.streams import TRANSCRIPT, endless, failing
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver: apt-get install chromium-driver"
+    not (CHROMIUM and DRIVER),
+    reason="needs a browser: apt-get install chromium chromium-driver",
 )
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 SECONDS = 15
 """To wait for what the page should show."""
@@ -95,7 +96,9 @@ def write(browser: Any, name: str, definition: str) -> None:
         element = browser.find_element(By.ID, field)
         element.clear()
         element.send_keys(words)
-    browser.execute_script("arguments[0].click()", browser.find_element(By.CSS_SELECTOR, "#add button[type=submit]"))
+    browser.execute_script(
+        "arguments[0].click()", browser.find_element(By.CSS_SELECTOR, "#add button[type=submit]")
+    )
 
 
 def test_charts_appear_and_numbers_move(browser: Any, opened: Any) -> None:
@@ -144,7 +147,10 @@ def test_keys_play_step_zoom_and_change_the_colours(browser: Any, opened: Any) -
     press(browser, "\ue014")  # the right arrow
     until(browser, lambda: stream.steps_done == done + 1)
     press(browser, "2")
-    until(browser, lambda: script(browser, "document.querySelectorAll('#levels button')[1].ariaPressed") == "true")
+    until(
+        browser,
+        lambda: script(browser, "document.querySelectorAll('#levels button')[1].ariaPressed") == "true",
+    )
     press(browser, "+")
     until(browser, lambda: stream.speed == 2)
     light = script(browser, "getComputedStyle(document.body).backgroundColor")

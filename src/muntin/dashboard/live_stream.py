@@ -38,7 +38,10 @@ class LiveStream(ShownStream):
     >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
     >>> steps = (Step("input", {"t": [1, 4, 12]}), Step("watermark", 10))
     >>> stream = LiveStream([Feed("two steps", query, lambda: steps, rate=1)])
-    >>> stream.step(); stream.step(); stream.step()
+    >>> for _ in range(3):
+    ...     stream.step()
+    ... stream.step()
+    ... stream.step()
     >>> stream.state, stream.history.taken, stream.history.given
     ('ended', 3, 1)
     """
@@ -188,7 +191,9 @@ class LiveStream(ShownStream):
         rows = rows_of_table(results.to_arrow(nested=True), self.query.keys)
         difference = compare(rows, step.expect)
         if difference:
-            self._note("error", f"step {self.steps_done}: differs from the transcript", difference.splitlines())
+            self._note(
+                "error", f"step {self.steps_done}: differs from the transcript", difference.splitlines()
+            )
 
     # Changes of the query. --------------------------------------------------------------------------
 

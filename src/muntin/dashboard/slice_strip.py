@@ -1,4 +1,4 @@
-"""The picture that explains the system: slices of a key, the tuples over them, the windows that share them."""
+"""The picture that explains the system: slices of a key, tuples over them, windows that share them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ MOST_LABELS = 40
 SHORT = 60
 """A stream of no more tuples is shown from its beginning."""
 NICE = tuple(s * 10**p for p in range(18) for s in (1, 2, 5))
-HOURS = tuple(int(m * 60_000_000) for m in (1, 5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160, 40320))
+HOURS = tuple(
+    int(m * 60_000_000) for m in (1, 5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160, 40320)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,9 @@ class Strip:
                 before = drawn.get(identity)
                 old = value if before is None else before.value
                 drawn[identity] = DrawnWindow(name, start, end, value, old, kind == "retract")
-        for (name, start, end, _), identity, value in self._of(self._mine(self.look.open_windows), "window_count"):
+        for (name, start, end, _), identity, value in self._of(
+            self._mine(self.look.open_windows), "window_count"
+        ):
             drawn[identity] = DrawnWindow(
                 name, start, newest + 1 if end is None else end, value, value, is_open=True
             )
@@ -158,9 +162,12 @@ class Strip:
 
 
 def _without_old_retractions(windows: list[DrawnWindow]) -> list[DrawnWindow]:
-    """Of each name only the newest window that was withdrawn: the others would fill the picture."""
-    newest = {one.name: one for one in sorted(windows, key=lambda w: (w.start, w.end)) if one.retracted}
-    return [one for one in windows if not one.retracted or one is newest[one.name]]
+    """Of withdrawn windows that overlap only the newest: a session that grows would fill the picture."""
+    shown: list[DrawnWindow] = []
+    for one in reversed([w for w in windows if w.retracted]):
+        if not any(o.name == one.name and o.start < one.end and one.start < o.end for o in shown):
+            shown.append(one)
+    return [one for one in windows if not one.retracted or one in shown]
 
 
 def _rows(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
