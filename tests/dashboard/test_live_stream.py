@@ -8,8 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
 from muntin.command_line.settings import InputSettings
-from muntin.dashboard.feeds import flights_feed, of_files, of_transcripts
+from muntin.dashboard.feeds import Feed, flights_feed, of_files, of_transcripts
 from muntin.dashboard.frames import Frames, View
 from muntin.dashboard.history import MOST_KEYS, MOST_RESULTS, MOST_SAMPLES, MOST_TUPLES, History
 from muntin.dashboard.live_stream import LiveStream
@@ -17,6 +20,7 @@ from muntin.dashboard.recent_rows import RecentRows
 from muntin.dashboard.shown_stream import MOST_NOTES
 from muntin.dashboard.zoomed_lines import COLUMNS, LEVELS
 from muntin.errors import QueryError
+from muntin.testing.transcript_files import Step
 from tests.dashboard.streams import MINUTE, TRANSCRIPT, batch, endless, failing, query
 
 
@@ -255,6 +259,21 @@ def test_the_example_shows_a_late_sale_and_both_visits_that_it_joins() -> None:
     assert not stream.notes  # all results are those of the transcript
     stream.step()
     assert stream.state == "ended"
+
+
+def test_steps_that_are_made_together_take_the_same_tuples_in() -> None:
+    one, many = LiveStream([flights_feed()]), LiveStream([flights_feed()])
+    for _ in range(60):
+        one.step()
+    for _ in range(10):
+        many.step(together=6)
+    assert one.history.taken == many.history.taken
+    steps = iter([Step("input", pa.table({"t": [1]})), Step("input", {"t": [2]}), Step("watermark", 9)])
+    tens = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+    stream = LiveStream([Feed("mixed", tens, lambda: steps, rate=1)])
+    while stream.state == "playing":
+        stream.step(together=5)
+    assert (stream.history.taken, stream.history.given, stream.steps_done) == (2, 0, 3)
 
 
 def test_files_are_played_to_their_end(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from tests.dashboard.streams import TRANSCRIPT, endless, failing
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="needs a browser: apt-get install chromium chromium-driver",
+    not (CHROMIUM and DRIVER), reason="needs a browser: apt-get install chromium chromium-driver"
 )
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
 )  # fmt: skip
 SECONDS = 15
 """To wait for what the page should show."""
@@ -111,6 +111,17 @@ def test_charts_appear_and_numbers_move(browser: Any, opened: Any) -> None:
     until(browser, lambda: text(browser, "#numbers .remark") != before)
     assert text(browser, "#summary dd").startswith("2 aggregates over 2 windows")
     assert stream.state == "playing"
+
+
+def test_the_page_does_not_grow_while_a_stream_plays_on(browser: Any, opened: Any) -> None:
+    stream = opened(LiveStream([endless(rate=200)], speed=20))
+    sizes = []
+    for results in (500, 1_000, 2_000):
+        until(browser, lambda most=results: stream.history.given > most)
+        sizes.append(count(browser, "*"))
+    assert text(browser, "#state") == "playing"
+    assert max(sizes) < 2_000
+    assert sizes[2] < sizes[0] + 200
 
 
 def test_a_window_that_is_added_gives_results_and_a_wrong_one_its_error(browser: Any, opened: Any) -> None:

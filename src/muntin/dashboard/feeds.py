@@ -115,7 +115,6 @@ def of_batches(
     >>> stream = LiveStream([of_batches("mine", query, lambda: parts, rate=2, watermark_lag=0)])
     >>> for _ in range(2):
     ...     stream.step()
-    ... stream.step()
     >>> stream.history.results.table()["n"].to_pylist()
     [2]
 

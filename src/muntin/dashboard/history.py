@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from muntin.dashboard.recent_rows import RecentRows
 from muntin.dashboard.times import units
 
-__all__ = ["History", "Key", "Sample", "of_key"]
+__all__ = ["ARRIVED_AT", "History", "Key", "Sample", "of_key"]
 
 Key = tuple[object, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ class Look:
     watermark: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Strip:
     """The strip of a key, from a moment's look at the stream and what the page remembers of it."""
 
@@ -83,7 +84,7 @@ class Strip:
         tuples = self._tuples(low)
         late = [one.time for one in tuples if one.late]
         order = [name for name, _ in self.look.query.windows]
-        windows = [w for w in self._windows() if w.end > low and w.start < high]
+        windows = [w for w in self._windows if w.end > low and w.start < high]
         windows = _without_old_retractions(windows)[-MOST_WINDOWS:]
         windows.sort(key=lambda w: (order.index(w.name), w.start, w.end))
         slices = tuple(s for s in self._slices(late) if s.end > low and s.start < high)
@@ -93,7 +94,7 @@ class Strip:
         """The number of slices in the open windows of each name."""
         found: dict[str, int] = {}
         slices = self._slices([])
-        for one in self._windows():
+        for one in self._windows:
             if one.is_open:
                 inside = sum(one.start <= s.start and s.end <= one.end for s in slices)
                 found[one.name] = max(found.get(one.name, 0), inside)
@@ -124,6 +125,7 @@ class Strip:
             drawn.append(DrawnSlice(begin, stop, count, value, before, separator or "fixed"))
         return sorted(drawn, key=lambda s: s.start)
 
+    @cached_property
     def _windows(self) -> list[DrawnWindow]:
         """The newest row of each window: open ones with their value so far, complete ones as emitted."""
         newest = self.history.newest or 0
@@ -148,7 +150,7 @@ class Strip:
 
     def _of(self, table: pa.Table, extra: str) -> Any:
         """Name, start, end and the column `extra` of each row; what identifies its window; its value."""
-        if not table.num_rows:
+        if not table.num_rows or self.aggregate not in table.column_names:
             return
         marks = [n for n in table.column_names if n.startswith("window_start_") or n == "window_ordinal"]
         starts, ends = (units(table[f"window_{side}"]).to_pylist() for side in ("start", "end"))

@@ -68,6 +68,8 @@ class ZoomedLines:
 
     def add(self, results: pa.Table) -> None:
         """Take results of the key in: flat columns, as `Results.to_arrow` gives them."""
+        if self.aggregate not in results.column_names:
+            return  # it was added later
         rows = results.filter(
             pc.and_(pc.equal(results["kind"], "final"), pc.is_valid(results[self.aggregate]))
         )
