@@ -24,7 +24,7 @@ FLAGS = (
     "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
     "--disable-sync",
 )  # fmt: skip
-SECONDS = 15
+SECONDS = 30
 """To wait for what the page should show."""
 
 

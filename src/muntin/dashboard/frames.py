@@ -228,8 +228,7 @@ class Frames:
             "rows": [
                 [
                     row["window_name"],
-                    _time(row["window_start"], timed),
-                    _time(row["window_end"], timed),
+                    *_edges(row["window_start"], row["window_end"], timed),
                     *(value_text(row.get(name)) for name in names),
                     row["kind"],
                 ]
@@ -265,7 +264,9 @@ def _bytes(count: float) -> str:
     return f"{count:.3g} {unit}" if unit else f"{count / 1000:.3g} GB"
 
 
-def _time(value: Any, timed: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{value:%b %d %H:%M}" if timed and hasattr(value, "strftime") else str(value)
+def _edges(start: Any, end: Any, timed: bool) -> tuple[str, str]:
+    """Start and end; the end of a window within a day has no date."""
+    if not (timed and hasattr(start, "strftime") and hasattr(end, "strftime")):
+        return value_text(start), value_text(end)
+    same_day = start.date() == end.date()
+    return f"{start:%b %d %H:%M}", f"{end:%H:%M}" if same_day else f"{end:%b %d %H:%M}"

@@ -92,7 +92,7 @@ const sections = {
     options($("key"), h.keys, h.key);
     options($("aggregate"), h.aggregates, h.aggregate);
     $("aggregate").disabled = !h.aggregates.length;
-    if (h.state === "error") trouble(`The stream has stopped. ${h.error}`); else if (!failures) trouble("");
+    if (h.state === "error") trouble(`The stream has stopped: ${h.error}`); else if (!failures) trouble("");
   },
   trouble(text) { trouble(text); },
   strip(svg) {
