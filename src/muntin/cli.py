@@ -245,7 +245,9 @@ def dashboard(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[INPUT...]", help="Files of tuples, as for `muntin run`.", show_default=False),
+        typer.Argument(
+            metavar="[INPUT...]", help="Files of tuples, as for `muntin run`.", show_default=False
+        ),
     ] = None,
     replay: Annotated[
         Path | None,
@@ -263,9 +265,7 @@ def dashboard(
         str | None,
         typer.Option(help="In place of a random token.", envvar="MUNTIN_TOKEN", show_default=False),
     ] = None,
-    browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
-    ] = False,
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Serve a live page: slices, windows, results, and a query that you change while it runs.
 

@@ -46,7 +46,9 @@ def endless(rate: float = 60) -> Feed:
 
 def failing() -> Feed:
     """Its second step has a tuple without a time."""
-    bad = pa.RecordBatch.from_pydict({"ts": pa.array([None], pa.timestamp("us", "UTC")), "shop": ["a"], "v": [1]})
+    bad = pa.RecordBatch.from_pydict(
+        {"ts": pa.array([None], pa.timestamp("us", "UTC")), "shop": ["a"], "v": [1]}
+    )
     return Feed("A bad tuple", query(), lambda: [Step("input", batch([1])), Step("input", bad)], rate=50)
 
 

@@ -8,15 +8,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from muntin.dashboard.feeds import flights_feed, of_files, of_transcripts
+import muntin as mt
+from muntin import aggregates as a
+from muntin import windows as w
+from muntin.command_line.settings import InputSettings
+from muntin.dashboard.feeds import Feed, flights_feed, of_files, of_transcripts
 from muntin.dashboard.frames import Frames, View
 from muntin.dashboard.history import MOST_KEYS, MOST_RESULTS, MOST_SAMPLES, MOST_TUPLES, History
 from muntin.dashboard.live_stream import LiveStream
 from muntin.dashboard.recent_rows import RecentRows
 from muntin.dashboard.shown_stream import MOST_NOTES
 from muntin.dashboard.zoomed_lines import COLUMNS, LEVELS
-from muntin.command_line.settings import InputSettings
 from muntin.errors import QueryError
+from muntin.testing.transcript_files import Step
 from tests.dashboard.streams import MINUTE, TRANSCRIPT, batch, endless, failing, query
 
 
@@ -71,7 +75,9 @@ def test_lines_show_the_results_at_each_level() -> None:
         assert lines["shown"]
     assert stream.lines is not None
     first = [c for line in stream.lines.of_level(0, ["ten"]) for c in line.columns]
-    rows = [r for r in results.to_pylist() if (r["shop"], r["window_name"], r["kind"]) == ("a", "ten", "final")]
+    rows = [
+        r for r in results.to_pylist() if (r["shop"], r["window_name"], r["kind"]) == ("a", "ten", "final")
+    ]
     # The columns are two minutes wide, so that each has one result.
     assert [c.last for c in first] == [row["n"] for row in rows]
 
@@ -81,7 +87,8 @@ def test_lines_of_another_key_and_aggregate_come_from_the_results_in_memory() ->
     stream.choose_key("b")
     stream.choose_aggregate("total")
     assert stream.lines is not None
-    assert [len(line.columns) for line in stream.lines.of_level(0, ["ten"])][0] > 5
+    (line,) = stream.lines.of_level(0, ["ten"])
+    assert len(line.columns) > 5
     with pytest.raises(QueryError, match='no tuple has the key "c" yet'):
         stream.choose_key("c")
 
@@ -185,7 +192,9 @@ def test_memory_stays_the_same_while_a_stream_plays_on() -> None:
             frames = Frames(stream, View())
             assert frames.next()
             state = sum(len(text) for text in frames._sent.values())
-            sizes.append((len(stream.history.tuples), len(stream.history.results), len(stream.history.samples)))
+            sizes.append(
+                (len(stream.history.tuples), len(stream.history.results), len(stream.history.samples))
+            )
             assert state < 200_000
             assert stream.lines is not None
             assert stream.lines.columns <= 2 * LEVELS * COLUMNS
@@ -223,7 +232,9 @@ def test_transcripts_are_replayed_a_tuple_at_a_time(tmp_path: Path) -> None:
     assert values == [[], [], [7], [7], [7, 12], [7, 12]]
     assert not stream.notes
     assert [bool("late" in g.attrib["class"]) for g in drawn(stream, "tuple")] == [False, False, False]
-    labels = [one.text for one in drawn(stream, "small", tag="text") if not one.get("class", "").endswith("quiet")]
+    labels = [
+        one.text for one in drawn(stream, "small", tag="text") if not one.get("class", "").endswith("quiet")
+    ]
     assert labels == ["3", "4", "5", "late", "watermark"]
     stream.choose("wrong_expectation")
     for _ in range(2):
@@ -233,6 +244,36 @@ def test_transcripts_are_replayed_a_tuple_at_a_time(tmp_path: Path) -> None:
         stream.step()
     assert [name for name, _ in stream.query.windows] == ["five"]
     assert stream.state == "paused", stream.error
+
+
+def test_the_example_shows_a_late_sale_and_both_visits_that_it_joins() -> None:
+    (feed,) = of_transcripts(Path(__file__).parents[2] / "examples" / "late_sale.yaml")
+    stream = LiveStream([feed])
+    for _ in range(14):
+        stream.step()
+    windows = [(g.attrib["data-name"], g.attrib["data-kind"]) for g in drawn(stream, "window")]
+    assert windows.count(("visit", "retracted")) == 2
+    assert windows.count(("ten", "changed")) == 1
+    assert windows.count(("smooth", "changed")) == 2
+    stream.step()
+    assert not stream.notes  # all results are those of the transcript
+    stream.step()
+    assert stream.state == "ended"
+
+
+def test_steps_that_are_made_together_take_the_same_tuples_in() -> None:
+    one, many = LiveStream([flights_feed()]), LiveStream([flights_feed()])
+    for _ in range(60):
+        one.step()
+    for _ in range(10):
+        many.step(together=6)
+    assert one.history.taken == many.history.taken
+    steps = iter([Step("input", pa.table({"t": [1]})), Step("input", {"t": [2]}), Step("watermark", 9)])
+    tens = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+    stream = LiveStream([Feed("mixed", tens, lambda: steps, rate=1)])
+    while stream.state == "playing":
+        stream.step(together=5)
+    assert (stream.history.taken, stream.history.given, stream.steps_done) == (2, 0, 3)
 
 
 def test_files_are_played_to_their_end(tmp_path: Path) -> None:

@@ -16,14 +16,15 @@ from tests.dashboard.streams import TRANSCRIPT, endless, failing
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver: apt-get install chromium-driver"
+    not (CHROMIUM and DRIVER), reason="needs a browser: apt-get install chromium chromium-driver"
 )
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
 )  # fmt: skip
-SECONDS = 15
+SECONDS = 30
 """To wait for what the page should show."""
 
 
@@ -95,7 +96,9 @@ def write(browser: Any, name: str, definition: str) -> None:
         element = browser.find_element(By.ID, field)
         element.clear()
         element.send_keys(words)
-    browser.execute_script("arguments[0].click()", browser.find_element(By.CSS_SELECTOR, "#add button[type=submit]"))
+    browser.execute_script(
+        "arguments[0].click()", browser.find_element(By.CSS_SELECTOR, "#add button[type=submit]")
+    )
 
 
 def test_charts_appear_and_numbers_move(browser: Any, opened: Any) -> None:
@@ -108,6 +111,17 @@ def test_charts_appear_and_numbers_move(browser: Any, opened: Any) -> None:
     until(browser, lambda: text(browser, "#numbers .remark") != before)
     assert text(browser, "#summary dd").startswith("2 aggregates over 2 windows")
     assert stream.state == "playing"
+
+
+def test_the_page_does_not_grow_while_a_stream_plays_on(browser: Any, opened: Any) -> None:
+    stream = opened(LiveStream([endless(rate=200)], speed=20))
+    sizes = []
+    for results in (500, 1_000, 2_000):
+        until(browser, lambda most=results: stream.history.given > most)
+        sizes.append(count(browser, "*"))
+    assert text(browser, "#state") == "playing"
+    assert max(sizes) < 2_000
+    assert sizes[2] < sizes[0] + 200
 
 
 def test_a_window_that_is_added_gives_results_and_a_wrong_one_its_error(browser: Any, opened: Any) -> None:
@@ -144,7 +158,10 @@ def test_keys_play_step_zoom_and_change_the_colours(browser: Any, opened: Any) -
     press(browser, "\ue014")  # the right arrow
     until(browser, lambda: stream.steps_done == done + 1)
     press(browser, "2")
-    until(browser, lambda: script(browser, "document.querySelectorAll('#levels button')[1].ariaPressed") == "true")
+    until(
+        browser,
+        lambda: script(browser, "document.querySelectorAll('#levels button')[1].ariaPressed") == "true",
+    )
     press(browser, "+")
     until(browser, lambda: stream.speed == 2)
     light = script(browser, "getComputedStyle(document.body).backgroundColor")

@@ -29,7 +29,9 @@ def address(stream: LiveStream) -> Iterator[str]:
         yield found
 
 
-def ask(address: str, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str, dict[str, str]]:
+def ask(
+    address: str, method: str, path: str, body: str | None = None, **headers: str
+) -> tuple[int, str, dict[str, str]]:
     place = urlsplit(address)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
     try:
@@ -94,7 +96,9 @@ def test_commands_change_the_stream(address: str, stream: LiveStream) -> None:
     assert stream.steps_done == before + 1
     command(address, do="speed", speed=8)
     assert stream.speed == 8
-    status, _ = command(address, do="add", kind="window", name="five", text='type = "tumbling"\nlength = "5 minutes"')
+    status, _ = command(
+        address, do="add", kind="window", name="five", text='type = "tumbling"\nlength = "5 minutes"'
+    )
     assert (status, "five" in dict(stream.query.windows)) == (200, True)
     assert command(address, do="remove", kind="window", name="five")[0] == 200
     templates = command(address, do="templates")[1]["templates"]

@@ -9,13 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from muntin.dashboard.feeds import Feed, flights_feed, of_files, of_transcripts
+    from muntin.dashboard.feeds import Feed, flights_feed, of_batches, of_files, of_transcripts
     from muntin.dashboard.live_stream import LiveStream
     from muntin.dashboard.server import serve
+    from muntin.dashboard.spark_stream import SparkStream, Watched
 
-__all__ = ["Feed", "LiveStream", "flights_feed", "of_files", "of_transcripts", "serve"]
+__all__ = [
+    "Feed", "LiveStream", "SparkStream", "Watched", "flights_feed", "of_batches", "of_files",
+    "of_transcripts", "serve",
+]  # fmt: skip
 
-_HOMES = {"serve": "server", "LiveStream": "live_stream"}
+_HOMES = {
+    "serve": "server", "LiveStream": "live_stream", "SparkStream": "spark_stream", "Watched": "spark_stream",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from muntin.timeline import Micros
 if TYPE_CHECKING:
     from muntin.command_line.settings import InputSettings
 
-__all__ = ["Feed", "flights_feed", "flights_query", "of_files", "of_transcripts"]
+__all__ = ["Feed", "flights_feed", "flights_query", "of_batches", "of_files", "of_transcripts"]
 
 MINUTE, YEAR = 60_000_000, 365 * 86_400_000_000
 ARRIVALS = 5 * MINUTE
@@ -103,6 +103,31 @@ def _later(flights: pa.Table, shift: int) -> pa.Table:
     return flights.set_column(at, "scheduled", times)
 
 
+def of_batches(
+    title: str, query: Query, batches: Callable[[], Iterable[Any]], rate: float, **options: Any
+) -> Feed:
+    """A stream of your own: each item is a step, anything that `op.process` takes in tables or batches.
+
+    >>> import muntin as mt
+    >>> from muntin.dashboard.live_stream import LiveStream
+    >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
+    >>> parts = [{"t": [1, 4]}, {"t": [12]}]
+    >>> stream = LiveStream([of_batches("mine", query, lambda: parts, rate=2, watermark_lag=0)])
+    >>> for _ in range(2):
+    ...     stream.step()
+    >>> stream.history.results.table()["n"].to_pylist()
+    [2]
+
+    Args:
+        title: What the page calls it.
+        query: What it computes.
+        batches: Gives the items from the first one on; it is called again for a restart.
+        rate: Items in a second at speed 1.
+        options: Those of `query.operator`, such as `watermark_lag`.
+    """
+    return Feed(title, query, lambda: (Step("input", batch) for batch in batches()), rate, options=options)
+
+
 def of_files(query: Query, inputs: list[str], settings: InputSettings) -> Feed:
     """The tuples of files, as `muntin run` reads them, 20 in a step; the end of the files ends the stream."""
     from muntin.command_line.inputs import sources
@@ -125,11 +150,17 @@ def of_files(query: Query, inputs: list[str], settings: InputSettings) -> Feed:
                     stop = start + TUPLES_OF_A_STEP
                     yield Step(
                         "input",
-                        tuples[start:stop] if isinstance(tuples, list) else tuples.slice(start, TUPLES_OF_A_STEP),
+                        tuples[start:stop]
+                        if isinstance(tuples, list)
+                        else tuples.slice(start, TUPLES_OF_A_STEP),
                     )
         yield Step("finish", None)
 
-    options = {"watermark_lag": settings.watermark_lag, "in_order": settings.in_order, "schema": settings.types}
+    options = {
+        "watermark_lag": settings.watermark_lag,
+        "in_order": settings.in_order,
+        "schema": settings.types,
+    }
     return Feed(", ".join(str(source) for source in found), query, steps, rate=10, options=options)
 
 
@@ -140,7 +171,9 @@ def of_transcripts(path: str | Path) -> list[Feed]:
     except ModuleNotFoundError as error:
         raise QueryError('a replay needs PyYAML: pip install "muntin[testing]"') from error
     except OSError as error:
-        raise QueryError(f"cannot read {path}: {error.strerror or error}; give a file of transcripts") from error
+        raise QueryError(
+            f"cannot read {path}: {error.strerror or error}; give a file of transcripts"
+        ) from error
     feeds = [_of_transcript(one) for one in found if one.query is not None]
     if not feeds:
         raise QueryError(f"a replay needs a transcript with a query: got {path}, which has none")

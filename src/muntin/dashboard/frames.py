@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from muntin.dashboard.history import History, of_key
+from muntin.dashboard.history import History, Sample, of_key
 from muntin.dashboard.shown_stream import ShownStream
 from muntin.dashboard.slice_strip import Look, Strip, value_text
 from muntin.dashboard.times import in_words, length_in_words
@@ -73,7 +73,7 @@ class Frames:
             return None
         with self.stream.lock:
             self._version = self.stream.version
-            sections = self.sections()
+            sections = self._sections()
         changed = {}
         for name, section in sections.items():
             text = json.dumps(section, default=str)
@@ -83,9 +83,13 @@ class Frames:
 
     def sections(self) -> dict[str, Any]:
         """All sections."""
+        with self.stream.lock:
+            return self._sections()
+
+    def _sections(self) -> dict[str, Any]:
         stream = self.stream
         sections: dict[str, Any] = {"head": self._head(), "notes": self._notes(), "plan": self._plan()}
-        look = stream.look() if stream.state != "loading" else None
+        look = stream.look() if stream.has_look else None
         key, aggregate = stream.key, stream.aggregate or next((n for n, _ in stream.query.aggregates), "")
         strip = None if look is None or key is None else Strip(look, stream.history, key, aggregate)
         known = strip is not None and aggregate in strip.look.slices.column_names
@@ -94,7 +98,8 @@ class Frames:
         sections["numbers"] = self._numbers(look)
         sections["windows"] = self._windows(look, strip if known else None)
         sections["aggregates"] = [
-            {"name": name, "what": one.describe()} for name, one in stream.query.aggregates
+            {"name": name, "what": one.describe(), "fixed": stream.aggregates_are_fixed}
+            for name, one in stream.query.aggregates
         ]
         sections["results"] = self._results()
         return sections | dict(stream.extras())
@@ -106,8 +111,9 @@ class Frames:
             "about": stream.about,
             "state": stream.state,
             "error": stream.error,
+            "loading": stream.loading,
             "speed": stream.speed,
-            "step": stream.can_step,
+            "verbs": stream.verbs,
             "newest": in_words(history.newest, history.timed),
             "keys": [stream.label(key) for key in history.keys if key],
             "key_names": ", ".join(history.key_names),
@@ -152,7 +158,9 @@ class Frames:
         ticks = time_ticks(low, high, max(self.view.chart // 90, 2), self.stream.history.timed)
         height = 320 if self.view.chart > 500 else 220
         title = f"{lines.aggregate} of the results of each window"
-        return chart(found, (low, high), ticks, title=title, width=self.view.chart, height=height, describe=value_text)
+        return chart(
+            found, (low, high), ticks, title=title, width=self.view.chart, height=height, describe=value_text
+        )
 
     def _numbers(self, look: Look | None) -> list[dict[str, Any]]:
         history = self.stream.history
@@ -163,27 +171,34 @@ class Frames:
         lag = "-"
         if watermark is not None and newest is not None:
             lag = "0" if watermark >= newest else length_in_words(newest - watermark, history.timed)
-        last = samples[-1] if samples else None
 
-        def spark(name: str) -> str:
-            return small_line(s.counters.get(name, 0) for s in samples)
+        def tile(name: str, value: str, remark: str, line: Callable[[Sample], float]) -> dict[str, Any]:
+            return {"name": name, "value": value, "remark": remark, "line": small_line(map(line, samples))}
 
+        def counter(name: str) -> Callable[[Sample], float]:
+            return lambda sample: sample.counters.get(name, 0)
+
+        def counted(name: str) -> str:
+            return f"{counters.get(name, 0):,}"
+
+        rates = ("-",) * 3
+        if samples:
+            last = samples[-1]
+            per_tuple = f"{last.combines_per_tuple:.1f}"
+            rates = (f"{last.tuples_per_second:,.0f}", f"{last.results_per_second:,.0f}", per_tuple)
+        combines = counters.get("update_combines", 0) + counters.get("merge_combines", 0)
+        keys = _number_of(counters.get("keys", 0), "key")
+        stored = f"{counted('kept_tuples')} tuples stored"
         return [
-            _number("tuples/s", f"{last.tuples_per_second:,.0f}" if last else "-", f"{history.taken:,} in all",
-                    small_line(s.tuples_per_second for s in samples)),
-            _number("results/s", f"{last.results_per_second:,.0f}" if last else "-", f"{history.given:,} in all",
-                    small_line(s.results_per_second for s in samples)),
-            _number("watermark lag", lag, in_words(watermark, history.timed), ""),
-            _number("late tuples", f"{counters.get('late', 0):,}", "too late for a window", spark("late")),
-            _number("slices", f"{counters.get('slices', 0):,}", f"of {_number_of(counters.get('keys', 0), 'key')}", spark("slices")),
-            _number("state", _bytes(counters.get("state_bytes", 0)),
-                    f"{counters.get('kept_tuples', 0):,} tuples stored", spark("state_bytes")),
-            _number("combines per tuple", f"{last.combines_per_tuple:.1f}" if last else "-",
-                    f"{counters.get('update_combines', 0) + counters.get('merge_combines', 0):,} in all",
-                    small_line(s.combines_per_tuple for s in samples)),
-            _number("updates", f"{counters.get('updates', 0):,}", f"{counters.get('retractions', 0):,} retractions",
-                    spark("updates")),
-        ]  # fmt: skip
+            tile("tuples/s", rates[0], f"{history.taken:,} in all", lambda one: one.tuples_per_second),
+            tile("results/s", rates[1], f"{history.given:,} in all", lambda one: one.results_per_second),
+            {"name": "watermark lag", "value": lag, "remark": in_words(watermark, history.timed), "line": ""},
+            tile("late tuples", counted("late"), "too late for a window", counter("late")),
+            tile("slices", counted("slices"), f"of {keys}", counter("slices")),
+            tile("state", _bytes(counters.get("state_bytes", 0)), stored, counter("state_bytes")),
+            tile("combines per tuple", rates[2], f"{combines:,} in all", lambda one: one.combines_per_tuple),
+            tile("updates", counted("updates"), f"{counted('retractions')} retractions", counter("updates")),
+        ]
 
     def _windows(self, look: Look | None, strip: Strip | None) -> list[dict[str, Any]]:
         stream = self.stream
@@ -213,8 +228,7 @@ class Frames:
             "rows": [
                 [
                     row["window_name"],
-                    _time(row["window_start"], timed),
-                    _time(row["window_end"], timed),
+                    *_edges(row["window_start"], row["window_end"], timed),
                     *(value_text(row.get(name)) for name in names),
                     row["kind"],
                 ]
@@ -230,27 +244,29 @@ def _newest(history: History, key: Any) -> list[dict[str, Any]]:
     if table is None or key is None:
         return []
     mine: pa.Table = of_key(table, history.key_names, key)
-    rows = mine.slice(max(0, mine.num_rows - RESULTS_SHOWN)).to_pylist()
+    rows: list[dict[str, Any]] = mine.slice(max(0, mine.num_rows - RESULTS_SHOWN)).to_pylist()
     return rows[::-1]
-
-
-def _number(name: str, value: str, remark: str, line: str) -> dict[str, Any]:
-    return {"name": name, "value": value, "remark": remark, "line": line}
 
 
 def _number_of(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _bytes(count: int) -> str:
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}" if unit != "bytes" else f"{count} bytes"
-        count = count / 1000  # type: ignore[assignment]
-    return f"{count:.3g} GB"
+def _bytes(count: float) -> str:
+    """A number of bytes in words.
+
+    >>> _bytes(176), _bytes(17_640)
+    ('176 bytes', '17.6 KB')
+    """
+    if count < 1000:
+        return f"{count:g} bytes"
+    unit = next((unit for unit in ("KB", "MB") if (count := count / 1000) < 999.5), None)
+    return f"{count:.3g} {unit}" if unit else f"{count / 1000:.3g} GB"
 
 
-def _time(value: Any, timed: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{value:%b %d %H:%M}" if timed and hasattr(value, "strftime") else str(value)
+def _edges(start: Any, end: Any, timed: bool) -> tuple[str, str]:
+    """Start and end; the end of a window within a day has no date."""
+    if not (timed and hasattr(start, "strftime") and hasattr(end, "strftime")):
+        return value_text(start), value_text(end)
+    same_day = start.date() == end.date()
+    return f"{start:%b %d %H:%M}", f"{end:%H:%M}" if same_day else f"{end:%b %d %H:%M}"

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from muntin.dashboard.recent_rows import RecentRows
 from muntin.dashboard.times import units
 
-__all__ = ["History", "Key", "Sample", "of_key"]
+__all__ = ["ARRIVED_AT", "History", "Key", "Sample", "of_key"]
 
 Key = tuple[object, ...]
 
@@ -70,13 +70,16 @@ class History:
             self.newest = newest if self.newest is None else max(self.newest, newest)
         self.timed = not pa.types.is_integer(tuples[self.time].type)
         self.taken += tuples.num_rows
-        if len(self._keys) < MOST_KEYS:
-            unique = tuples.select(self.key_names).to_pylist() if self.key_names else [{}]
-            for row in unique:
-                if len(self._keys) < MOST_KEYS:
-                    self._keys.setdefault(tuple(row.values()))
+        self.know_keys(tuples.select(self.key_names))
         at = pa.array([watermark] * tuples.num_rows, pa.int64())
         self.tuples.append(tuples.append_column(ARRIVED_AT, at))
+
+    def know_keys(self, table: pa.Table) -> None:
+        """Remember the keys in the key columns of a table."""
+        rows = table.to_pylist() if self.key_names and len(self._keys) < MOST_KEYS else []
+        for row in rows if self.key_names else [{}]:
+            if len(self._keys) < MOST_KEYS:
+                self._keys.setdefault(tuple(row.values()))
 
     def give(self, results: pa.Table) -> None:
         """Remember results, with flat columns."""

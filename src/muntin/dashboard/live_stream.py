@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from muntin.connectors.embedded import Operator
 from muntin.dashboard.feeds import Feed
+from muntin.dashboard.history import ARRIVED_AT
 from muntin.dashboard.shown_stream import ShownStream, replanned
 from muntin.dashboard.slice_strip import Look
 from muntin.dashboard.written_items import read_item
@@ -21,11 +22,14 @@ from muntin.results import Results
 from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import compare
 from muntin.testing.transcript_files import Step
+from muntin.timeline import INF
 
 __all__ = ["LiveStream"]
 
 LONGEST_PAUSE = 0.25
 """Seconds after which a sleeping thread looks again whether the speed has changed."""
+MOST_STEPS = 20
+"""Steps in a second: a step has a fixed cost, and more cannot be seen. Inputs are joined at higher speeds."""
 
 
 class LiveStream(ShownStream):
@@ -38,7 +42,8 @@ class LiveStream(ShownStream):
     >>> query = mt.windows(ten=w.tumbling(10)).aggregate(n=a.count()).on("t")
     >>> steps = (Step("input", {"t": [1, 4, 12]}), Step("watermark", 10))
     >>> stream = LiveStream([Feed("two steps", query, lambda: steps, rate=1)])
-    >>> stream.step(); stream.step(); stream.step()
+    >>> for _ in range(3):
+    ...     stream.step()
     >>> stream.state, stream.history.taken, stream.history.given
     ('ended', 3, 1)
     """
@@ -68,13 +73,15 @@ class LiveStream(ShownStream):
         self._forget()
         self.steps_done, self.error = 0, ""
         self.operator: Operator = self.query.operator(**self._options())
+        self._stats = self.operator.stats()
         self._steps: Iterator[Step] = iter(feed.steps())
+        self._ahead: Step | None = None
         self._plan = self.query.explain()
         self.state = "playing" if feed.plays else "paused"
         self.version += 1
 
     def _options(self) -> dict[str, Any]:
-        return {name: value for name, value in self.feed.options.items() if value not in (None, False)}
+        return {name: value for name, value in self.feed.options.items() if value is not None}
 
     # Playing. ---------------------------------------------------------------------------------------
 
@@ -103,13 +110,16 @@ class LiveStream(ShownStream):
         if self.state == "playing":
             self.state = "paused"
 
-    def step(self) -> None:
-        """Make one step: the next tuples, the next watermark, or what else comes next."""
+    def step(self, together: int = 1) -> None:
+        """Make one step: the next tuples, the next watermark, or what else comes next.
+
+        Tables of tuples that follow each other may be taken in `together`.
+        """
         with self.lock:
             if self.state in ("ended", "error"):
                 return
             try:
-                step = next(self._steps, None)
+                step = self._joined(together) if together > 1 or self._ahead else next(self._steps, None)
                 if step is None:
                     self.state = "ended"
                 else:
@@ -123,7 +133,26 @@ class LiveStream(ShownStream):
             finally:
                 self.version += 1
                 if self.history.sample_is_old():
+                    self._stats = self.operator.stats()
                     self.history.sample(self.counters())
+
+    def _joined(self, most: int) -> Step | None:
+        """The next step, with the tuples of those after it as long as they are tables of the same columns."""
+        first, self._ahead = self._ahead or next(self._steps, None), None
+        tables: list[pa.Table] = []
+        step = first
+        while step is not None and isinstance(step.value, pa.Table | pa.RecordBatch):
+            if tables and step.value.schema != tables[0].schema:
+                break
+            table = step.value
+            tables.append(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
+            if len(tables) == most:
+                return Step("input", pa.concat_tables(tables))
+            step = next(self._steps, None)
+        if not tables:
+            return first
+        self._ahead = step
+        return Step("input", pa.concat_tables(tables))
 
     def _play(self) -> None:
         ready = clocks.monotonic()
@@ -138,10 +167,12 @@ class LiveStream(ShownStream):
                 clocks.sleep(min(pause, LONGEST_PAUSE))
                 continue
             with self.lock:  # so that nothing moves once `pause` has returned
+                rate = self.feed.rate * self.speed
+                together = max(1, round(rate / MOST_STEPS))
                 if self.state == "playing":
-                    self.step()
+                    self.step(together)
             # Where steps take longer than the speed allows, it does not catch up later.
-            ready = max(ready, clocks.monotonic() - LONGEST_PAUSE) + 1 / (self.feed.rate * self.speed)
+            ready = max(ready, clocks.monotonic() - LONGEST_PAUSE) + together / rate
 
     def _make(self, step: Step) -> None:
         self.steps_done += 1
@@ -188,7 +219,9 @@ class LiveStream(ShownStream):
         rows = rows_of_table(results.to_arrow(nested=True), self.query.keys)
         difference = compare(rows, step.expect)
         if difference:
-            self._note("error", f"step {self.steps_done}: differs from the transcript", difference.splitlines())
+            self._note(
+                "error", f"step {self.steps_done}: differs from the transcript", difference.splitlines()
+            )
 
     # Changes of the query. --------------------------------------------------------------------------
 
@@ -196,12 +229,11 @@ class LiveStream(ShownStream):
         item = read_item(kind, name, text)
         if kind == "window":
             self._add_window(name, item)
-        else:
-            if name in dict(self.query.aggregates):
-                raise QueryError(f'there is an aggregate "{name}" already; choose another name')
-            self._change_aggregates(
-                (*self.query.aggregates, (name, item)), f'"{name}" ({item.describe()}) is added'
-            )
+            return
+        if name in dict(self.query.aggregates):
+            raise QueryError(f'there is an aggregate "{name}" already; choose another name')
+        wider = (*self.query.aggregates, (name, item))
+        self._change_aggregates(wider, f'"{name}" ({item.describe()}) is added')
 
     def remove(self, kind: str, name: str) -> None:
         if kind == "window":
@@ -226,10 +258,10 @@ class LiveStream(ShownStream):
         recent, watermark = self.history.tuples.table(), self.operator.watermark
         remembered = 0 if recent is None else recent.num_rows
         if recent is not None:
-            operator.process(recent.drop_columns([recent.column_names[-1]]))
-        if self.feed.options.get("watermark_lag") is None and abs(watermark) < 2**62:
+            operator.process(recent.drop_columns([ARRIVED_AT]))
+        if self.feed.options.get("watermark_lag") is None and abs(watermark) < INF:
             operator.advance(watermark)
-        self.operator = operator
+        self.operator, self._stats = operator, operator.stats()
         self._changed(query, f"{text}; a new operator has begun with the last {remembered:,} tuples")
         self.history.results.clear()
         self.aggregates, self.lines = [], None
@@ -244,10 +276,11 @@ class LiveStream(ShownStream):
 
     def look(self) -> Look:
         op = self.operator
+        self._stats = op.stats()
         return Look(self.query, op.slices().to_arrow(), op.open_windows().to_arrow(), op.watermark)
 
     def counters(self) -> Mapping[str, int]:
-        stats = self.operator.stats()
+        stats = self._stats
         return {
             name: value
             for name in stats.__dataclass_fields__
@@ -255,7 +288,7 @@ class LiveStream(ShownStream):
         } | {"late": sum(stats.late.values())}
 
     def late_by_window(self) -> Mapping[str, int]:
-        return self.operator.stats().late
+        return self._stats.late
 
     def explanation(self) -> Explanation:
         return self._plan

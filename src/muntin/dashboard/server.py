@@ -39,7 +39,7 @@ SILENCE = 10.0
 """Seconds after which a comment shows both sides that the connection lives."""
 MOST_BYTES, MOST_PAGES = 16_384, 16
 HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -132,8 +132,13 @@ def _obey(stream: ShownStream, body: bytes) -> dict[str, Any]:
     try:
         payload = json.loads(body)
         command = COMMANDS[payload["do"]]
+        obeys = payload["do"] in (*stream.verbs, "templates")
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise QueryError(f'a command must be like {{"do": "play"}}, with one of {", ".join(COMMANDS)}') from None
+        raise QueryError(
+            f'a command must be like {{"do": "play"}}, with one of {", ".join(COMMANDS)}'
+        ) from None
+    if not obeys:
+        raise QueryError(f"this stream cannot {payload['do']}; it can {', '.join(stream.verbs)}")
     with stream.lock:
         try:
             found = command(stream, payload)
@@ -220,11 +225,8 @@ class _Guarded:
 
 def _picture_colours() -> str:
     """The colours of `muntin.drawing`, for pictures without a style sheet of their own."""
-
-    return "".join(
-        f"svg.drawn .{name} {{ stroke: light-dark({light}, {DARK[name]}); fill: light-dark({light}, {DARK[name]}) }}\n"
-        for name, light in LIGHT.items()
-    )
+    both = {name: f"light-dark({light}, {DARK[name]})" for name, light in LIGHT.items()}
+    return "".join(f"svg.drawn .{name} {{ stroke: {c}; fill: {c} }}\n" for name, c in both.items())
 
 
 # Running. --------------------------------------------------------------------------------------------
@@ -239,7 +241,9 @@ def _listening(host: str, port: int) -> socket.socket:
         listener.listen(100)  # from here on a browser may connect
     except (OSError, OverflowError) as error:
         listener.close()
-        raise QueryError(f"cannot serve on {host}, port {port}: {error}; choose another with --port") from error
+        raise QueryError(
+            f"cannot serve on {host}, port {port}: {error}; choose another with --port"
+        ) from error
     return listener
 
 

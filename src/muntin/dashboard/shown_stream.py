@@ -15,9 +15,9 @@ import pyarrow as pa
 from muntin.dashboard.history import History, Key, of_key
 from muntin.dashboard.slice_strip import Look
 from muntin.dashboard.zoomed_lines import ZoomedLines, finest_width, numeric
+from muntin.dsl import Query
 from muntin.errors import QueryError, nearest
 from muntin.planning.plan import Explanation
-from muntin.query import QuerySpec
 
 __all__ = ["Note", "ShownStream"]
 
@@ -44,10 +44,23 @@ class ShownStream(ABC):
     that shows the newest state waits.
     """
 
-    can_step = True
-    verbs = ("play", "pause", "step", "restart", "speed", "key", "aggregate", "add", "remove", "choose")
+    verbs: Sequence[str] = (
+        "play",
+        "pause",
+        "step",
+        "restart",
+        "speed",
+        "choose",
+        "key",
+        "aggregate",
+        "add",
+        "remove",
+    )
+    """The commands that it obeys."""
+    aggregates_are_fixed = False
+    loading = "The stream is starting."
 
-    def __init__(self, title: str, about: str, query: QuerySpec) -> None:
+    def __init__(self, title: str, about: str, query: Query) -> None:
         self.title, self.about, self.query = title, about, query
         self.lock = threading.RLock()
         self.state, self.error = "loading", ""
@@ -65,6 +78,11 @@ class ShownStream(ABC):
         self.lines: ZoomedLines | None = None
 
     # What it shows. ---------------------------------------------------------------------------------
+
+    @property
+    def has_look(self) -> bool:
+        """Whether `look` can be called yet."""
+        return True
 
     @abstractmethod
     def look(self) -> Look:
@@ -178,9 +196,9 @@ def replanned(before: Explanation, after: Explanation) -> list[str]:
     - computes  1 aggregate over 1 window (ten) from slices: 0.1 a unit of time
     + computes  1 aggregate over 2 windows (ten, five) from shared slices: 0.2 a unit of time
     """
-    texts = [
+    old, new = (
         [*(f"{name}  {text}" for name, text in one.summary), *map(str.strip, one.details.splitlines())]
         for one in (before, after)
-    ]
-    found = unified_diff(*texts, n=0, lineterm="")
+    )
+    found = unified_diff(old, new, n=0, lineterm="")
     return [f"{line[0]} {line[1:]}" for line in found if line[0] in "+-" and line[:3] not in ("+++", "---")]

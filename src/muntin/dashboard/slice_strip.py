@@ -1,8 +1,9 @@
-"""The picture that explains the system: slices of a key, the tuples over them, the windows that share them."""
+"""The picture that explains the system: slices of a key, tuples over them, windows that share them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,9 @@ MOST_LABELS = 40
 SHORT = 60
 """A stream of no more tuples is shown from its beginning."""
 NICE = tuple(s * 10**p for p in range(18) for s in (1, 2, 5))
-HOURS = tuple(int(m * 60_000_000) for m in (1, 5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160, 40320))
+HOURS = tuple(
+    int(m * 60_000_000) for m in (1, 5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160, 40320)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Look:
     watermark: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Strip:
     """The strip of a key, from a moment's look at the stream and what the page remembers of it."""
 
@@ -81,7 +84,7 @@ class Strip:
         tuples = self._tuples(low)
         late = [one.time for one in tuples if one.late]
         order = [name for name, _ in self.look.query.windows]
-        windows = [w for w in self._windows() if w.end > low and w.start < high]
+        windows = [w for w in self._windows if w.end > low and w.start < high]
         windows = _without_old_retractions(windows)[-MOST_WINDOWS:]
         windows.sort(key=lambda w: (order.index(w.name), w.start, w.end))
         slices = tuple(s for s in self._slices(late) if s.end > low and s.start < high)
@@ -91,7 +94,7 @@ class Strip:
         """The number of slices in the open windows of each name."""
         found: dict[str, int] = {}
         slices = self._slices([])
-        for one in self._windows():
+        for one in self._windows:
             if one.is_open:
                 inside = sum(one.start <= s.start and s.end <= one.end for s in slices)
                 found[one.name] = max(found.get(one.name, 0), inside)
@@ -122,6 +125,7 @@ class Strip:
             drawn.append(DrawnSlice(begin, stop, count, value, before, separator or "fixed"))
         return sorted(drawn, key=lambda s: s.start)
 
+    @cached_property
     def _windows(self) -> list[DrawnWindow]:
         """The newest row of each window: open ones with their value so far, complete ones as emitted."""
         newest = self.history.newest or 0
@@ -135,7 +139,9 @@ class Strip:
                 before = drawn.get(identity)
                 old = value if before is None else before.value
                 drawn[identity] = DrawnWindow(name, start, end, value, old, kind == "retract")
-        for (name, start, end, _), identity, value in self._of(self._mine(self.look.open_windows), "window_count"):
+        for (name, start, end, _), identity, value in self._of(
+            self._mine(self.look.open_windows), "window_count"
+        ):
             drawn[identity] = DrawnWindow(
                 name, start, newest + 1 if end is None else end, value, value, is_open=True
             )
@@ -144,7 +150,7 @@ class Strip:
 
     def _of(self, table: pa.Table, extra: str) -> Any:
         """Name, start, end and the column `extra` of each row; what identifies its window; its value."""
-        if not table.num_rows:
+        if not table.num_rows or self.aggregate not in table.column_names:
             return
         marks = [n for n in table.column_names if n.startswith("window_start_") or n == "window_ordinal"]
         starts, ends = (units(table[f"window_{side}"]).to_pylist() for side in ("start", "end"))
@@ -158,9 +164,12 @@ class Strip:
 
 
 def _without_old_retractions(windows: list[DrawnWindow]) -> list[DrawnWindow]:
-    """Of each name only the newest window that was withdrawn: the others would fill the picture."""
-    newest = {one.name: one for one in sorted(windows, key=lambda w: (w.start, w.end)) if one.retracted}
-    return [one for one in windows if not one.retracted or one is newest[one.name]]
+    """Of withdrawn windows that overlap only the newest: a session that grows would fill the picture."""
+    shown: list[DrawnWindow] = []
+    for one in reversed([w for w in windows if w.retracted]):
+        if not any(o.name == one.name and o.start < one.end and one.start < o.end for o in shown):
+            shown.append(one)
+    return [one for one in windows if not one.retracted or one in shown]
 
 
 def _rows(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:

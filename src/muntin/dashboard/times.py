@@ -55,7 +55,8 @@ def length_in_words(length: int, timed: bool) -> str:
     """
     if not timed:
         return f"{length:,}"
-    rest, parts = length, []
+    parts: list[str] = []
+    rest = length
     for size, unit in LENGTHS:
         if rest >= size and len(parts) < 2:
             parts.append(f"{rest // size:,} {unit}")

@@ -25,13 +25,13 @@ UNITS = {"length": "30", "every": "10", "step": "15", "gap": "15", "start": "0"}
 
 
 def read_item(kind: str, name: str, text: str) -> Any:
-    """The window or the aggregate of a text, or a QueryError that says what is wrong with it.
+    r"""The window or the aggregate of a text, or a QueryError that says what is wrong with it.
 
-    >>> read_item("window", "half", 'type = "tumbling"\\nlength = "30 minutes"').describe()
+    >>> read_item("window", "half", 'type = "tumbling"\nlength = "30 minutes"').describe()
     'tumbling 30 minutes'
-    >>> read_item("window", "half", 'type = "tumbling"\\nlenght = "30 minutes"')
+    >>> read_item("window", "half", 'type = "tumbling"\nlenght = "30 minutes"')
     Traceback (most recent call last):
-    muntin.errors.QueryError: the page, [windows.half]: unknown key "lenght"; it takes length, offset, measure, emit_empty. Did you mean "length"?
+    muntin.errors.QueryError: the page, [windows.half]: unknown key "lenght"; it takes length, ...
     """
     if not name.strip():
         raise QueryError(f"the {kind} needs a name; results are told apart by it")

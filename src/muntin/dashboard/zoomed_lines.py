@@ -1,4 +1,4 @@
-"""Results as lines at several zoom levels: M4 windows over the results of the query. [cutty §1]
+"""Results as lines at several zoom levels: M4 windows over the results of the query.
 
 An M4 window remembers the first, the last, the least and the greatest value, and a line through these has
 the same pixels as one through all values.
@@ -62,10 +62,14 @@ class ZoomedLines:
     @staticmethod
     def _m4(widths: tuple[int, ...]) -> Query:
         levels = {f"level{number}": w.tumbling(width) for number, width in enumerate(widths)}
-        return windows(**levels).aggregate(value=a.m4("value")).by("line").on("at", forget_keys_after=widths[-1])
+        return (
+            windows(**levels).aggregate(value=a.m4("value")).by("line").on("at", forget_keys_after=widths[-1])
+        )
 
     def add(self, results: pa.Table) -> None:
         """Take results of the key in: flat columns, as `Results.to_arrow` gives them."""
+        if self.aggregate not in results.column_names:
+            return  # it was added later
         rows = results.filter(
             pc.and_(pc.equal(results["kind"], "final"), pc.is_valid(results[self.aggregate]))
         )

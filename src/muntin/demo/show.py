@@ -30,7 +30,7 @@ from muntin.demo.sharing import Work, each_alone
 from muntin.demo.stream import ROWS, SETTINGS, Step, play
 from muntin.result_view import STYLES
 
-__all__ = ["Summary", "newest", "show"]
+__all__ = ["Summary", "errors_to", "newest", "show"]
 
 FOLDER = Path("build") / "demo"
 LOG = FOLDER / "spark.log"
@@ -43,7 +43,7 @@ def show(console: Console, most: int | None = None) -> None:
     flights = data.load().slice(0, most)
     console.print(_introduction(flights), highlight=False)
     logging.disable()  # py4j logs the traceback of a Ctrl-C, and to the root logger
-    with console.status(f"Spark is starting; its log: {LOG}"), _errors_to(LOG), _interrupted_after():
+    with console.status(f"Spark is starting; its log: {LOG}"), errors_to(LOG), _interrupted_after():
         session = spark.session(SETTINGS)
     summary, story = Summary(), LateStory()
     try:
@@ -62,8 +62,8 @@ def show(console: Console, most: int | None = None) -> None:
 
 
 @contextmanager
-def _errors_to(path: Path) -> Iterator[None]:
-    """Redirect the stderr of processes that start meanwhile to this file: it would tear the table."""
+def errors_to(path: Path) -> Iterator[None]:
+    """Redirect the stderr of processes that start meanwhile to this file: it would tear what is shown."""
     path.parent.mkdir(parents=True, exist_ok=True)
     before = os.dup(2)
     with path.open("wb") as log:

@@ -92,9 +92,9 @@ def svg(
     parts.append(text("slices", margin, slices + shape.bar / 2 + 4, "right slice"))
     parts.extend(_edges(run, scale, 2 if shape.long_edges else tuples - shape.group, slices))
     parts.extend(_tuples(run.tuples, scale, line, slices, shape))
-    rows = _rows_of_slices(run.slices, (scale.high - scale.low) // 200 if shape.long_edges else 0)
-    bottom += shape.lane * (len(rows) - 1)
-    for number, row in enumerate(rows):
+    slice_rows = _rows_of_slices(run.slices, (scale.high - scale.low) // 200 if shape.long_edges else 0)
+    bottom += shape.lane * (len(slice_rows) - 1)
+    for number, row in enumerate(slice_rows):
         top = slices + number * shape.lane
         parts.extend(_slice(found, scale, top, describe, shape) for found in row)
     ticks = _round_ticks(scale) if ticks is None else ticks

@@ -83,19 +83,20 @@ const sections = {
     document.body.dataset.state = h.state;
     set($("play").firstElementChild, h.state === "playing" ? "Pause" : h.state === "ended" || h.state === "error" ? "Again" : "Play");
     $("play").disabled = h.state === "loading";
-    $("step").disabled = !h.step || ["loading", "ended", "error"].includes(h.state);
-    $("restart").disabled = $("speed").disabled = !h.step || h.state === "loading";
+    $("step").disabled = !h.verbs.includes("step") || ["loading", "ended", "error"].includes(h.state);
+    $("restart").hidden = !h.verbs.includes("restart");
+    $("speed").parentElement.hidden = !h.verbs.includes("speed");
     options($("speed"), SPEEDS.includes(h.speed) ? SPEEDS : [...SPEEDS, h.speed].sort((a, b) => a - b), h.speed, (s) => `× ${s}`);
     $("key-label").hidden = !h.keys.length;
     set($("key-name"), h.key_names || "Key");
     options($("key"), h.keys, h.key);
     options($("aggregate"), h.aggregates, h.aggregate);
     $("aggregate").disabled = !h.aggregates.length;
-    if (h.state === "error") trouble(`The stream has stopped. ${h.error}`); else if (!failures) trouble("");
+    if (h.state === "error") trouble(`The stream has stopped: ${h.error}`); else if (!failures) trouble("");
   },
   trouble(text) { trouble(text); },
   strip(svg) {
-    picture($("strip"), svg, head && head.state === "error" ? "The stream has stopped before its first slice." : head && head.state === "loading" ? "The stream is starting." : head && head.state === "paused" ? "No tuple yet. Press Play, or Step for one at a time." : "The first tuples are on their way.");
+    picture($("strip"), svg, head && head.state === "error" ? "The stream has stopped before its first slice." : head && head.state === "loading" ? head.loading : head && head.state === "paused" ? "No tuple yet. Press Play, or Step for one at a time." : "The first tuples are on their way.");
   },
   lines(l) {
     picture($("lines"), l.picture, "A line begins with the first complete window.");
@@ -132,7 +133,7 @@ const sections = {
   aggregates(aggregates) {
     table($("aggregates"), [["aggregate"], ["function"], [""]], aggregates, (a) => a.name + a.what, (row, a) => {
       cell(row, 0, a.name); cell(row, 1, a.what, "what");
-      remover(row, 2, "aggregate", a.name, aggregates.length > 1);
+      remover(row, 2, "aggregate", a.name, aggregates.length > 1 && !a.fixed);
     });
   },
   results(r) {
@@ -176,7 +177,7 @@ const sections = {
     });
   },
   batches(batches) {
-    $("batches-section").hidden = !batches;
+    $("batches-section").hidden = !batches || !batches.rows.length;
     if (!batches) return;
     set($("batches-remark"), batches.remark);
     const most = Math.max(1, ...batches.rows.map((b) => b.milliseconds));
