@@ -331,18 +331,6 @@ def test_results_feed_a_further_aggregation_a_join_and_the_file_sink(
     assert written.agg(f.sum("total")).first()[0] == 41  # type: ignore[index]  # there is one row
 
 
-def test_a_watermark_that_moves_by_a_millisecond_leaves_no_window_open(files: Files, tmp_path: Path) -> None:
-    keys = "bcdefgh"  # in both groups
-    results = files.frame().transform(query(ten=w.tumbling("10 seconds")), plan="packed")
-    running = Running(results, tmp_path / "checkpoint")
-    files.put(table(*((1, key, 1) for key in keys)))
-    for second in (5, 5.001, 20):
-        files.put(table((second, "a", 1)))
-        running.catch_up()
-    running.stop()
-    assert {row["k"] for row in running.all()} == {"a", *keys}
-
-
 @pytest.mark.parametrize("keys", [[], ["hot"]], ids=["no key", "one hot key"])
 def test_little_crosses_the_shuffle_whatever_the_number_of_tuples(
     spark: SparkSession, keys: list[str]

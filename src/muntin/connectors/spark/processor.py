@@ -33,8 +33,6 @@ PATHS, BODIES = (
     StructType([StructField("path", StringType())]),
     StructType([StructField("body", BinaryType())]),
 )
-SECOND = 1000
-"""Milliseconds after which a group without tuples is called at the latest, in event time."""
 AT_ONCE = 1 << 25
 """Bytes of a state whose parts are read in one message, which must be less than 2 GB."""
 
@@ -49,9 +47,6 @@ class WindowProcessor(StatefulProcessor):
 
     A group is called in every micro-batch with tuples or a new watermark: a timer one millisecond after
     the watermark calls it without tuples. So windows complete without new input.
-
-    Spark 4.3 calls timers that are greater than the last watermark and less than this one. If it moves by a
-    single millisecond, there is no such timer, and the first one is lost. Then the second one calls it.
     """
 
     def __init__(self, job: Job, run: str, plain: bool) -> None:
@@ -99,8 +94,7 @@ class WindowProcessor(StatefulProcessor):
         _cached[self.run, group] = stored
         while len(_cached) > _MOST_CACHED:
             _cached.popitem(last=False)
-        for later in (1, SECOND):
-            self.handle.registerTimer((given.watermark or 0) // 1000 + later)
+        self.handle.registerTimer((given.watermark or 0) // 1000 + 1)
         counters = counted(stored, written)
         if self.plain:
             yield from as_columns(results, counters, self.job.outcome)
