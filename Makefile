@@ -30,12 +30,13 @@ test: checks  ## Everything that must hold: style, types, layers, doctests, test
 	@echo '==> Tests on Spark'
 	@$(PYTEST) -q $(IN_GROUPS) tests/spark
 
-test-deep: checks  ## The same with at least 100,000 random scenarios, the long tests and other Pythons (more than an hour)
+test-deep: checks  ## The same with at least 100,000 random scenarios, the long tests, other Pythons and pysparks (more than an hour)
 	@echo '==> Tests, deep'
 	@$(PYTEST) -q $(PARALLEL) --ignore tests/project --ignore tests/spark -m 'deep or not deep' --hypothesis-profile deep
 	@echo '==> Tests on Spark'
 	@$(PYTEST) -q $(IN_GROUPS) tests/spark -m 'deep or not deep'
 	@tools/test-pythons
+	@tools/test-pysparks
 
 # Doctests take one core, most of the time to compile: the other one looks at style and types meanwhile.
 checks: setup

@@ -132,15 +132,6 @@ def test_an_integer_time_gets_a_cure_that_works(spark: SparkSession, tmp_path: P
     assert cured.transform(query, watermark="10 seconds").isStreaming
 
 
-@pytest.mark.parametrize("plan", ["packed", "jvm"])
-def test_results_are_no_input_of_a_second_query_in_one_stream(files: Files, plan: str) -> None:
-    results = unmarked(files).withWatermark("ts", "2 seconds").transform(QUERY, plan=plan)
-    ends = results.select(f.col("window.end").alias("ts"), f.col("total").alias("v"))
-    for frame in (ends, ends.withWatermark("ts", "2 seconds")):
-        with pytest.raises(QueryError, match="read that in a second streaming query"):
-            frame.transform(QUERY)
-
-
 @pytest.mark.parametrize("mode", ["update", "complete"])
 def test_windows_that_spark_keeps_are_refused_outside_the_mode_append(
     files: Files, tmp_path: Path, mode: str

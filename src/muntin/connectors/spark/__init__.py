@@ -50,7 +50,8 @@ def transform(
     from muntin.connectors.spark.guard import max_ahead_of, watermark_delay, with_watermark
     from muntin.connectors.spark.hashing import tie_column
     from muntin.connectors.spark.plan_choice import Case, choose
-    from muntin.connectors.spark.watermark import check_watermark, refuse_results
+    from muntin.connectors.spark.result_watermark import require_watermark, with_watermark_of
+    from muntin.connectors.spark.watermark import check_watermark
     from muntin.connectors.spark.workers import check_workers
 
     frame = with_columns(query, frame)
@@ -58,7 +59,7 @@ def transform(
     if watermark is not None:
         watermark_delay(watermark)  # also where the DataFrame is bounded, and ignores it
     if frame.isStreaming:
-        refuse_results(frame)
+        require_watermark(query, frame)
         if watermark is not None:
             frame = with_watermark(query, frame, watermark)
     case = Case(query, frame, changing=control is not None)
@@ -74,8 +75,10 @@ def transform(
         check_watermark(query, frame, watermark_from)
         max_ahead_of(query, frame)
         if in_jvm:
-            return by_builtin_window(query, case.binding, frame)
-        return stream_packed(query, frame, tie, control)
+            results = by_builtin_window(query, case.binding, frame)
+        else:
+            results = stream_packed(query, frame, tie, control)
+        return with_watermark_of(query, frame, results, changing=control is not None)
     if control is not None:
         raise QueryError(
             "only the windows of a stream can change, and this DataFrame is bounded; "

@@ -14,7 +14,7 @@ __all__ = ["to_arrow"]
 
 
 def to_arrow(columns: StructType, zone: str) -> pa.Schema:
-    """Columns with their types in Arrow; instants are in this zone. PySparkException for a type that Arrow lacks.
+    """Columns with their types in Arrow, instants in this zone; PySparkException for types that Arrow lacks.
 
     >>> from pyspark.sql.types import ArrayType, StructField, StructType, TimestampType
     >>> columns = StructType([StructField("seen", ArrayType(TimestampType()))])
@@ -33,7 +33,9 @@ def to_arrow(columns: StructType, zone: str) -> pa.Schema:
 def _in_zone(field: pa.Field, zone: str) -> pa.Field:
     """The field with its instants, and those of the fields inside it, in this zone.
 
-    >>> _in_zone(pa.field("m", pa.map_(pa.string(), pa.struct([("at", pa.timestamp("us", "UTC"))]))), "Asia/Tokyo")
+    >>> _in_zone(
+    ...     pa.field("m", pa.map_(pa.string(), pa.struct([("at", pa.timestamp("us", "UTC"))]))), "Asia/Tokyo"
+    ... )
     pyarrow.Field<m: map<string, struct<at: timestamp[us, tz=Asia/Tokyo]>>>
     """
     kind = field.type

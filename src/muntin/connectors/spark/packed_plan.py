@@ -26,7 +26,7 @@ from muntin.connectors.spark.result_columns import PACKED_RESULTS, are_plain, pl
 from muntin.connectors.spark.spark_session import check_state_store
 from muntin.connectors.spark.step import Given, Job, step
 from muntin.connectors.spark.stream_stats import metrics, metrics_name
-from muntin.connectors.spark.watermark import RESULTS, delay_of, never_shared
+from muntin.connectors.spark.watermark import delay_of, never_shared
 from muntin.connectors.spark.workers import message_first
 from muntin.query import QuerySpec
 from muntin.slicing.operator import SlicingOperator
@@ -68,7 +68,6 @@ def stream_packed(
             "EventTime",
         )
         .observe(f"{metrics_name(query)}_{run[:8]}", *metrics())
-        .alias(RESULTS)
     )
     return results_of(stepped, tuples.output) if plain else stepped.mapInArrow(_unpacker(), tuples.output)
 

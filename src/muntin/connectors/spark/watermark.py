@@ -25,14 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "MARK", "RESULTS", "check_watermark", "delay_of", "never_shared", "refuse_results", "require_none",
-    "require_timestamp", "watermarks",
+    "MARK", "check_watermark", "delay_of", "never_shared", "require_none", "require_timestamp", "watermarks",
 ]  # fmt: skip
 
 MARK = "spark.watermarkDelayMs"
 """Spark's key in the metadata of the column that `withWatermark` names."""
-RESULTS = "results of this muntin query"
-"""The alias of Muntin's results in Spark's plans; no table or file has this name."""
 
 
 def delay_of(frame: DataFrame, time: str) -> int | None:
@@ -125,17 +122,3 @@ def never_shared() -> Column:
     comparison with `rand()`, since its range is known.)
     """
     return f.expr("uuid()") != f.lit("")
-
-
-def refuse_results(frame: DataFrame) -> None:
-    """A QueryError if a streaming DataFrame holds results of Muntin.
-
-    A result is emitted after the watermark has passed it, so under the same watermark every result is late.
-    A second watermark, on the results, would stop the first one: Spark takes the lower of the two.
-    """
-    if RESULTS in plan_of(frame):
-        raise QueryError(
-            "a query must not read results of Muntin in the same streaming query: Spark has one watermark "
-            "for both, which has passed every result before it is emitted, so all of them would be late; "
-            "write the results to a table or a topic, and read that in a second streaming query"
-        )

@@ -20,8 +20,8 @@ LOG = logging.getLogger("muntin")
 STUCK = (
     "no window can close: Spark's watermark has not moved, although earlier micro-batches had tuples. "
     "Another watermark of this streaming query has had no tuples yet: that of a united or joined stream, or "
-    "one that withWatermark sets on results of Muntin; write such results to a table, and read it in a "
-    "second streaming query"
+    "one that withWatermark sets on results of Muntin, which carry the first one: leave it out, and take "
+    'f.window_time("window") as their time'
 )
 
 _warned: set[str] = set()

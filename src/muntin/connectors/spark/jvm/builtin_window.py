@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, DecimalType, StructField, StructType
 
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.jvm.query_columns import MARK, QueryColumns, bad_time_message
-from muntin.connectors.spark.watermark import RESULTS, never_shared
+from muntin.connectors.spark.watermark import never_shared
 from muntin.query import QuerySpec
 from muntin.query.forms import fingerprint_form, source_form
 from muntin.slicing.binding import Binding
@@ -83,4 +83,4 @@ def _in_append_only(results: DataFrame, frame: DataFrame) -> DataFrame:
     joined = frame.alias(APPEND_ONLY).crossJoin(frame.select(f.lit(1)))
     # A limit makes columns nullable; an empty array has exactly the given types.
     nothing = f.inline(f.array().cast(ArrayType(results.schema, containsNull=False)))
-    return results.union(joined.limit(0).select(nothing)).alias(RESULTS)
+    return results.union(joined.limit(0).select(nothing))
