@@ -525,4 +525,6 @@ class Operator:
 
 
 def _results(rows: pa.Table | DeferredRows) -> Results:
-    return Results(rows.table, rows.num_rows) if type(rows) is DeferredRows else Results(rows)
+    if type(rows) is DeferredRows:
+        return Results(rows.table, rows.num_rows, rows.flat_table)
+    return Results(rows)
