@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from copy import copy
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.connectors.misspelt import misspelt_field
@@ -61,6 +63,8 @@ class InputBuffer:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
         self.batches: list[pa.RecordBatch] = []
+        self._times: list[npt.NDArray[np.int64]] = []
+        """The times of each of the batches."""
         self._extent: TimeExtent = (INF, NEG_INF, True)
         self.promised: int | None = None
         self._rows = self._bytes = self._seen = 0
@@ -86,6 +90,7 @@ class InputBuffer:
         """A copy that hands out the same tuples to another engine."""
         new = copy(self)
         new.engine, new.records, new.batches = engine, self.records.copy(), self.batches.copy()
+        new._times = self._times.copy()
         return new
 
     @property
@@ -165,9 +170,11 @@ class InputBuffer:
         # A copy of these rows: what lies under a batch may be a NumPy array that is filled again. Copied
         # behind the one before it, if that is not larger, it need not be joined with it later.
         if self.batches and self.batches[-1].num_rows <= len(times):
-            self.batches[-1] = pa.concat_batches([self.batches[-1], batch])
+            both = pa.concat_batches([self.batches[-1], batch]), np.concatenate([self._times[-1], times])
+            self.batches[-1], self._times[-1] = both
         else:
             self.batches.append(pa.concat_batches([batch, self._no_rows]))
+            self._times.append(times.copy())
         self._extent = low, high, ordered
         self._rows, self._bytes = self._rows + len(times), bulk
         return True
@@ -244,8 +251,8 @@ class InputBuffer:
     def joined(self) -> tuple[pa.RecordBatch, Times]:
         """The buffered batches as one, and their times; they stay buffered in case that slicing fails."""
         data = self.batches[0] if len(self.batches) == 1 else pa.concat_batches(self.batches)
-        assert self.engine.binding is not None
-        times = self.engine.binding.time.trusted(data.column(self._judged[3]))
+        times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
+        times.flags.writeable = False  # as what lies in Arrow's memory is: both have the same type in Numba
         return data, (times, self._extent)
 
     @property
@@ -255,7 +262,7 @@ class InputBuffer:
 
     def forget_batches(self) -> None:
         """They were sliced."""
-        self.batches, self._rows, self._bytes = [], 0, 0
+        self.batches, self._times, self._rows, self._bytes = [], [], 0, 0
 
     @property
     def over(self) -> bool:

@@ -253,9 +253,7 @@ def lifted_slices(
 
 
 @compiled
-def appended_slices(
-    codes: Ints, old: Ints, old_level: Ints, new: Ints, edge: int
-) -> tuple[Ints, Ints]:
+def appended_slices(codes: Ints, old: Ints, old_level: Ints, new: Ints, edge: int) -> tuple[Ints, Ints]:
     """As `merged_slices` for one key without sessions, where no new tuple lies before an old one.
 
     Only the last slice may go on: where it begins behind the last `edge` before the new tuples.

@@ -94,4 +94,6 @@ def lower_into(out: Ints, code: int, windows: Ints, count: int, at: int) -> None
             word = -word | SMALLEST_INTEGER
         out[j] = word
         if code == INTEGER_MEAN:
-            floats[j] = (float(windows[at + 1, j]) * float(1 << LIMB) + float(word)) / float(windows[count, j])
+            floats[j] = (float(windows[at + 1, j]) * float(1 << LIMB) + float(word)) / float(
+                windows[count, j]
+            )
