@@ -311,7 +311,7 @@ class Operator:
         self._require_open("advance")
         engine, buffer = self._engine, self._buffer
         time = engine.to_internal(watermark)
-        if buffer.records and buffer.packable:
+        if buffer.records and buffer.packable(time):
             self._pack_records()
         if buffer.promise(time):
             return self._no_results()
