@@ -30,8 +30,10 @@ def test_steps_are_checked() -> None:
 
 def test_a_wrong_result_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     def spoilt(make: Any) -> Any:
-        def wrong(self: ResultShape, *arguments: Any) -> pa.Table:
-            found = make(self, *arguments)
+        def wrong(self: ResultShape, *arguments: Any, **named: Any) -> pa.Table:
+            found = make(self, *arguments, **named)
+            if found is None:  # as no message can be made
+                return None
             name = "value" if "value" in found.column_names else "total"
             at = found.column_names.index(name)
             return found.set_column(at, name, pa.array([v + 1 for v in found[name].to_pylist()], pa.int64()))
@@ -40,6 +42,7 @@ def test_a_wrong_result_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(ResultShape, "table", spoilt(ResultShape.table))
     monkeypatch.setattr(ResultShape, "first_rows", spoilt(ResultShape.first_rows))
+    monkeypatch.setattr(ResultShape, "in_one_message", spoilt(ResultShape.in_one_message))
     with pytest.raises(AssertionError, match=r"lazy: \[920\] at 11, not \[919\]"):
         latency.measure_latency("max", "lazy", 10, rounds=2)
     with pytest.raises(AssertionError, match="windows and sums of t1"):

@@ -317,7 +317,7 @@ def _fixed(array: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.empty(0, dtype=dtype)
-    return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array))[array.offset :]
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
 
 
 def _bits(buffer: pa.Buffer | None, offset: int, length: int) -> Bools:

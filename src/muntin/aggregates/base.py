@@ -27,6 +27,7 @@ from muntin.aggregates.arguments import validate
 from muntin.aggregates.arrays import Ints
 from muntin.aggregates.groups import Groups
 from muntin.aggregates.partials.base import Partial, State, with_needs
+from muntin.aggregates.partials.step_codes import NONE
 from muntin.call_errors import refusal
 from muntin.errors import QueryError, value_text
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
@@ -278,6 +279,8 @@ class Bound:
     """How it is computed, in words. A user-defined aggregate may be compiled later; a trial does it now."""
     only_overflows: bool = False
     """Whether `lower` raises no error where all integer sums fit into 64 bits."""
+    value_code: int = NONE
+    """How the compiled step lowers the last partial, to 64 bits; null where the first one, a count, is 0."""
 
     @property
     def invertible(self) -> bool:

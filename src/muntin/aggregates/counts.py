@@ -13,6 +13,7 @@ from pyarrow import types as t
 from muntin.aggregates.accepted_types import unaccepted
 from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, Partial
 from muntin.aggregates.partials.counts import Rows, Trues, Values
+from muntin.aggregates.partials.step_codes import WORD
 
 __all__ = ["Count", "CountIf", "Every", "Some", "Tally"]
 
@@ -61,7 +62,9 @@ class Count(Tally):
 
     def bind(self, types: tuple[pa.DataType, ...]) -> Bound:
         partial: Partial = Values(self.inputs[0]) if self.inputs else Rows()
-        return Bound(pa.int64(), (partial,), lambda states: pa.array(states[0]), only_overflows=True)
+        return Bound(
+            pa.int64(), (partial,), lambda states: pa.array(states[0]), only_overflows=True, value_code=WORD
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,11 @@ from muntin.aggregates.base import ORIGIN, Aggregate, Bound, ColumnLike, Order, 
 from muntin.aggregates.partials.counts import Values
 from muntin.aggregates.partials.extrema import ArrowExtremum, KeyExtremum
 from muntin.aggregates.partials.extreme_counts import ExtremeCount
+from muntin.aggregates.partials.step_codes import FLOAT_KEY, NONE, WORD
 
 __all__ = ["Max", "MaxCount", "Min", "MinCount", "rank"]
+
+_WORD_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,15 @@ class _Extreme(Aggregate):
             (Values(expr), KeyExtremum(expr, self.largest)),
             lambda s: arrays.from_keys(s[1], s[0] > 0, type_),
             only_overflows=True,
+            value_code=_value_code(type_),
         )
+
+
+def _value_code(type_: pa.DataType) -> int:
+    """How the order key of an extreme is lowered in the compiled step."""
+    if not pa.types.is_primitive(type_) or type_.bit_width != _WORD_BITS or pa.types.is_uint64(type_):
+        return NONE
+    return FLOAT_KEY if pa.types.is_floating(type_) else WORD
 
 
 @dataclass(frozen=True, slots=True)

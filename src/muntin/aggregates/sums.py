@@ -20,6 +20,15 @@ from muntin.aggregates.partials.counts import NotAboveZero, Values
 from muntin.aggregates.partials.exact_sums import exact_sum
 from muntin.aggregates.partials.float_sums import FloatSum, LogSum, ProductSum
 from muntin.aggregates.partials.moments import total_of
+from muntin.aggregates.partials.step_codes import (
+    FLOAT_MEAN,
+    FLOAT_SUM,
+    FLOAT_TOTAL,
+    INTEGER_MEAN,
+    INTEGER_SUM,
+    INTEGER_TOTAL,
+    NONE,
+)
 from muntin.errors import DataError
 
 __all__ = ["GeometricMean", "Mean", "Sum", "WeightedMean"]
@@ -71,14 +80,15 @@ class Sum(_OfTotal):
         (expr,), type_ = self.inputs, require(self, types, SUMMABLE)
         if t.is_floating(type_):
             floats = FloatSum(expr)
-            return _over_values(floats, pa.float64(), lambda n, total: floats.floats(total))
+            return _over_values(floats, pa.float64(), lambda n, total: floats.floats(total), FLOAT_TOTAL)
         exact = exact_sum(expr, type_)
         if arrays.is_decimal(type_):
             decimal = pa.decimal128(min(38, type_.precision + _SUM_DIGITS), type_.scale)
             partials = (Values(expr), exact)
             return Bound(decimal, partials, lambda s: exact.decimals(s[1], s[0] > 0, decimal))
         result = type_ if t.is_duration(type_) else pa.int64()
-        return _over_values(exact, result, lambda n, total: exact.integers(total))
+        code = INTEGER_TOTAL if exact.step_code == INTEGER_SUM else NONE
+        return _over_values(exact, result, lambda n, total: exact.integers(total), code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,8 @@ class Mean(_OfTotal):
             return _over_values(exact, type_, lambda n, total: exact.rounded_means(total, n))
         if not arrays.is_decimal(type_):
             total = total_of(expr, type_)
-            return _over_values(total, pa.float64(), lambda n, sums: total.means(sums, n))
+            code = {INTEGER_SUM: INTEGER_MEAN, FLOAT_SUM: FLOAT_MEAN}.get(total.step_code, NONE)
+            return _over_values(total, pa.float64(), lambda n, sums: total.means(sums, n), code)
         exact = exact_sum(expr, type_)
         scale = min(38, type_.scale + _MEAN_DIGITS)
         result = pa.decimal128(min(38, type_.precision + _MEAN_DIGITS), scale)
@@ -112,13 +123,16 @@ class Mean(_OfTotal):
         return Bound(result, (Values(expr), exact), lambda s: exact.quotients(s[1], s[0], factor, result))
 
 
-def _over_values(total: Any, type_: pa.DataType, results: Callable[[Ints, State], Any]) -> Bound:
+def _over_values(
+    total: Any, type_: pa.DataType, results: Callable[[Ints, State], Any], code: int = NONE
+) -> Bound:
     """The results from the numbers of values and their totals; null over none."""
     return Bound(
         type_,
         (Values(total.expr), total),
         lambda s: arrays.from_fixed(results(*s), s[0] > 0, type_),
         only_overflows=True,
+        value_code=code,
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from copy import copy
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.connectors.misspelt import misspelt_field
@@ -61,6 +63,8 @@ class InputBuffer:
         self.engine = engine
         self.records: list[Mapping[str, Any]] = []
         self.batches: list[pa.RecordBatch] = []
+        self._times: npt.NDArray[np.int64] | None = None
+        """The times of a single batch; of several they are read again when they are joined."""
         self._extent: TimeExtent = (INF, NEG_INF, True)
         self.promised: int | None = None
         self._rows = self._bytes = self._seen = 0
@@ -126,12 +130,18 @@ class InputBuffer:
             return False
         return self.engine.header.watermark < INF and self._append(batch, place)
 
-    @property
-    def packable(self) -> bool:
-        """Whether to make a batch of the records before a watermark looks at them."""
-        return (
-            len(self.records) - self._seen > MOST_CHECKED and self.patient and self.engine.binding is not None
-        )
+    def packable(self, watermark: int) -> bool:
+        """Whether to make a batch of the records before this watermark looks at them.
+
+        Many records are looked at faster that way. And where the watermark slices them anyway, a batch and
+        its watermark can be one call of compiled code.
+        """
+        engine = self.engine
+        if not self.patient or engine.plan is None:
+            return False
+        if len(self.records) - self._seen > MOST_CHECKED:
+            return True
+        return engine.plan.numeric is not None and not engine.header.is_quiet(watermark)
 
     def pack(self, batch: pa.RecordBatch) -> bool:
         """Let this batch wait instead of the records that it was made of; False if they must be looked at.
@@ -165,8 +175,9 @@ class InputBuffer:
         # A copy of these rows: what lies under a batch may be a NumPy array that is filled again. Copied
         # behind the one before it, if that is not larger, it need not be joined with it later.
         if self.batches and self.batches[-1].num_rows <= len(times):
-            self.batches[-1] = pa.concat_batches([self.batches[-1], batch])
+            self.batches[-1], self._times = pa.concat_batches([self.batches[-1], batch]), None
         else:
+            self._times = None if self.batches else times.copy()
             self.batches.append(pa.concat_batches([batch, self._no_rows]))
         self._extent = low, high, ordered
         self._rows, self._bytes = self._rows + len(times), bulk
@@ -246,8 +257,11 @@ class InputBuffer:
     def joined(self) -> tuple[pa.RecordBatch, Times]:
         """The buffered batches as one, and their times; they stay buffered in case that slicing fails."""
         data = self.batches[0] if len(self.batches) == 1 else pa.concat_batches(self.batches)
-        assert self.engine.binding is not None
-        times = self.engine.binding.time.trusted(data.column(self._judged[3]))
+        times = self._times
+        if times is None:
+            assert self.engine.binding is not None
+            times = self.engine.binding.time.trusted(data.column(self._judged[3]))
+        times.flags.writeable = False  # as what lies in Arrow's memory is: both have the same type in Numba
         return data, (times, self._extent)
 
     @property
@@ -257,7 +271,7 @@ class InputBuffer:
 
     def forget_batches(self) -> None:
         """They were sliced."""
-        self.batches, self._rows, self._bytes = [], 0, 0
+        self.batches, self._times, self._rows, self._bytes = [], None, 0, 0
 
     @property
     def over(self) -> bool:

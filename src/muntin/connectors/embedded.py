@@ -122,8 +122,8 @@ class Operator(Inspected):
                 records.append(data.copy())
                 return self._none if len(records) < MOST_RECORDS else Results(self._flush())
             if isinstance(data, pa.RecordBatch) and self._buffer.trusts(data.schema):
-                return self._none if self._buffer.keep(data) else _results(self._process_trusted(data))
-            return _results(self._process(data))
+                return self._none if self._buffer.keep(data) else self._results(self._process_trusted(data))
+            return self._results(self._process(data))
         finally:
             self._free.append(None)
 
@@ -256,6 +256,11 @@ class Operator(Inspected):
             self._none = Results(nothing)
         return self._none
 
+    def _results(self, rows: pa.Table | DeferredRows) -> Results:
+        if type(rows) is DeferredRows:
+            return Results(rows.table, rows.num_rows, rows.flat_table)
+        return self._no_results() if rows is self._engine.nothing() else Results(rows)
+
     def stream(self, source: object, *, finish: bool = True) -> Stream:
         """Process a source and give the results of each part: `for results in op.stream(source)`.
 
@@ -306,19 +311,19 @@ class Operator(Inspected):
         self._require_open("advance")
         engine, buffer = self._engine, self._buffer
         time = engine.to_internal(watermark)
-        if buffer.records and buffer.packable:
+        if buffer.records and buffer.packable(time):
             self._pack_records()
         if buffer.promise(time):
             return self._no_results()
         if buffer.records or not buffer.batches:
             self._slice_waiting()
-            return _results(self._due(engine.advance(engine.to_internal(watermark), defer=True)))
+            return self._results(self._due(engine.advance(engine.to_internal(watermark), defer=True)))
         upto = time if buffer.promised is None else max(time, buffer.promised)
         # If it fails, the batches go on waiting.
         results = engine.process(*buffer.joined(), watermark=upto, defer=True)
         buffer.forget_batches()
         buffer.take_promise()
-        return _results(self._due(results))
+        return self._results(self._due(results))
 
     @exclusive
     def finish(self) -> Results:
@@ -449,7 +454,3 @@ class Operator(Inspected):
         """Counters, slices, stored tuples and bytes of state."""
         self._slice_waiting()
         return self._engine.stats()
-
-
-def _results(rows: pa.Table | DeferredRows) -> Results:
-    return Results(rows.table, rows.num_rows) if type(rows) is DeferredRows else Results(rows)

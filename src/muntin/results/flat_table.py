@@ -38,11 +38,11 @@ def flat(table: pa.Table) -> pa.Table:
     >>> flat(pa.table({"window_name": ["ten"], "window": edges, "n": [2]})).to_pylist()
     [{'window_name': 'ten', 'window_start': 0, 'window_end': 10, 'n': 2}]
     """
-    at = table.column_names.index("window")
+    at = table.schema.names.index("window")
     window, columns, fields = table.column(at), list(table.columns), list(table.schema)
     names = _edges(window.type)
     is_struct = pa.types.is_struct(window.type)
-    columns[at : at + 1] = [pc.struct_field(window, [i]) if is_struct else window for i in range(len(names))]
+    columns[at : at + 1] = window.flatten() if is_struct else [window] * len(names)
     fields[at : at + 1] = [pa.field(EDGE_PREFIX + name, columns[at + i].type) for i, name in enumerate(names)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 

@@ -47,18 +47,26 @@ class Results(Rows):
     a 10 4
     """
 
-    __slots__ = ("_flat", "_rows", "_source")
+    __slots__ = ("_flat", "_make_flat", "_rows", "_source")
 
-    def __init__(self, source: pa.Table | Callable[[], pa.Table], rows: int | None = None) -> None:
+    def __init__(
+        self,
+        source: pa.Table | Callable[[], pa.Table],
+        rows: int | None = None,
+        make_flat: Callable[[], pa.Table | None] | None = None,
+    ) -> None:
         """Wrap a table of the engine, or a function that makes one.
 
         Args:
             source: A table with the struct `window`, or a function without arguments that makes one; it
                 is called once, by the first access to the rows.
             rows: The number of rows, where it is known before the table is made.
+            make_flat: A function that makes the table with plain columns, or returns None where it is to
+                be made of the other one.
         """
         self._source: pa.Table | Callable[[], pa.Table] = source
         self._rows = rows
+        self._make_flat = make_flat
         self._flat: pa.Table | None = None
 
     @classmethod
@@ -78,7 +86,7 @@ class Results(Rows):
     def _table(self) -> pa.Table:
         """The table with the struct `window`."""
         if not isinstance(self._source, pa.Table):
-            self._source = self._source()
+            self._source, self._make_flat = self._source(), None
         return self._source
 
     # Rows and columns. -------------------------------------------------------------------------------
@@ -103,6 +111,8 @@ class Results(Rows):
         """
         if nested:
             return self._table
+        if self._flat is None and self._make_flat is not None:
+            self._flat = self._make_flat()
         if self._flat is None:
             self._flat = flat(self._table)
         return self._flat

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,10 @@ NO_WORDS: Column = np.frombuffer(b"", dtype=np.int64).reshape(0, 0)
 """The input where there is no batch."""
 NO_TIMES: Column = np.frombuffer(b"", dtype=np.int64)
 """The times where there is no batch; read-only, as those in Arrow's memory."""
+
+Input: TypeAlias = tuple[Column, Column, Column, int, bool, int, int]
+"""Times, ids, words, the key where there are no ids, whether in order, smallest and largest time."""
+NO_INPUT: Input = (NO_TIMES, NO_IDS, NO_WORDS, 0, True, NEG_INF, NEG_INF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class NumericStep:
                 return None
         if len(self.inputs) == 1:
             ((expr, read),) = self.inputs
-            words: Column = read(batch.values[expr]).view(np.int64).reshape(1, -1)
+            words: Column = read(batch.values[expr]).view(np.int64)[None]
         else:
             words = np.empty((len(self.inputs), len(batch.time)), dtype=np.int64)
             for row, (expr, read) in enumerate(self.inputs):
@@ -155,34 +159,17 @@ def numeric_results(
     number = len(table.fresh)
     if step is None or number > step.most_slices or state.late_tuples:
         return None
-    if (batch is None and not number) or (step.gap >= 0 and watermark >= LIMIT):
+    if step.gap >= 0 and watermark >= LIMIT:
         return None
-    if batch is None:
-        windows_of_a_slice = min(plan.served.overlap, step.ends * (watermark - before) + len(plan.served.all))
-        if number * windows_of_a_slice > MOST_COMBINES:
-            return None
-    ids, time, words, key, in_order, low, high = NO_IDS, NO_TIMES, NO_WORDS, 0, True, NEG_INF, NEG_INF
     if batch is not None:
-        (low, high, ordered, one_key), time = batch.extent, batch.time
-        in_order = ordered and one_key
-        if low < before or not (in_order or step.exact):
-            return None
-        if len(time) > MOST_TUPLES and not (in_order and len(step.inputs) <= 1):
-            return None
-        if not (in_order and step.gap < 0) and (high - low >= LIMIT or watermark >= LIMIT):
-            return None
-        if len(time) > FEW_TUPLES:
-            expected = (high - low) * plan.served.edges.per_unit
-            most = MOST_COMBINES if len(time) <= MOST_TUPLES else len(time) // TUPLES_PER_COMBINE
-            if expected * plan.served.overlap > most:
-                return None
-        given = step.words(batch)
-        if given is None:
-            return None
-        words = given
-        if batch.ids is not None:
-            key, ids = int(batch.ids[0]), NO_IDS if one_key else batch.ids
-    edges, partials, shape = plan.served.edges, plan.partials, plan.results
+        given = _input(plan, step, batch, before, watermark)
+    else:
+        windows_of_a_slice = min(plan.served.overlap, step.ends * (watermark - before) + len(plan.served.all))
+        given = NO_INPUT if number and number * windows_of_a_slice <= MOST_COMBINES else None
+    if given is None:
+        return None
+    time, ids, words, key, in_order, low, high = given
+    edges, partials = plan.served.edges, plan.partials
     reach = watermark + REACH if watermark < LIMIT and step.gap < 0 else NEG_INF
     slices, level, windows, merged, walked, quiet_until = numeric_step(
         step.codes, time, ids, words, step.read, key, state.key_count, in_order, low, high,
@@ -192,15 +179,9 @@ def numeric_results(
     )  # fmt: skip
     if not slices.shape[1]:
         return None
-    results, ended = shape.empty, windows.shape[1]
-    if ended:
-        keys = state.keys.values(windows[3]) if plan.spec.keys else []
-        results = DeferredRows(shape, partials, windows, keys)
-        if not (defer and step.certain and ended <= shape.most_certain):
-            try:
-                results = results.table()
-            except PlacedError:
-                return None
+    results = _rows(plan, state, windows, defer and step.certain)
+    if results is None:
+        return None
     state.watermark, state.newest = watermark, max(state.newest, high)
     if watermark == INF:
         state.drop_slices(plan)
@@ -211,5 +192,43 @@ def numeric_results(
     metrics.lifts += len(time) * count
     metrics.update_combines += len(time) * count
     metrics.merge_combines += (merged + walked) * count
-    metrics.windows += ended
+    metrics.windows += windows.shape[1]
     return results
+
+
+def _input(plan: BoundPlan, step: NumericStep, batch: Batch, before: int, watermark: int) -> Input | None:
+    """A batch as the compiled step takes it; None where the general route must or should take it."""
+    (low, high, ordered, one_key), time = batch.extent, batch.time
+    in_order = ordered and one_key
+    if low < before or not (in_order or step.exact):
+        return None
+    if len(time) > MOST_TUPLES and not (in_order and len(step.inputs) <= 1):
+        return None
+    if not (in_order and step.gap < 0) and (high - low >= LIMIT or watermark >= LIMIT):
+        return None
+    if len(time) > FEW_TUPLES:
+        expected = (high - low) * plan.served.edges.per_unit
+        most = MOST_COMBINES if len(time) <= MOST_TUPLES else len(time) // TUPLES_PER_COMBINE
+        if expected * plan.served.overlap > most:
+            return None
+    words = step.words(batch)
+    if words is None:
+        return None
+    if batch.ids is None:
+        return time, NO_IDS, words, 0, in_order, low, high
+    return time, NO_IDS if one_key else batch.ids, words, int(batch.ids[0]), in_order, low, high
+
+
+def _rows(plan: BoundPlan, state: State, windows: Column, defer: bool) -> pa.Table | DeferredRows | None:
+    """These windows as rows of results; None where a value cannot be computed."""
+    shape, ended = plan.results, windows.shape[1]
+    if not ended:
+        return shape.empty
+    keys = state.keys.values(windows[3]) if plan.spec.keys else []
+    rows = DeferredRows(shape, plan.partials, windows, keys)
+    if defer and ended <= shape.most_certain:
+        return rows
+    try:
+        return rows.table()
+    except PlacedError:
+        return None

@@ -71,9 +71,9 @@ def numeric_step(
     watermark, at most `reach`. There are no slices where a sum overflows or there is no room.
     """
     width = old.shape[0] - FIXED
-    table, windows = np.empty((FIXED + width, 0), np.int64), np.empty((LISTED + width, 0), np.int64)
-    failed = (table, old_level[:0], windows, 0, 0, reach)
-    merged = 0
+    none = np.empty((FIXED + width, 0), np.int64)
+    failed = (none, old_level[:0], np.empty((LISTED + width, 0), np.int64), 0, 0, reach)
+    table, level, merged = old, old_level, 0
     if time.shape[0]:
         edges = edges_around(offsets, periods, low, high, MOST_CELLS if in_order else MOST_EDGES)
         if not edges.shape[0]:
@@ -85,62 +85,80 @@ def numeric_step(
             new = scattered_slices(codes, width, time, ids, values, read, key, keys, low, high, edges, gap)
         if not 0 < new.shape[1] <= MOST_CELLS:
             return failed
-        table, level = merged_slices(codes, old, old_level, new, edges, gap)
+        if keys == 1 and gap < 0 and (not old.shape[1] or old[2, -1] <= new[1, 0]):
+            table, level = appended_slices(codes, old, old_level, new, edges[0])
+        else:
+            table, level = merged_slices(codes, old, old_level, new, edges, gap)
         merged = old.shape[1] + new.shape[1] - table.shape[1]
-    else:
-        table, level = old, old_level.copy()
-    number = table.shape[1]
-    if not number:
+    if not table.shape[1]:
         return failed
-    windows = np.empty((LISTED + width, 0), np.int64)
-    rows = np.empty((ROOM, WIDTH), np.int64)
-    ends, others = np.empty(2 * ROOM, np.int64), np.empty(4 * ROOM, np.int64)
-    starts = key_offsets(table[0], keys)
-    none = np.zeros(1, np.bool_)
-    ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
-    if ended < 0 and -ended <= MOST_LISTED:
-        rows = np.empty((-ended, WIDTH), np.int64)
-        ends, others = np.empty(-2 * ended, np.int64), np.empty(-4 * ended, np.int64)
-        ended = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
+    ended, columns = listed_windows(table, keys, series, before, watermark)
     if ended < 0:
         return failed
-    # The rows of windows, and behind them those of sessions, as positions among those that are in none that
-    # has ended.
-    order = np.arange(number)
-    alive = np.flatnonzero(level == 0) if gap >= 0 else order[:0]
-    found = np.empty((5, alive.shape[0]), np.int64)
-    open_sessions = sessions(alive, table[0], table[1], table[2], gap, SMALLEST_INTEGER, found)
-    over = 0
-    for j in range(open_sessions):
-        if found[2, j] + gap < watermark:
-            found[:, over] = found[:, j]
-            over += 1
-    windows = np.empty((LISTED + width, ended + over), np.int64)
-    windows[0, :ended], windows[1, :ended] = ends[:ended], ends[ended : 2 * ended]
-    windows[2:LISTED, :ended] = others[: 4 * ended].reshape(4, ended)
-    for j in range(over):
-        windows[0, ended + j], windows[1, ended + j] = found[1, j], found[2, j] + gap
-        windows[2, ended + j], windows[3, ended + j] = session, found[0, j]
-        windows[4, ended + j], windows[5, ended + j] = found[3, j], found[4, j]
-    lo, hi = windows[4], windows[5]
-    partials = windows[LISTED:]
+    alive, over = table[0, :0], np.empty((5, 0), np.int64)
+    if gap >= 0:
+        alive = np.flatnonzero(level == 0)
+        over = ended_sessions(alive, table, gap, watermark)
+    windows = np.empty((LISTED + width, ended + over.shape[1]), np.int64)
+    windows[:LISTED, :ended] = columns
+    for j in range(over.shape[1]):
+        windows[0, ended + j], windows[1, ended + j] = over[1, j], over[2, j] + gap
+        windows[2, ended + j], windows[3, ended + j] = session, over[0, j]
+        windows[4, ended + j], windows[5, ended + j] = over[3, j], over[4, j]
+    lo, hi, partials = windows[4], windows[5], windows[LISTED:]
+    order = np.arange(table.shape[1])
     if not reduced(codes, table[FIXED:], order, lo[:ended], hi[:ended], partials[:, :ended]):
         return failed
-    if over:
+    if over.shape[1]:
         if not reduced(codes, table[FIXED:], alive, lo[ended:], hi[ended:], partials[:, ended:]):
             return failed
-        for j in range(ended, ended + over):
+        level = level.copy()
+        for j in range(ended, ended + over.shape[1]):
             level[alive[lo[j] : hi[j]]] = 1
     if narrow and not narrow_sums(codes, partials):
         return failed
     walked = 0
-    for j in range(ended + over):
+    for j in range(windows.shape[1]):
         walked += max(0, hi[j] - lo[j] - 1)
-    if over:
+    if over.shape[1]:
         windows = windows[:, sort_windows(windows[1], windows[0], windows[2], windows[3])]
     if reach > watermark:
         reach = next_member(offsets, periods, watermark, reach)
     return table, level, windows, merged, walked, reach
+
+
+@compiled
+def listed_windows(table: Ints, keys: int, series: Ints, before: int, watermark: int) -> tuple[int, Ints]:
+    """The periodic windows that end by the watermark, as columns: how many, or -1 if there are too many."""
+    starts, none = key_offsets(table[0], keys), np.zeros(1, np.bool_)
+    room, number = ROOM, -1
+    rows, ends, others = np.empty((0, WIDTH), np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    while number < 0 and room <= MOST_LISTED:
+        rows = np.empty((room, WIDTH), np.int64)
+        ends, others = np.empty(2 * room, np.int64), np.empty(4 * room, np.int64)
+        number = list_periodic(starts, table[1], none, False, series, before, watermark, rows, ends, others)
+        room = max(room + 1, -number)
+    columns = np.empty((LISTED, max(number, 0)), np.int64)
+    if number > 0:
+        columns[0], columns[1] = ends[:number], ends[number : 2 * number]
+        columns[2:] = others[: 4 * number].reshape(4, number)
+    return number, columns
+
+
+@compiled
+def ended_sessions(alive: Ints, table: Ints, gap: int, watermark: int) -> Ints:
+    """The sessions of the slices `alive` that end before the watermark.
+
+    As columns: key, first and last time, and the positions of its slices among these.
+    """
+    found = np.empty((5, alive.shape[0]), np.int64)
+    number = sessions(alive, table[0], table[1], table[2], gap, SMALLEST_INTEGER, found)
+    over = 0
+    for j in range(number):
+        if found[2, j] + gap < watermark:
+            found[:, over] = found[:, j]
+            over += 1
+    return found[:, :over].copy()
 
 
 @compiled
@@ -232,6 +250,33 @@ def lifted_slices(
                 new[at, j] = smallest if code == SMALLEST else largest
             at += 1
     return new
+
+
+@compiled
+def appended_slices(codes: Ints, old: Ints, old_level: Ints, new: Ints, edge: int) -> tuple[Ints, Ints]:
+    """As `merged_slices` for one key without sessions, where no new tuple lies before an old one.
+
+    Only the last slice may go on: where it begins behind the last `edge` before the new tuples.
+    """
+    n = old.shape[1]
+    joins = n > 0 and old[1, n - 1] >= edge and old[5, n - 1] < 0 and not old_level[n - 1]
+    begin = n - 1 if joins else n
+    size = begin + new.shape[1]
+    table, level = np.empty((old.shape[0], size), np.int64), np.zeros(size, np.int64)
+    for row in range(old.shape[0]):
+        table[row, :begin] = old[row, :begin]
+        table[row, begin:] = new[row]
+    level[:begin] = old_level[:begin]
+    if joins:
+        both = np.empty((old.shape[0], 2), np.int64)
+        both[:, 0], both[:, 1] = old[:, begin], new[:, 0]
+        table[1, begin] = old[1, begin]
+        table[3, begin] += old[3, begin]
+        table[4, begin] += old[4, begin]
+        rows, lo = np.arange(2), np.zeros(1, np.int64)
+        if not reduced(codes, both[FIXED:], rows, lo, lo + 2, table[FIXED:, begin : begin + 1]):
+            return table[:, :0].copy(), level[:0]
+    return table, level
 
 
 @compiled

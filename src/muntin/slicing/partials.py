@@ -14,6 +14,7 @@ import pyarrow as pa
 from muntin.aggregates.base import Bound, Groups, Partial
 from muntin.aggregates.partials.columns import NumericPartial
 from muntin.aggregates.partials.counts import Rows
+from muntin.aggregates.partials.step_codes import NONE
 from muntin.errors import PlacedError, UserCodeError
 from muntin.expressions import Expr
 from muntin.slicing.lifted_tuples import LiftedTuples
@@ -216,6 +217,18 @@ class PartialSet:
             states.append(column if dtype is np.int64 else column.view(dtype))
             at += width
         return tuple(states)
+
+    def value_codes(self) -> Index | None:
+        """For each aggregate its value code, and the first words of its count and of its last partial.
+
+        None where the compiled step does not lower an aggregate.
+        """
+        codes = [bound.value_code for bound in self.bound]
+        if NONE in codes or not self.numeric:
+            return None
+        first = np.cumsum([0, *(width for width, _ in self._layout)]).tolist()
+        each = zip(codes, self.reads, strict=True)
+        return np.array([(code, first[reads[0]], first[reads[-1]]) for code, reads in each])
 
     def lower(self, states: States) -> list[pa.Array]:
         """The value of each aggregate, row by row."""

@@ -56,7 +56,7 @@ class Header:
         """A copy for a step to change."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.metrics = Metrics(*vars(self.metrics).values())
+        new.metrics = self.metrics.copy()
         return new
 
     def is_quiet(self, watermark: int) -> bool:

@@ -76,17 +76,9 @@ def step(
             watermark = int(batch.time[-1])
         if lag is not None:
             watermark = _newest(plan, new, batch) - lag
-        if (
-            watermark is not None
-            and plan.numeric is not None
-            and _in_one_call(new, batch, watermark, parallel)
-        ):
-            table = numeric_results(plan, new, batch, max(watermark, state.watermark), defer)
+        if watermark is not None and plan.numeric is not None:
+            table = _in_one_call(plan, new, batch, max(watermark, state.watermark), parallel, defer)
             if table is not None:
-                if len(new.slices.fresh) > new.evict_above:
-                    evict(plan, new)
-                if new.key_count > new.compact_above:
-                    compact(plan, new)
                 return new, table
         if batch is not None and (parallel is None or watermark is None or looks):
             add(plan, new, batch, raw, parallel)
@@ -107,11 +99,27 @@ def step(
     return new, pa.concat_tables(results) if results else plan.results.empty
 
 
-def _in_one_call(state: State, batch: Batch | None, watermark: int, parallel: ParallelSteps | None) -> bool:
-    """Whether to try the compiled step: there is something to do, and no threads could share it."""
-    if batch is None:
-        return parallel is None and not state.is_quiet(watermark)
-    return parallel is None or len(batch.time) <= MOST_TUPLES
+def _in_one_call(
+    plan: BoundPlan,
+    state: State,
+    batch: Batch | None,
+    watermark: int,
+    parallel: ParallelSteps | None,
+    defer: bool,
+) -> pa.Table | DeferredRows | None:
+    """The step in compiled code; None where it cannot do it, several threads could, or nothing is to do."""
+    if parallel is not None and (batch is None or len(batch.time) > MOST_TUPLES):
+        return None
+    if batch is None and state.is_quiet(watermark):
+        return None
+    table = numeric_results(plan, state, batch, watermark, defer)
+    if table is None:
+        return None
+    if len(state.slices.fresh) > state.evict_above:
+        evict(plan, state)
+    if state.key_count > state.compact_above:
+        compact(plan, state)
+    return table
 
 
 def _newest(plan: BoundPlan, state: State, batch: Batch | None) -> int:

@@ -172,7 +172,13 @@ class TimeColumn:
     @property
     def edges_always_fit(self) -> bool:
         """Whether `to_edges` never fails: edges in nanoseconds may lie outside of their range."""
-        return self._edge_scale[1] == 1
+        return self.edge_unit is not None
+
+    @property
+    def edge_unit(self) -> int | None:
+        """The unit of edges in that of times; None for nanoseconds."""
+        multiply, divide = self._edge_scale
+        return multiply if divide == 1 else None
 
     def to_edges(self, times: NDArray[np.int64], *, ceil: bool) -> pa.Array:
         """Edges in their type outside: starts rounded down, ends (`ceil`) up.

@@ -41,7 +41,14 @@ class DeferredRows:
 
     def table(self) -> pa.Table:
         """The rows as a table, with the values of the aggregates."""
+        table = self.shape.in_one_message(self.windows, self.keys, flat=False)
+        if table is not None:
+            return table
         values, shown = self.partials.lower(self.partials.from_words(self.windows[EDGES:])), self.shape.shown
         if not shown.everywhere:
             values = shown.masked(values, number=self.windows[2], start=self.windows[0])
         return self.shape.first_rows(self.windows, values, self.keys)
+
+    def flat_table(self) -> pa.Table | None:
+        """The same with plain columns for the edges; None where it must be made of `table`."""
+        return self.shape.in_one_message(self.windows, self.keys, flat=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.memory import fresh
-from muntin.query import ORDINAL
+from muntin.query import EDGE_PREFIX, ORDINAL
 from muntin.slicing.binding import Binding
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.emitted_windows import FINAL_ROW, KINDS, RETRACT_ROW
 from muntin.slicing.emission.naming_kernels import runs_of, spell, spell_each
+from muntin.slicing.emission.result_messages import MOST_ROWS, ResultMessages
 from muntin.slicing.emission.result_order import AS_IT_IS, ByIndex, InTurn, Order
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.parallel.threads import Threads
@@ -63,6 +64,34 @@ class ResultShape:
     def most_certain(self) -> int:
         """The most rows for which `first_rows` never fails."""
         return self._texts.most_spelled if self.binding.time.edges_always_fit else 0
+
+    def in_one_message(self, windows: Column, keys: list[pa.Array], flat: bool) -> pa.Table | None:
+        """As `first_rows`, or with plain columns for the edges (`flat`), of windows with their partials.
+
+        A third of the time. None where a value must be null, or is not lowered in compiled code.
+        """
+        messages = self._messages
+        if messages is None or not 0 < windows.shape[1] <= MOST_ROWS:
+            return None
+        return messages[flat].table(windows, keys, self._texts.begins, self._texts.bytes)
+
+    @cached_property
+    def _messages(self) -> tuple[ResultMessages, ResultMessages] | None:
+        """With the struct of edges, and with plain columns for them."""
+        codes, unit = self.binding.partials.value_codes(), self.binding.time.edge_unit
+        if (
+            not self.shown.everywhere
+            or codes is None
+            or unit is None
+            or len(self.edge_fields) > len(("start", "end"))
+        ):
+            return None
+        fields, at = list(self.schema), len(self.binding.keys) + 1
+        edges = [pa.field(EDGE_PREFIX + field.name, field.type) for field in self.edge_fields]
+        flat = pa.schema([*fields[:at], *edges, *fields[at + 1 :]])
+        longest, keys = int(np.diff(self._texts.begins).max()), len(self.binding.keys)
+        nested = ResultMessages(self.schema, keys, codes, longest, unit)
+        return nested, ResultMessages(flat, keys, codes, longest, unit)
 
     def first_rows(self, windows: Column, values: list[pa.Array], keys: list[pa.Array]) -> pa.Table:
         """Rows of periodic windows that are emitted for the first time, in order.
