@@ -150,6 +150,18 @@ def bench_spark(
         _fail(error)
 
 
+@app.command("micro-batch")
+def bench_micro_batch(
+    batches: Annotated[int, typer.Option(help="Micro-batches of a stream.", min=8)] = 32,
+    rounds: Annotated[int, typer.Option(help="How often both run, in turn.", min=1)] = 3,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """A warm micro-batch of 1,000 tuples on local Spark, in Muntin and in Spark's own window()."""
+    from benchmarks.micro_batch import run_micro_batches
+
+    run_micro_batches(batches, rounds, json, Console())
+
+
 @app.command("threads")
 def bench_threads(
     tuples: Annotated[

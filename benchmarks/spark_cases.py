@@ -57,8 +57,8 @@ CASES = (
     Case("B2", "sliding 60 s by 1 s, 50 keys", False, 50, 20.0, _SLIDE, _OWN_SLIDE),
     Case("B3", "20 tumbling at once, 50 keys", False, 50, 8.0, _TWENTY, _OWN_TWENTY),
     Case("S1", "tumbling 10 s, 50 keys", True, 50, 0.9, _TEN, _OWN_TEN),
-    Case("S2", "sliding 60 s by 1 s, 50 keys", True, 50, 4.0, _SLIDE, _OWN_SLIDE),
-    Case("S3", "sliding 60 s by 1 s, 5,000 keys", True, 5_000, 8.0, _SLIDE, _OWN_SLIDE),
+    Case("S2", "sliding 60 s by 1 s, 50 keys", True, 50, 5.0, _SLIDE, _OWN_SLIDE),
+    Case("S3", "sliding 60 s by 1 s, 5,000 keys", True, 5_000, 10.0, _SLIDE, _OWN_SLIDE),
     Case("S4", "20 tumbling at once, 50 keys", True, 50, 8.0, _TWENTY, _OWN_TWENTY),
     Case(
         "S5",

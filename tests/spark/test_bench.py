@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.flights import SPARK_BATCH, measure_on_spark
+from benchmarks.micro_batch import PHASES, measure_micro_batches
 from benchmarks.spark import measure
 from benchmarks.spark_cases import CASES, chosen
 from muntin.demo.flights import load
@@ -45,3 +46,10 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, case: object) -> None:
     found = measure(spark, case, 2 * ROWS, 1, tmp_path / "run")  # 16 s: some windows of 10 s are complete
     assert found.windows > 0
     assert min(*found.shuffled, *found.state, *found.overhead) > 0
+
+
+def test_small_micro_batches(spark: SparkSession, tmp_path: Path) -> None:
+    found = measure_micro_batches(spark, 8, 1, tmp_path)
+    assert [one.side for one in found] == ["Muntin", "Spark's window()"]
+    assert all(one.milliseconds[name] > 0 for one in found for name in PHASES)
+    assert all(one.jvm > 0 for one in found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,16 @@ def test_a_new_worker_loads_no_compiler_and_no_command_line(
     assert found.workers
     assert [(one.heavy, one.compiled) for one in found.workers] == [((), 0)] * len(found.workers)
     assert max(one.megabytes for one in found.workers) < MEGABYTES[name]
+
+
+@needs_library
+def test_modules_of_a_worker_are_exempt_from_garbage_collection(spark: SparkSession, tmp_path: Path) -> None:
+    measure_spark_start(spark, "tumbling and sliding", tmp_path)
+    tasks = spark.sparkContext.parallelize(range(16), 8)
+    # A lambda is pickled by its value: workers cannot import this module.
+    looks = tasks.map(
+        lambda _: (gc.get_freeze_count(), len(gc.get_objects()), "muntin.slicing.step" in sys.modules)
+    )
+    found = [look[:2] for look in looks.collect() if look[2]]
+    assert min(exempt for exempt, _ in found) > 50_000
+    assert max(others for _, others in found) < 20_000

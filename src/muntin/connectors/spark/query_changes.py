@@ -20,7 +20,6 @@ from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
-from pyarrow import fs
 
 from muntin.aggregates.base import Aggregate
 from muntin.errors import MuntinError, QueryError
@@ -39,6 +38,7 @@ from muntin.slicing.window_changes import Change, to_add, to_remove
 from muntin.windows.base import Window
 
 if TYPE_CHECKING:
+    from pyarrow import fs
     from pyspark.sql import DataFrame
 
     from muntin.connectors.spark.group_state import Stored
@@ -159,6 +159,8 @@ def read_change(text: str, source: str) -> Change:
 
 def read_changes(path: str) -> list[tuple[str, str]]:
     """The names and texts of the change files in a directory, oldest first."""
+    from pyarrow import fs  # its file systems of clouds take 6 MB of each worker
+
     filesystem, folder = _location(path)
     files = filesystem.get_file_info(fs.FileSelector(folder))
     texts = []
@@ -173,6 +175,8 @@ def _is_change(info: fs.FileInfo) -> bool:
 
 
 def _location(path: str) -> tuple[fs.FileSystem, str]:
+    from pyarrow import fs
+
     if "://" in path:
         filesystem, folder = fs.FileSystem.from_uri(path)
         return filesystem, folder

@@ -31,12 +31,8 @@ PER_KEY = ("keys", *(kind for kind, schema in TABLES.items() if schema.blank))
 """Tables with a row for each key, which are split by number."""
 KEYS_TOGETHER = 4096
 """Keys of one part."""
-PART_BYTES = 1 << 18
-"""The least average size of parts: each is a round trip to the state store.
-
-Parts of 64 kB take longer: a state of 8 MB takes 19 ms to write and 16 to read instead of 15 and 9, besides
-the round trips.
-"""
+PART_BYTES = 1 << 16
+"""The least average size of parts: each is a round trip to the state store."""
 FEW_PARTS = 4
 """A table may have this many parts however small they are."""
 MUCH = 4
