@@ -38,6 +38,11 @@ def older_than_ten(buffer: Sequence[w.Record]) -> int:
     return sum(buffer[-1].time - record.time > 10 for record in buffer)
 
 
+def all_but_three(buffer: Sequence[w.Record]) -> int:
+    """How many of the oldest records leave the buffer, as in docs/windows.md."""
+    return max(0, len(buffer) - 3)
+
+
 def three(buffer: Sequence[w.Record]) -> bool:
     """Whether the buffer is a window, as in docs/windows.md."""
     return len(buffer) >= 3
@@ -75,6 +80,7 @@ WINDOWS: dict[str, Window] = {
     "measure": w.tumbling(15, measure="km"),
     "discretize": w.discretize(journey, columns=["v"]),
     "trigger": w.trigger(three, evict=older_than_ten),
+    "timed_trigger": w.trigger(evict=all_but_three, every=10),
     "visits": Visits(),
 }
 

@@ -113,6 +113,9 @@ class Days(w.ForwardContextFree):
 NAMED = {
     "discretized": w.discretize(_begins_and_ends, columns=["begins", "ends"]),
     "full_buffer": w.trigger(_full, _surplus),
+    "full_buffer_before_the_record": w.trigger(_full, _surplus, exclusive=True),
+    "buffer_every_ten": w.trigger(evict=_surplus, every=10),
+    "full_buffer_every_ten": w.trigger(_full, _surplus, every=10, offset=2),
     "doubling": Doubling(),
     "doubling_and_empty": DoublingAndEmpty(),
     "pairs": Pairs(),

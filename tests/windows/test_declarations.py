@@ -17,7 +17,8 @@ from muntin import windows as w
 from muntin.expressions import parse
 from muntin.timeline import Micros
 from muntin.windows.base import Context, Window
-from muntin.windows.cutty import Discretize, Trigger
+from muntin.windows.cutty import Discretize
+from muntin.windows.triggers import TimedTrigger, Trigger
 
 EXAMPLES = {
     "tumbling 1 minute": w.tumbling("1 minute"),
@@ -117,7 +118,7 @@ def test_declaring_windows_loads_no_compiler() -> None:
 
 
 def test_every_window_class_is_covered() -> None:
-    named = {type(window) for window in EXAMPLES.values()} | {Discretize, Trigger}
+    named = {type(window) for window in EXAMPLES.values()} | {Discretize, Trigger, TimedTrigger}
     kinds, shipped = [Window], set()
     for kind in kinds:
         kinds += kind.__subclasses__()

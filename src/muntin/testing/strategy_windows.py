@@ -108,7 +108,14 @@ FAMILIES: dict[str, Sequence[Callable[[Picks], Any]]] = {
     "measures": (_measured_periodic, _measured_cumulate, _measured_session),
     "user": (
         lambda pick: pick(_DISCRETIZED),
-        lambda pick: w.trigger(pick(_TRIGGERS), pick(_EVICTIONS), columns=["b"]),
+        lambda pick: w.trigger(pick(_TRIGGERS), pick(_EVICTIONS), exclusive=pick(_SELDOM), columns=["b"]),
+        lambda pick: w.trigger(
+            pick((None, *_TRIGGERS)),
+            pick(_EVICTIONS),
+            every=pick.span(range(2, 10)),
+            offset=pick.span(_OFFSETS),
+            columns=["b"],
+        ),
         lambda pick: pick([code.EveryThird(), code.AroundB()]),
         lambda pick: pick([code.Visits, code.Ticks, code.Glances])(pick.clock.unit),
     ),

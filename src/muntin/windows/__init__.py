@@ -10,13 +10,14 @@ from muntin.windows.bands import fixed_band, landmark
 from muntin.windows.calendar import calendar
 from muntin.windows.count import count
 from muntin.windows.cumulate import cumulate
-from muntin.windows.cutty import discretize, trigger
+from muntin.windows.cutty import discretize
 from muntin.windows.frames import boundary, delta, punctuation, threshold
 from muntin.windows.lookback import last, slide_by_tuple
 from muntin.windows.moments import Moment
 from muntin.windows.periodic import sliding, tumbling
 from muntin.windows.records import Record
 from muntin.windows.session import session
+from muntin.windows.triggers import trigger
 from muntin.windows.until import until
 from muntin.windows.user import ContextFree, ForwardContextAware, ForwardContextFree
 

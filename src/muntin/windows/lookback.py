@@ -6,7 +6,7 @@ Forward context aware: only the tuples before an edge determine where its window
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from muntin.windows import lookback_kernels
 else:
     lookback_kernels = DeferredImport("muntin.windows.lookback_kernels")
+
+
+class OnGrid(Protocol):
+    """A window that is emitted at the edges offset + k * every."""
+
+    @property
+    def every(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,41 +75,56 @@ class Last(TupleDriven):
         return _slices(self.n, rate * unit_of_rate(self.every) + 2 * unit_of_rate(self.every) / self.every)
 
     def complete_at(self, newest: int) -> int:
-        return newest - (newest - self.offset) % self.every + self.every
+        return first_edge_after(newest, self.every, self.offset)
 
     def _cut(self, contexts: Contexts, tuples: Tuples, ending: Ending) -> Cuts:
-        upto = ending.upto
-        if ending.closing or upto == INF:  # stop at the first edge after the newest tuple
-            newest = ending.newest
-            if newest is None:
-                newest = int(tuples.time.max()) if len(tuples) else 0
-            edge = self.complete_at(newest)
-            upto = edge if upto == INF else max(upto, edge)
-        until = np.full(len(contexts), upto, np.int64)
-        if tuples.until is not None:
-            until = np.minimum(until, np.maximum(tuples.until, self._first_edges_after(tuples)))
+        until = last_edges(self, contexts, tuples, ending)
         rows = lookback_kernels.last_windows(
             *arrays(tuples), matrix(contexts), self.n, self.every, self.offset, until
         )
         return cuts_of_rows(rows)
-
-    def _first_edges_after(self, tuples: Tuples) -> Ints:
-        """Per segment the first edge after its last tuple."""
-        edges = np.full(len(tuples.offsets) - 1, NEG_INF, np.int64)
-        filled = tuples.offsets[1:] > tuples.offsets[:-1]
-        last = tuples.time[tuples.offsets[1:][filled] - 1]
-        edges[filled] = last - (last - self.offset) % self.every + self.every
-        return edges
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
         first = np.maximum(contexts["seen"] - self.n, contexts["base"])
         return np.where(contexts["base"] < 0, seen, first)
 
     def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
-        # Windows are emitted from the context's next edge on, which lies after a tuple.
-        known = contexts["base"] >= 0
-        behind = (contexts["edge"] > positions.time) & (contexts["seen"] > contexts["base"])
-        return TupleDriven.contexts_fit(self, contexts, positions) and bool((behind | ~known).all())
+        return TupleDriven.contexts_fit(self, contexts, positions) and edges_fit(contexts, positions)
+
+
+def first_edge_after(time: int, every: int, offset: int) -> int:
+    """The first edge offset + k * every after a time."""
+    return time - (time - offset) % every + every
+
+
+def last_edges(window: OnGrid, contexts: Contexts, tuples: Tuples, ending: Ending) -> Ints:
+    """Per segment, the last edge at which a window on a grid in time is emitted.
+
+    When closing, and at the end of the stream, the first edge after the newest tuple; at the end of the
+    life of a key, at least the first edge after its last tuple.
+    """
+    upto = ending.upto
+    if ending.closing or upto == INF:
+        newest = ending.newest
+        if newest is None:
+            newest = int(tuples.time.max()) if len(tuples) else 0
+        edge = first_edge_after(newest, window.every, window.offset)
+        upto = edge if upto == INF else max(upto, edge)
+    until = np.full(len(contexts), upto, np.int64)
+    if tuples.until is not None:
+        edges = np.full(len(contexts), NEG_INF, np.int64)
+        filled = tuples.offsets[1:] > tuples.offsets[:-1]
+        last = tuples.time[tuples.offsets[1:][filled] - 1]
+        edges[filled] = last - (last - window.offset) % window.every + window.every
+        until = np.minimum(until, np.maximum(tuples.until, edges))
+    return until
+
+
+def edges_fit(contexts: Contexts, positions: KeyPositions) -> bool:
+    """Whether the next edge of each context lies after a tuple, from which on windows are emitted."""
+    known = contexts["base"] >= 0
+    behind = (contexts["edge"] > positions.time) & (contexts["seen"] > contexts["base"])
+    return bool((behind | ~known).all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from muntin.timeline import NEG_INF
 from muntin.windows import Record
 from muntin.windows.moments import Moment
 
-__all__ = ["discretize", "forward_context_aware", "forward_context_free", "trigger"]
+__all__ = ["discretize", "forward_context_aware", "forward_context_free", "timed_trigger", "trigger"]
 
 
 def discretize(window: Any, tuples: Tuples, view: View) -> list[Instance]:
@@ -84,15 +84,49 @@ def _in_time(window: Any, meet: Any, tuples: Tuples, view: View) -> None:
             state = meet(state, _records(tuples)[rank], item)
 
 
+class _Buffer(list[Record]):
+    """A plain list of records, with the time of the record or the edge at which it is looked at."""
+
+    time = 0
+
+
 def trigger(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """Cutty's other style: records are buffered, and the buffer is a window whenever the trigger fires."""
     instances = []
-    buffer: list[Record] = []
+    buffer = _Buffer()
     for record in _records(tuples):
         buffer.append(record)
-        buffer = buffer[window.evict(buffer) :]
+        buffer.time = record.time
+        del buffer[: window.evict(buffer)]
         if buffer and window.trigger(buffer):
-            instances.append(ended(tuples[buffer[0].rank : record.rank + 1], record.time + 1))
+            content = tuples[buffer[0].rank : record.rank + (not window.exclusive)]
+            if content:
+                stop = record.time if window.exclusive else record.time + 1
+                instances.append(ended(content, stop)._replace(due=record.time + 1))
+    return instances
+
+
+def timed_trigger(window: Any, tuples: Tuples, view: View) -> list[Instance]:
+    """The buffer at every edge in time after the first tuple, unless the trigger refuses."""
+    instances = []
+    buffer = _Buffer()
+    records = _records(tuples)
+    edge = window.offset + (tuples[0].time - window.offset) // window.every * window.every + window.every
+    while edge <= view.upto or (view.closing and edge - window.every <= view.newest):
+        if edge > view.until and edge - window.every > tuples[-1].time:
+            break
+        for record in records:
+            if edge - window.every <= record.time < edge:
+                buffer.append(record)
+                buffer.time = record.time
+                del buffer[: window.evict(buffer)]
+        buffer.time = edge
+        if buffer:
+            del buffer[: window.evict(buffer)]
+        if buffer and (window.trigger is None or window.trigger(buffer)):
+            content = tuples[buffer[0].rank : buffer[-1].rank + 1]
+            instances.append(ended(content, edge))
+        edge += window.every
     return instances
 
 

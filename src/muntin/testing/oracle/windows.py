@@ -62,4 +62,5 @@ _FINDERS: dict[str, Callable[[Any, Tuples, View], list[Instance]]] = {
     "Last": tuple_windows.last,
     "Discretize": user_windows.discretize,
     "Trigger": user_windows.trigger,
+    "TimedTrigger": user_windows.timed_trigger,
 }
