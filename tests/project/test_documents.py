@@ -110,6 +110,17 @@ def fenced(kind: str, body: str) -> str:
     return f"```{kind}\n{body}\n```\n"
 
 
+def test_the_page_of_papers_names_files_and_tests_that_exist() -> None:
+    rows = [line for line in (ROOT / "docs" / "papers.md").read_text().splitlines() if line.startswith("|")]
+    places = [place for row in rows for place in re.findall(r"`([\w/.]+\.(?:py|yaml)(?:::\w+)?)`", row)]
+    assert len(places) > 100
+    for place in places:
+        file, _, test = place.partition("::")
+        found = [path for base in ("", "src/muntin", "tests") if (path := ROOT / base / file).exists()]
+        assert found, f"no file {file}"
+        assert not test or f"def {test}(" in found[0].read_text(), f"no test {place}"
+
+
 def test_blocks_of_a_page_share_one_namespace() -> None:
     page = fenced("python", "x = 1") + "Then\n\n" + fenced("python", "print(x + 1)") + fenced("text", "2")
     check(page, "page")

@@ -1,6 +1,6 @@
 """The operator with each store beside the oracle: what a window holds does not depend on the store.
 
-How many scenarios: 420 in the profile "default", 21,000 in "deep".
+How many scenarios: 480 in the profile "default", 24,000 in "deep".
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from muntin.planning.plan import STORES
+from muntin.slicing.combining import standing_trees
 from muntin.testing.engines import EmbeddedEngine
 from muntin.testing.scenarios import Scenario, check
 from muntin.testing.strategies import scenarios
@@ -43,12 +44,17 @@ def test_any_store_gives_what_the_oracle_gives(store: str, data: st.DataObject) 
     check(scenario, partial(EmbeddedEngine, store=store))
 
 
+@pytest.mark.parametrize("planned", [False, True])
 @SOME
 @given(data=st.data())
-def test_trees_in_shared_arrays_give_what_the_oracle_gives(data: st.DataObject) -> None:
+def test_trees_in_shared_arrays_give_what_the_oracle_gives(planned: bool, data: st.DataObject) -> None:
+    """Forced; and where the plan walks, at every watermark, as if walks cost too much."""
     early, wide = data.draw(st.booleans()), data.draw(st.booleans())
     scenario: Scenario = data.draw(
         scenarios(early=early, live=True, snapshots=True, wide=wide, aggregates=WORDS)
     )
     note(repr(scenario))
-    check(scenario, partial(EmbeddedEngine, store="flatfat"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FIXED_COST", "WINDOW_COST", "ROW_COST"):
+            patch.setattr(standing_trees, name, 0)
+        check(scenario, EmbeddedEngine if planned else partial(EmbeddedEngine, store="flatfat"))

@@ -119,7 +119,7 @@ class StandingTrees(Combiner):
             return cost + ROW_COST * len(view.table)
         if view.table.seen[0] == self._serial:
             return cost
-        return cost + ROW_COST * len(view.table) - self._walked
+        return cost + max(0, ROW_COST * len(view.table) - self._walked)
 
     def _combined(
         self, codes: Column, partials: PartialSet, view: View, lo: Column, hi: Column
