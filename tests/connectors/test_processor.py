@@ -161,5 +161,5 @@ def test_a_state_without_a_head_is_refused() -> None:
     stream = Stream()
     stream.step("old")
     del stream.store.parts[HEAD,]
-    with pytest.raises(SnapshotError, match="format version 7 or older, this version of Muntin reads 8"):
+    with pytest.raises(SnapshotError, match="format version 7 or older, this version of Muntin reads 9"):
         stream.step("old")

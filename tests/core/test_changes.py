@@ -97,7 +97,7 @@ def test_state_is_one_window_per_key_and_survives_a_snapshot() -> None:
     op = query.operator()
     op.process({"t": list(range(1, 5_000, 10)), "k": [i % 3 for i in range(500)], "v": [1] * 500})
     assert len(op.advance(5_001)) == 3
-    (table,) = op._engine.state.compared.values()
+    table = op._engine.state.compared
     assert len(table) == 3
     again = mt.Operator.restore(op.snapshot())
     again.process({"t": [5_002, 5_003], "k": [0, 1], "v": [1, 2]})
@@ -116,7 +116,7 @@ def test_values_are_forgotten_with_their_keys() -> None:
     op = query.operator()
     op.process({"t": [1, 61], "k": [0, 1], "v": [1, 1]})
     op.advance(70)
-    (table,) = op._engine.state.compared.values()
+    table = op._engine.state.compared
     assert len(table) == 1
 
 

@@ -84,7 +84,7 @@ class State(Header):
         self.tuples: TupleState | None = TupleState() if plan.served.tuple_driven else None
         self.emitted: dict[str, EmittedWindows] = {}
         """Emitted windows that may still change."""
-        self.compared: dict[str, ComparedWindows] = {}
+        self.compared = ComparedWindows()
         """Windows whose values later ones are compared with, where only changes are emitted."""
         self.extents: dict[str, KeyExtents] = {}
         """For windows that are emitted empty: the times between which each key has tuples."""
@@ -133,7 +133,8 @@ class State(Header):
         if self.tuples is not None:
             yield from self.tuples.tables(plan.binding.inputs)
         yield from ((f"emitted/{name}", table) for name, table in self.emitted.items())
-        yield from ((f"compared/{name}", table) for name, table in self.compared.items())
+        if len(self.compared):
+            yield "compared", self.compared
         yield from ((f"extents/{name}", table) for name, table in self.extents.items())
 
     def change_tables(self, change: Change) -> None:
@@ -143,7 +144,7 @@ class State(Header):
         if self.tuples is not None:
             self.tuples.change_tables(change)
         self.emitted = {name: change(table) for name, table in self.emitted.items()}
-        self.compared = {name: change(table) for name, table in self.compared.items()}
+        self.compared = change(self.compared)
         self.extents = {name: change(table) for name, table in self.extents.items()}
 
     def nbytes(self, plan: BoundPlan) -> int:

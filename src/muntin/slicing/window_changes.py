@@ -173,7 +173,6 @@ def change_windows(
         if served.name in remove:  # while it can still be decided what is late for it
             late_for(plan, state, served)
     state.emitted = {name: table for name, table in state.emitted.items() if name not in remove}
-    state.compared = {name: table for name, table in state.compared.items() if name not in remove}
     state.extents = {name: table for name, table in state.extents.items() if name not in remove}
     new = []
     for name, window in add.items():
@@ -185,6 +184,10 @@ def change_windows(
     other = with_new_aggregates(plan, state, other, after)
     state = adapted(state, plan, other)
     state.late_counts = {name: n for name, n in state.late_counts.items() if name not in remove}
+    if len(state.compared):
+        numbers = {one.name: i for i, one in enumerate(stay)}
+        places = {i: numbers[one.name] for i, one in enumerate(plan.served.all) if one.name in numbers}
+        state.compared = state.compared.of_windows_now(places)
     if new and other.shows_early:
         mark_tuples(state, fresh=True)  # the next early look shows all that the new windows hold
     return other, state, added

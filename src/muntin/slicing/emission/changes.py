@@ -7,6 +7,7 @@ did not come out comes out later if the window before it changes or is retracted
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,6 @@ from muntin.slicing.emission.listing import ALL_ROWS, Listing
 from muntin.slicing.emission.value_differences import differences
 from muntin.slicing.emission.valued_table import ValuedTable
 from muntin.slicing.schema import Role, Schema, no_rows
-from muntin.slicing.served import ServedWindow
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -32,28 +32,31 @@ __all__ = ["ComparedWindows", "changes_only", "forget_compared"]
 Column = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
-IDENTITY = ("ordinal", "b", "a", "life", "key")
+IDENTITY = ("ordinal", "b", "a", "life", "key", "number")
 """The columns that identify a window."""
-ORDER = ("ordinal", "b", "a", "start", "end", "key")
-"""The columns that order windows, least significant first: those of a key follow each other."""
+ORDER = ("ordinal", "b", "a", "start", "end", "key", "number")
+"""The columns that order windows, least significant first: those of a name and key follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedWindows(ValuedTable):
-    """The windows of one name with their values: all that may change, and of each key the last one before.
+    """Windows with their values: all that may change, and of each name and key the last one before.
 
-    `shown`: whether the window came out. `kind` and `revision` are those of its last row, shown or not.
+    `number` is the position among the served windows. a, b: the edges that identify the window, those on a
+    measure of floats as integers in the same order. `shown`: whether the window came out. `kind` and
+    `revision` are those of its last row, shown or not.
     """
 
     SCHEMA: ClassVar[Schema] = Schema(
         {
-            "key": Role.KEY, "due": Role.EDGE, "start": Role.EDGE, "end": Role.EDGE, "a": Role.VALUE,
-            "b": Role.VALUE, "life": Role.MOMENT, "ordinal": Role.COUNT, "kind": Role.STAGE,
+            "number": Role.COUNT, "key": Role.KEY, "due": Role.EDGE, "start": Role.EDGE, "end": Role.EDGE,
+            "a": Role.ANY, "b": Role.ANY, "life": Role.MOMENT, "ordinal": Role.COUNT, "kind": Role.STAGE,
             "revision": Role.COUNT, "shown": Role.FLAG,
         },
         time="due",
     )  # fmt: skip
 
+    number: Column = field(default_factory=no_rows)
     key: Column = field(default_factory=no_rows)
     due: Column = field(default_factory=no_rows)
     start: Column = field(default_factory=no_rows)
@@ -68,24 +71,35 @@ class ComparedWindows(ValuedTable):
     values: pa.Table | None = None
 
     @classmethod
-    def of(cls, emission: Emission, rows: Column) -> ComparedWindows:
-        """These rows of an emission; the windows have not come out yet."""
-        windows = emission.windows.take(rows)
+    def of(cls, emission: Emission) -> ComparedWindows:
+        """The windows of an emission, which have not come out yet."""
+        windows = emission.windows
         none = np.zeros(len(windows), dtype=np.int64)
-        on_time = windows.low is None
-        a, b = (windows.start, windows.end) if on_time else (windows.low, windows.high)
+        a, b = (windows.start, windows.end) if windows.low is None else (windows.low, windows.high)
         life = none if windows.life is None else windows.life
         ordinal = none if windows.ordinal is None else windows.ordinal
-        kind, revision, shown = emission.kinds[rows], emission.revisions[rows], none.astype(np.bool_)
-        values = _table([joining.taken(column, rows) for column in emission.values])
+        values = pa.table({str(i): column for i, column in enumerate(emission.values)})
         return cls(
-            windows.key, windows.due, windows.start, windows.end, a, b, life, ordinal, kind, revision, shown,
-            values,
+            windows.number, windows.key, windows.due, windows.start, windows.end, _as_integers(a),
+            _as_integers(b), life, ordinal, emission.kinds, emission.revisions, none.astype(np.bool_), values,
         )  # fmt: skip
 
     def order(self) -> Column:
         """The rows in the order of windows."""
         return np.lexsort([getattr(self, name) for name in ORDER])
+
+    def follows(self, order: Column) -> Mask:
+        """Whether the window before each one, in this order, has its name and key."""
+        number, key = self.number[order], self.key[order]
+        same = np.zeros(len(order), dtype=np.bool_)
+        same[1:] = (number[1:] == number[:-1]) & (key[1:] == key[:-1])
+        return same
+
+    def of_windows_now(self, numbers: Mapping[int, int]) -> ComparedWindows:
+        """With the numbers that windows have now; those without one are dropped."""
+        new = np.array([numbers.get(old, -1) for old in range(int(self.number.max(initial=-1)) + 1)])
+        left = self.take(new[self.number] >= 0) if len(self) else self
+        return replace(left, number=new[left.number].astype(np.int64)) if len(left) else ComparedWindows()
 
     def is_distinct(self) -> bool:
         """Whether each identity has one row."""
@@ -94,9 +108,9 @@ class ComparedWindows(ValuedTable):
     def without_expired(self, final: int, forget: int | None) -> ComparedWindows:
         """The windows that may change, and of each key the last one before them, until it is forgotten."""
         order = self.order()
-        key, over = self.key[order], self.due[order] < final
-        follows = np.append(key[1:] == key[:-1], False)[: len(key)]
-        is_last = over & ~(follows & np.append(over[1:], False)[: len(key)])
+        over, follows = self.due[order] < final, self.follows(order)
+        follows = np.append(follows[1:], False)[: len(order)]
+        is_last = over & ~(follows & np.append(over[1:], False)[: len(order)])
         if forget is not None:
             is_last &= follows | (self.end[order] > final - forget)
         stays, shown = np.zeros(len(self), dtype=np.bool_), self.shown.copy()
@@ -109,41 +123,16 @@ def changes_only(plan: BoundPlan, state: State, emissions: list[Emission]) -> li
     """Of these rows those that tell something new, and windows that come out because another has changed."""
     if not plan.shows_changes or not emissions:
         return emissions
-    shown = [np.zeros(len(e.windows), dtype=np.bool_) for e in emissions]
-    more: list[Emission] = []
-    for number in np.unique(np.concatenate([e.windows.number for e in emissions])).tolist():
-        served = plan.served.all[number]
-        rows = [np.flatnonzero(e.windows.number == number) for e in emissions]
-        new = [ComparedWindows.of(e, at) for e, at in zip(emissions, rows, strict=True) if len(at)]
-        comes, late = _compare(plan, state, served, new)
-        at = 0
-        for mask, chosen in zip(shown, rows, strict=True):
-            mask[chosen] = comes[at : at + len(chosen)]
-            at += len(chosen)
-        more += late
-    _count(state, emissions, shown, more)
-    filtered = [_taken(e, np.flatnonzero(mask)) for e, mask in zip(emissions, shown, strict=True)]
-    return [e for e in (*filtered, *more) if len(e.windows)]
-
-
-def _compare(
-    plan: BoundPlan, state: State, served: ServedWindow, rows: list[ComparedWindows]
-) -> tuple[Mask, list[Emission]]:
-    """Which rows come out, and the windows that did not come out before and do now."""
-    known = state.compared.get(served.name, ComparedWindows())
-    new = rows[0]
-    for other in rows[1:]:
-        new = new.join(other)
+    known, new = state.compared, ComparedWindows.of(emissions[0])
+    for emission in emissions[1:]:
+        new = new.join(ComparedWindows.of(emission))
     before = _places(known, new)
     was_shown = np.zeros(len(new), dtype=np.bool_)
     changed = np.ones(len(new), dtype=np.bool_)
     matched = np.flatnonzero(before >= 0)
     if len(matched):
-        at = before[matched]
-        was_shown[matched] = known.shown[at]
-        assert new.values is not None
-        assert known.values is not None
-        changed[matched] = _differ(new.values, matched, known.values, at)
+        was_shown[matched] = known.shown[before[matched]]
+        changed[matched] = _differ(new, matched, known, before[matched])
     retracted = new.kind == RETRACT_ROW
     stays = np.ones(len(known), dtype=np.bool_)
     stays[before[matched]] = False
@@ -151,36 +140,38 @@ def _compare(
     current = known.take(stays).join(replace(new, shown=was_shown).take(present))
     origin = np.concatenate([np.full(int(stays.sum()), -1), present])
     come_out = ~current.shown & _differs_from_previous(plan, current)
-    comes = np.where(retracted, was_shown, was_shown & changed)
-    comes[origin[come_out & (origin >= 0)]] = True
+    shown = np.where(retracted, was_shown, was_shown & changed)
+    shown[origin[come_out & (origin >= 0)]] = True
     late = np.flatnonzero(come_out & (origin < 0))
-    state.compared = state.compared | {served.name: replace(current, shown=current.shown | come_out)}
-    return comes, [_again(plan, served, current.take(late))] if len(late) else []
+    state.compared = replace(current, shown=current.shown | come_out)
+    masks = np.split(shown, np.cumsum([len(e.windows) for e in emissions])[:-1])
+    again = _again(plan, current.take(late)) if len(late) else []
+    _count(state, emissions, masks, again)
+    filtered = [_taken(e, np.flatnonzero(mask)) for e, mask in zip(emissions, masks, strict=True)]
+    return [e for e in (*filtered, *again) if len(e.windows)]
 
 
 def _differs_from_previous(plan: BoundPlan, windows: ComparedWindows) -> Mask:
     """Whether the values of each window differ from those of the one before it, or there is none."""
-    if not len(windows):
-        return np.zeros(0, dtype=np.bool_)
     order = windows.order()
-    key, end = windows.key[order], windows.end[order]
-    differ = np.ones(len(order), dtype=np.bool_)
-    follows = np.flatnonzero(key[1:] == key[:-1]) + 1
+    end, differ = windows.end[order], np.ones(len(order), dtype=np.bool_)
+    at = np.flatnonzero(windows.follows(order))
     if plan.forget is not None:  # then its values have been forgotten
-        follows = follows[end[follows] - end[follows - 1] < plan.forget]
-    if len(follows):
-        assert windows.values is not None
-        differ[follows] = _differ(windows.values, order[follows], windows.values, order[follows - 1])
+        at = at[end[at] - end[at - 1] < plan.forget]
+    if len(at):
+        differ[at] = _differ(windows, order[at], windows, order[at - 1])
     result = np.empty(len(order), dtype=np.bool_)
     result[order] = differ
     return result
 
 
-def _differ(left: pa.Table, rows: Column, right: pa.Table, others: Column) -> Mask:
+def _differ(left: ComparedWindows, rows: Column, right: ComparedWindows, others: Column) -> Mask:
     """Whether some value differs between rows of one table and rows of another."""
+    assert left.values is not None
+    assert right.values is not None
     differ = np.zeros(len(rows), dtype=np.bool_)
-    for name in left.column_names:
-        one, other = left.column(name).combine_chunks(), right.column(name).combine_chunks()
+    for one, other in zip(left.values.columns, right.values.columns, strict=True):
+        one, other = one.combine_chunks(), other.combine_chunks()
         differ |= differences(joining.taken(one, rows), joining.taken(other, others))
     return differ
 
@@ -195,17 +186,39 @@ def _places(known: ComparedWindows, new: ComparedWindows) -> Column:
     return places
 
 
-def _again(plan: BoundPlan, served: ServedWindow, windows: ComparedWindows) -> Emission:
+def _again(plan: BoundPlan, windows: ComparedWindows) -> list[Emission]:
     """Windows that come out later than they completed, as the row that they would have had."""
-    assert windows.values is not None
-    none = np.zeros(len(windows), dtype=np.int64)
-    low, high = (windows.a, windows.b) if served.window.on_measure else (None, None)
-    listing = Listing(
-        none + plan.served.number(served), windows.key, windows.start, windows.end, windows.due, none, none,
-        ALL_ROWS, low, high, windows.ordinal,
-    )  # fmt: skip
-    columns = [column.combine_chunks() for column in windows.values.columns]
-    return Emission(listing, windows.kind, windows.revision, columns)
+    emissions = []
+    for number in np.unique(windows.number).tolist():
+        served, some = plan.served.all[number], windows.take(windows.number == number)
+        assert some.values is not None
+        none = np.zeros(len(some), dtype=np.int64)
+        low, high = None, None
+        if served.window.on_measure:
+            kind = plan.binding.edge_dtype(served.window)
+            low, high = _as_edges(some.a, kind), _as_edges(some.b, kind)
+        listing = Listing(
+            some.number, some.key, some.start, some.end, some.due, none, none, ALL_ROWS, low, high,
+            some.ordinal,
+        )  # fmt: skip
+        columns = [column.combine_chunks() for column in some.values.columns]
+        emissions.append(Emission(listing, some.kind, some.revision, columns))
+    return emissions
+
+
+def _as_integers(edges: Column) -> Column:
+    """Edges as integers in the same order: of negative floats all bits but the sign turn around."""
+    if edges.dtype != np.float64:
+        return edges
+    bits = (edges + 0.0).view(np.int64)  # -0.0 as 0.0
+    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+
+
+def _as_edges(integers: Column, kind: type[np.generic]) -> Column:
+    """The edges that `_as_integers` was given."""
+    if kind is not np.float64:
+        return integers
+    return np.where(integers < 0, integers ^ np.iinfo(np.int64).max, integers).view(np.float64)
 
 
 def _taken(emission: Emission, rows: Column) -> Emission:
@@ -229,12 +242,7 @@ def _count(state: State, emissions: list[Emission], shown: list[Mask], more: lis
             metrics.retractions += sign * int((kinds == RETRACT_ROW).sum())
 
 
-def _table(columns: list[pa.Array]) -> pa.Table:
-    return pa.table({str(i): column for i, column in enumerate(columns)})
-
-
 def forget_compared(plan: BoundPlan, state: State) -> None:
     """Drop the windows that no later one is compared with."""
-    if state.compared:
-        final = plan.final(state.watermark)
-        state.compared = {n: table.without_expired(final, plan.forget) for n, table in state.compared.items()}
+    if len(state.compared):
+        state.compared = state.compared.without_expired(plan.final(state.watermark), plan.forget)

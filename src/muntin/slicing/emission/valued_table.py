@@ -38,7 +38,9 @@ class ValuedTable(Table):
         if self.values is None:
             return replace(self, **columns)  # type: ignore[type-var]  # a dataclass
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        values = self.values.take(pa.array(rows)).combine_chunks()
+        at = pa.array(rows)
+        taken = [column.combine_chunks().take(at) for column in self.values.columns]
+        values = pa.Table.from_arrays(taken, names=self.values.column_names)
         return replace(self, **columns, values=values)  # type: ignore[type-var]  # a dataclass
 
     def attached(self) -> dict[str, pa.Array]:

@@ -15,6 +15,7 @@ import numpy as np
 from muntin.metrics import Metrics
 from muntin.slicing.batch import Batch
 from muntin.slicing.bound_plan import BoundPlan
+from muntin.slicing.emission.changes import ComparedWindows
 from muntin.slicing.schema import Table
 from muntin.slicing.slice_table import concat
 from muntin.slicing.state import State
@@ -71,7 +72,7 @@ def joined(state: State, shares: list[State], bounds: list[int]) -> None:
         share.change_tables(lambda table, begin=begin, end=end: table.among_all(begin, end))
     state.slices = concat([share.slices for share in shares])
     state.emitted = _joined_tables([share.emitted for share in shares])
-    state.compared = _joined_tables([share.compared for share in shares])
+    state.compared = reduce(ComparedWindows.join, (share.compared for share in shares))
     state.extents = _joined_tables([share.extents for share in shares])
     tuples = [share.tuples for share in shares if share.tuples is not None]
     if tuples:

@@ -53,16 +53,16 @@ def load_state(plan: BoundPlan, state: State, header: dict[str, Any], tables: Ta
     windows = {q.name: q for q in plan.served.all}
     for path, table in tables.items():
         kind, _, name = path.partition("/")
-        if kind in ("emitted", "extents", "compared"):
+        if kind in ("emitted", "extents"):
             refuse_unless(name in windows, f'no window is called "{name}"')
             columns = read_columns(kind, table, bounds, plan.binding.edge_dtype(windows[name].window))
             if kind == "emitted":
                 state.emitted[name] = _load_emitted(table, columns, windows[name], plan.binding.results)
-            elif kind == "compared":
-                refuse_unless(plan.shows_changes, "only changes are compared")
-                state.compared[name] = _load_compared(table, columns, plan.binding.results)
             else:
                 state.extents[name] = _load_extents(plan, state, windows[name], columns)
+        elif kind == "compared":
+            refuse_unless(plan.shows_changes, "windows are compared where only changes are emitted")
+            state.compared = _load_compared(table, plan, bounds)
         elif kind == "late":
             state.late_tuples += (_load_late(name, tables, plan.partials, bounds),)
     if state.tuples is not None:
@@ -137,10 +137,15 @@ def _load_emitted(
     return EmittedWindows(**columns, values=pa.table(values).select(wanted.names).combine_chunks())
 
 
-def _load_compared(table: pa.Table, columns: dict[str, Any], results: tuple[Bound, ...]) -> ComparedWindows:
+def _load_compared(table: pa.Table, plan: BoundPlan, bounds: Bounds) -> ComparedWindows:
     """Windows that later ones are compared with, and their values."""
+    columns = read_columns("compared", table, bounds)
+    windows = len(plan.served.all)
+    refuse_unless(
+        (columns["number"] < windows).all(), f"compared windows must be of the {windows} served ones"
+    )
     values = pa.table(_attached(table, "value/"))
-    wanted = pa.schema([(str(i), bound.type) for i, bound in enumerate(results)])
+    wanted = pa.schema([(str(i), bound.type) for i, bound in enumerate(plan.binding.results)])
     check_schema("values of compared windows", values, wanted)
     compared = ComparedWindows(**columns, values=values.select(wanted.names).combine_chunks())
     refuse_unless(compared.is_distinct(), "a compared window must appear once")
