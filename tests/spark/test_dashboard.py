@@ -14,7 +14,8 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.dashboard.frames import Frames, View
-from muntin.dashboard.spark_stream import SparkStream, Watched, start_on_spark
+from muntin.dashboard.spark_flights import start_on_spark
+from muntin.dashboard.spark_stream import SparkStream, Watched
 from muntin.demo.stream import SETTINGS
 from muntin.errors import QueryError
 

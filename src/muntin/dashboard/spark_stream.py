@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from muntin.connectors import spark
-from muntin.dashboard.feeds import flights_query
 from muntin.dashboard.shown_stream import ShownStream, replanned
 from muntin.dashboard.slice_strip import Look
 from muntin.dashboard.times import units
 from muntin.dashboard.written_items import read_item
-from muntin.demo import flights as data
-from muntin.demo.show import errors_to
-from muntin.demo.stream import SCHEMA, SETTINGS
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.planning.plan import Explanation
-from muntin.results import Results
 from muntin.timeline import NEG_INF
 
 if TYPE_CHECKING:
@@ -35,12 +25,8 @@ if TYPE_CHECKING:
     from muntin.connectors.spark.query_changes import Controlled
     from muntin.dsl import Query
 
-__all__ = ["SparkStream", "Watched", "flights_on_spark"]
+__all__ = ["SparkStream", "Watched"]
 
-FLIGHTS = 1_000
-"""In a file, and so in a micro-batch."""
-WATERMARK = "45 minutes"
-LOG = Path("build") / "dashboard" / "spark.log"
 MOST_BATCHES = 12
 PAUSE = 0.3
 """Seconds between two looks at a stream that others feed."""
@@ -282,60 +268,3 @@ def _micros(moment: dt.datetime | None) -> int | None:
 def _first_line(error: object) -> str:
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:600]
-
-
-# The flights. ---------------------------------------------------------------------------------------
-
-
-def flights_on_spark(rows: int = FLIGHTS) -> SparkStream:
-    """The flights as a stream of files through local Spark, in a folder that is removed at the end."""
-    query = flights_query()
-    flights = data.load()
-
-    def begin() -> Watched:
-        with errors_to(LOG):  # what Spark's processes print would hide the address of the page
-            session = spark.session(SETTINGS)
-        return start_on_spark(session, query, flights, rows, stops_session=True)
-
-    about = f"Event time is the scheduled departure; a micro-batch reads a file of {rows:,} flights."
-    return SparkStream("Flights from New York, on Spark", query, begin, about)
-
-
-def start_on_spark(
-    session: Any, query: Query, flights: pa.Table, rows: int, *, stops_session: bool = False
-) -> Watched:
-    """Start the streaming query over files of `rows` flights, which the feed writes one at a time."""
-    folder = Path(tempfile.mkdtemp(prefix="muntin-dashboard-"))
-    files, results, checkpoint = (folder / name for name in ("input", "results", "checkpoint"))
-    files.mkdir()
-    events = session.readStream.schema(SCHEMA).parquet(str(files))
-    frame = events.withWatermark("scheduled", WATERMARK)
-    control = query.control(str(folder / "changes"))
-    running = (
-        frame.transform(control)
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(checkpoint))
-        .start(str(results))
-    )
-    seen: set[Path] = set()
-
-    def feed() -> Iterator[pa.Table]:
-        for number, begin in zip(count(), range(0, len(flights), rows), strict=False):
-            some = flights.slice(begin, rows)
-            unfinished = files / "_unfinished.parquet"  # Spark overlooks such names
-            pq.write_table(some, unfinished)
-            unfinished.rename(files / f"{number:06}.parquet")
-            yield some
-
-    def new_results() -> pa.Table | None:
-        new = sorted(set(results.glob("*.parquet")) - seen)
-        seen.update(new)
-        tables = [table for path in new if (table := pq.read_table(path)).num_rows]
-        return Results(pa.concat_tables(tables)).to_arrow() if tables else None
-
-    def close() -> None:
-        if stops_session:
-            session.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    return Watched(session, running, query, str(checkpoint), frame, control, feed(), new_results, close)
