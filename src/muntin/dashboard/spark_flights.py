@@ -78,6 +78,7 @@ def start_on_spark(
         return Results(pa.concat_tables(tables)).to_arrow() if tables else None
 
     def close() -> None:
+        running.stop()
         if stops_session:
             session.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkStream", "Watched"]
 
+FOLLOWING = ("key", "aggregate", "add", "remove")
+"""The commands to a stream that others feed."""
 MOST_BATCHES = 12
 PAUSE = 0.3
 """Seconds between two looks at a stream that others feed."""
@@ -50,6 +52,7 @@ class Watched:
     results: Callable[[], pa.Table | None] | None = None
     """The results since the last call."""
     close: Callable[[], None] = lambda: None
+    """Called at the end; the page itself leaves the streaming query running."""
 
 
 class SparkStream(ShownStream):
@@ -59,7 +62,7 @@ class SparkStream(ShownStream):
     takes seconds to start.
     """
 
-    verbs = ("play", "pause", "step", "key", "aggregate", "add", "remove")
+    verbs: Sequence[str] = ("play", "pause", "step", *FOLLOWING)
     aggregates_are_fixed = True
     loading = "Spark is starting. Its first micro-batch takes 10 to 30 seconds."
 
@@ -150,10 +153,11 @@ class SparkStream(ShownStream):
                     self._watched = watched
                     self._plan = self._explained(self._asked)
                     self.state = "playing"
+                    if watched.feed is None:
+                        self.verbs = FOLLOWING
                     self.version += 1
                 self._follow(watched)
             finally:
-                watched.running.stop()
                 watched.close()
         except Exception as error:
             with self.lock:
@@ -181,6 +185,10 @@ class SparkStream(ShownStream):
                 self._wake.wait(PAUSE)
             if watched.running.exception() is not None:
                 raise DataError(_first_line(watched.running.exception()))
+            if watched.feed is None and not watched.running.isActive:
+                self.state = "ended"
+                self.version += 1
+                return
             if self._has_new_batches(watched) and not self._closed:
                 self._observe(watched, tuples)
 
@@ -208,8 +216,9 @@ class SparkStream(ShownStream):
                 self.history.take(tuples, before)
             else:
                 self.history.newest = _micros(stats.newest)
-                keys = slices.select(self.history.key_names)
-                self.history.know_keys(keys)
+                self.history.taken = stats.tuples
+                self.history.given = stats.windows + stats.updates + stats.retractions
+                self.history.know_keys(slices.select(self.history.key_names))
             watermark = NEG_INF if state.watermark is None else _micros(state.watermark) or NEG_INF
             self._look = Look(self.query, slices, opened, watermark)
             counters = {name: value for name, value in asdict(stats).items() if isinstance(value, int)}
