@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.dashboard.frames import Frames, View
-from muntin.dashboard.spark_stream import SparkStream, Watched, start_on_spark
+from muntin.dashboard.spark_flights import start_on_spark
+from muntin.dashboard.spark_stream import SparkStream, Watched
 from muntin.demo.stream import SETTINGS
 from muntin.errors import QueryError
 
@@ -43,10 +45,14 @@ def flights(rows: int) -> pa.Table:
 
 
 @pytest.fixture
-def stream(spark: SparkSession) -> Iterator[SparkStream]:
+def watched() -> list[Watched]:
+    return []
+
+
+@pytest.fixture
+def stream(spark: SparkSession, watched: list[Watched]) -> Iterator[SparkStream]:
     name = "spark.sql.parquet.outputTimestampType"
     spark.conf.set(name, SETTINGS[name])
-    watched: list[Watched] = []
 
     def begin() -> Watched:
         watched.append(start_on_spark(spark, QUERY, flights(400), 40))
@@ -61,6 +67,10 @@ def stream(spark: SparkSession) -> Iterator[SparkStream]:
     assert not watched[0].running.isActive
 
 
+def nothing() -> None:
+    pass
+
+
 def until(stream: SparkStream, holds: Callable[[], object]) -> None:
     end = time.monotonic() + 120
     while not holds():
@@ -69,7 +79,9 @@ def until(stream: SparkStream, holds: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-def test_page_shows_state_and_micro_batches_and_changes_windows(stream: SparkStream) -> None:
+def test_page_shows_state_and_micro_batches_and_changes_windows(
+    stream: SparkStream, watched: list[Watched]
+) -> None:
     until(stream, lambda: stream.history.given > 3)
     stream.pause()
     until(stream, lambda: "EWR" in map(stream.label, stream.history.keys))
@@ -92,6 +104,19 @@ def test_page_shows_state_and_micro_batches_and_changes_windows(stream: SparkStr
     assert "half" in stream.notes[0].text
     stream.play()
     until(stream, lambda: stream.history.rows_by_window.get("half", 0) > 2)
+    # Another page follows the same streaming query, which it does not feed.
+    follower = SparkStream(
+        "Follower", QUERY, lambda: replace(watched[0], feed=None, results=None, close=nothing)
+    )
+    follower.start()
+    until(follower, lambda: follower.has_look)
+    sections = Frames(follower, View()).sections()
+    follower.close()
+    assert 'class="slice"' in sections["strip"]
+    assert "play" not in sections["head"]["verbs"]
+    assert sections["batches"]["rows"]
+    assert watched[0].running.isActive
+
     stream.remove("window", "hour")
     assert [name for name, _ in stream.query.windows] == ["rush", "half"]
 

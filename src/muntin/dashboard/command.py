@@ -74,7 +74,7 @@ def chosen(
             raise QueryError("the query needs tuples: muntin dashboard query.toml tuples.csv")
         return LiveStream([of_files(query, inputs, settings)], speed)
     if spark:
-        from muntin.dashboard.spark_stream import flights_on_spark
+        from muntin.dashboard.spark_flights import flights_on_spark
 
         return flights_on_spark()
     return LiveStream([flights_feed()], speed)

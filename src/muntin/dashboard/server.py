@@ -6,15 +6,15 @@ import json
 import socket
 import threading
 import time as clocks
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
 from muntin.dashboard.access import COOKIE, Access
+from muntin.dashboard.commands import obey
 from muntin.dashboard.frames import Frames, View
 from muntin.dashboard.shown_stream import ShownStream
-from muntin.dashboard.written_items import templates
 from muntin.drawing.svg_elements import DARK, LIGHT
 from muntin.errors import MuntinError, QueryError
 
@@ -48,8 +48,6 @@ HEADERS = {
 """The page runs its own script and nothing else: no inline code, no evaluation, no other host."""
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
-Payload = Mapping[str, Any]
-
 
 def application(stream: ShownStream, access: Access) -> Any:
     """The ASGI application that shows this stream."""
@@ -80,7 +78,7 @@ def application(stream: ShownStream, access: Access) -> Any:
             if len(body) > MOST_BYTES:
                 return JSONResponse({"error": f"a command has at most {MOST_BYTES:,} bytes"}, 413)
         try:
-            outcome = await anyio.to_thread.run_sync(_obey, stream, body)
+            outcome = await anyio.to_thread.run_sync(obey, stream, body)
         except MuntinError as error:
             return JSONResponse({"error": str(error)}, 400)
         return JSONResponse(outcome)
@@ -122,72 +120,6 @@ def _next(frames: Frames) -> dict[str, Any] | None:
         return frames.next()
     except MuntinError as error:
         return {"trouble": str(error)}
-
-
-# Commands. ------------------------------------------------------------------------------------------
-
-
-def _obey(stream: ShownStream, body: bytes) -> dict[str, Any]:
-    """Do what a command says; a QueryError where it cannot be done."""
-    try:
-        payload = json.loads(body)
-        command = COMMANDS[payload["do"]]
-        obeys = payload["do"] in (*stream.verbs, "templates")
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise QueryError(
-            f'a command must be like {{"do": "play"}}, with one of {", ".join(COMMANDS)}'
-        ) from None
-    if not obeys:
-        raise QueryError(f"this stream cannot {payload['do']}; it can {', '.join(stream.verbs)}")
-    with stream.lock:
-        try:
-            found = command(stream, payload)
-        except KeyError as error:
-            raise QueryError(f"the command lacks {error}") from None
-        finally:
-            stream.version += 1
-    return found or {}
-
-
-def _templates(stream: Any) -> dict[str, Any]:
-    column = next((c for _, one in stream.query.aggregates for c in _columns(one)), stream.query.time)
-    return {"templates": templates(column, stream.history.timed)}
-
-
-def _columns(aggregate: Any) -> list[str]:
-    column = getattr(aggregate, "column", None)
-    return [column] if isinstance(column, str) else []
-
-
-def _text(payload: Payload, name: str) -> str:
-    value = payload[name]
-    if not isinstance(value, str):
-        raise QueryError(f"{name} must be a text")
-    return value
-
-
-def _speed(stream: Any, payload: Payload) -> None:
-    value = payload["speed"]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise QueryError("speed must be a number")
-    stream.set_speed(float(value))
-
-
-COMMANDS: dict[str, Callable[[Any, Payload], dict[str, Any] | None]] = {
-    "play": lambda stream, _: stream.play(),
-    "pause": lambda stream, _: stream.pause(),
-    "step": lambda stream, _: stream.step(),
-    "restart": lambda stream, _: stream.restart(),
-    "speed": _speed,
-    "choose": lambda stream, payload: stream.choose(_text(payload, "title")),
-    "key": lambda stream, payload: stream.choose_key(_text(payload, "key")),
-    "aggregate": lambda stream, payload: stream.choose_aggregate(_text(payload, "name")),
-    "add": lambda stream, payload: stream.add(
-        _text(payload, "kind"), _text(payload, "name"), _text(payload, "text")
-    ),
-    "remove": lambda stream, payload: stream.remove(_text(payload, "kind"), _text(payload, "name")),
-    "templates": lambda stream, _: _templates(stream),
-}
 
 
 # Access and headers. ---------------------------------------------------------------------------------

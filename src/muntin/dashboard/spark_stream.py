@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from muntin.connectors import spark
-from muntin.dashboard.feeds import flights_query
 from muntin.dashboard.shown_stream import ShownStream, replanned
 from muntin.dashboard.slice_strip import Look
 from muntin.dashboard.times import units
 from muntin.dashboard.written_items import read_item
-from muntin.demo import flights as data
-from muntin.demo.show import errors_to
-from muntin.demo.stream import SCHEMA, SETTINGS
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.planning.plan import Explanation
-from muntin.results import Results
 from muntin.timeline import NEG_INF
 
 if TYPE_CHECKING:
@@ -35,12 +25,10 @@ if TYPE_CHECKING:
     from muntin.connectors.spark.query_changes import Controlled
     from muntin.dsl import Query
 
-__all__ = ["SparkStream", "Watched", "flights_on_spark"]
+__all__ = ["SparkStream", "Watched"]
 
-FLIGHTS = 1_000
-"""In a file, and so in a micro-batch."""
-WATERMARK = "45 minutes"
-LOG = Path("build") / "dashboard" / "spark.log"
+FOLLOWING = ("key", "aggregate", "add", "remove")
+"""The commands to a stream that others feed."""
 MOST_BATCHES = 12
 PAUSE = 0.3
 """Seconds between two looks at a stream that others feed."""
@@ -64,6 +52,7 @@ class Watched:
     results: Callable[[], pa.Table | None] | None = None
     """The results since the last call."""
     close: Callable[[], None] = lambda: None
+    """Called at the end; the page itself leaves the streaming query running."""
 
 
 class SparkStream(ShownStream):
@@ -73,7 +62,7 @@ class SparkStream(ShownStream):
     takes seconds to start.
     """
 
-    verbs = ("play", "pause", "step", "key", "aggregate", "add", "remove")
+    verbs: Sequence[str] = ("play", "pause", "step", *FOLLOWING)
     aggregates_are_fixed = True
     loading = "Spark is starting. Its first micro-batch takes 10 to 30 seconds."
 
@@ -164,10 +153,11 @@ class SparkStream(ShownStream):
                     self._watched = watched
                     self._plan = self._explained(self._asked)
                     self.state = "playing"
+                    if watched.feed is None:
+                        self.verbs = FOLLOWING
                     self.version += 1
                 self._follow(watched)
             finally:
-                watched.running.stop()
                 watched.close()
         except Exception as error:
             with self.lock:
@@ -195,6 +185,10 @@ class SparkStream(ShownStream):
                 self._wake.wait(PAUSE)
             if watched.running.exception() is not None:
                 raise DataError(_first_line(watched.running.exception()))
+            if watched.feed is None and not watched.running.isActive:
+                self.state = "ended"
+                self.version += 1
+                return
             if self._has_new_batches(watched) and not self._closed:
                 self._observe(watched, tuples)
 
@@ -222,8 +216,9 @@ class SparkStream(ShownStream):
                 self.history.take(tuples, before)
             else:
                 self.history.newest = _micros(stats.newest)
-                keys = slices.select(self.history.key_names)
-                self.history.know_keys(keys)
+                self.history.taken = stats.tuples
+                self.history.given = stats.windows + stats.updates + stats.retractions
+                self.history.know_keys(slices.select(self.history.key_names))
             watermark = NEG_INF if state.watermark is None else _micros(state.watermark) or NEG_INF
             self._look = Look(self.query, slices, opened, watermark)
             counters = {name: value for name, value in asdict(stats).items() if isinstance(value, int)}
@@ -282,60 +277,3 @@ def _micros(moment: dt.datetime | None) -> int | None:
 def _first_line(error: object) -> str:
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:600]
-
-
-# The flights. ---------------------------------------------------------------------------------------
-
-
-def flights_on_spark(rows: int = FLIGHTS) -> SparkStream:
-    """The flights as a stream of files through local Spark, in a folder that is removed at the end."""
-    query = flights_query()
-    flights = data.load()
-
-    def begin() -> Watched:
-        with errors_to(LOG):  # what Spark's processes print would hide the address of the page
-            session = spark.session(SETTINGS)
-        return start_on_spark(session, query, flights, rows, stops_session=True)
-
-    about = f"Event time is the scheduled departure; a micro-batch reads a file of {rows:,} flights."
-    return SparkStream("Flights from New York, on Spark", query, begin, about)
-
-
-def start_on_spark(
-    session: Any, query: Query, flights: pa.Table, rows: int, *, stops_session: bool = False
-) -> Watched:
-    """Start the streaming query over files of `rows` flights, which the feed writes one at a time."""
-    folder = Path(tempfile.mkdtemp(prefix="muntin-dashboard-"))
-    files, results, checkpoint = (folder / name for name in ("input", "results", "checkpoint"))
-    files.mkdir()
-    events = session.readStream.schema(SCHEMA).parquet(str(files))
-    frame = events.withWatermark("scheduled", WATERMARK)
-    control = query.control(str(folder / "changes"))
-    running = (
-        frame.transform(control)
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(checkpoint))
-        .start(str(results))
-    )
-    seen: set[Path] = set()
-
-    def feed() -> Iterator[pa.Table]:
-        for number, begin in zip(count(), range(0, len(flights), rows), strict=False):
-            some = flights.slice(begin, rows)
-            unfinished = files / "_unfinished.parquet"  # Spark overlooks such names
-            pq.write_table(some, unfinished)
-            unfinished.rename(files / f"{number:06}.parquet")
-            yield some
-
-    def new_results() -> pa.Table | None:
-        new = sorted(set(results.glob("*.parquet")) - seen)
-        seen.update(new)
-        tables = [table for path in new if (table := pq.read_table(path)).num_rows]
-        return Results(pa.concat_tables(tables)).to_arrow() if tables else None
-
-    def close() -> None:
-        if stops_session:
-            session.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    return Watched(session, running, query, str(checkpoint), frame, control, feed(), new_results, close)

@@ -82,8 +82,10 @@ const sections = {
     set($("state"), h.state);
     document.body.dataset.state = h.state;
     set($("play").firstElementChild, h.state === "playing" ? "Pause" : h.state === "ended" || h.state === "error" ? "Again" : "Play");
-    $("play").disabled = h.state === "loading";
-    $("step").disabled = !h.verbs.includes("step") || ["loading", "ended", "error"].includes(h.state);
+    $("play").disabled = h.state === "loading" || (h.state === "ended" && !h.verbs.includes("restart"));
+    $("play").hidden = !h.verbs.includes("play");
+    $("step").hidden = !h.verbs.includes("step");
+    $("step").disabled = ["loading", "ended", "error"].includes(h.state);
     $("restart").hidden = !h.verbs.includes("restart");
     $("speed").parentElement.hidden = !h.verbs.includes("speed");
     options($("speed"), SPEEDS.includes(h.speed) ? SPEEDS : [...SPEEDS, h.speed].sort((a, b) => a - b), h.speed, (s) => `× ${s}`);
