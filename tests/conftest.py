@@ -8,7 +8,14 @@ takes a multiple, and so grows with the profile too:
 `make test` runs the profile "default", `make test-deep` the profile "deep".
 """
 
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from muntin.errors import MuntinError
 
 settings.register_profile(
     "default",
@@ -24,3 +31,15 @@ settings.register_profile(
 # tests/properties/test_against_oracle.py, which sets their number itself.
 settings.register_profile("deep", settings.get_profile("default"), max_examples=300, derandomize=False)
 settings.load_profile("default")
+
+if sys.version_info >= (3, 14) and find_spec("datasketches") is None:
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call() -> Iterator[None]:
+        """Skip the tests of sketches, whose package has no wheels for this Python."""
+        try:
+            return (yield)  # type: ignore[return-value]
+        except MuntinError as error:
+            if "needs the package datasketches" in str(error):
+                pytest.skip(str(error))
+            raise

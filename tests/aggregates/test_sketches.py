@@ -5,7 +5,6 @@ import math
 import sys
 from typing import Any
 
-import datasketches as ds
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,6 +17,8 @@ from muntin.aggregates.base import Aggregate, Groups
 from muntin.aggregates.sketches.bloom import FilterBits
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.expressions import as_expr
+
+ds = pytest.importorskip("datasketches")  # it has no wheels for Python 3.14
 
 
 def run(aggregate: Aggregate, column: Any, slices: int = 1, seed: int | None = None) -> Any:

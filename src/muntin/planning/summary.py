@@ -63,7 +63,7 @@ def _cuts(plan: Plan) -> list[str]:
 
 
 def _rate(edges: float, timed: bool) -> str:
-    """Edges per microsecond in the shortest unit that has one, or per unit of an integer time column."""
+    """Edges per microsecond as a rate per second, minute, hour or day; of integer times per unit of time."""
     if not timed:
         return f"{edges:.3g} a unit of time"
     unit, per = next(((unit, per) for unit, per in _UNITS if edges * per > 0.9999), _UNITS[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from importlib.util import find_spec
 
 from muntin import aggregates as a
 
@@ -25,6 +26,15 @@ def _rolled(p: tuple[int, int], q: tuple[int, int]) -> tuple[int, int]:
     """A rolling hash, which depends on the order."""
     return ((p[0] * q[1] + q[0]) % 1_000_003, p[1] * q[1] % 1_000_003)
 
+
+SKETCHES = {
+    "about_q": a.approx_quantile("f", 0.7),
+    "about_n": a.approx_count_distinct("s"),
+    "about_n_f": a.approx_count_distinct("f", filter="b"),
+    "theta": a.theta("i"),
+    "frequent": a.frequent_items("s"),
+}
+"""Those that need the package datasketches, which not every Python has."""
 
 AGGREGATES = {
     "n": a.count(),
@@ -67,11 +77,7 @@ AGGREGATES = {
     "top_ids": a.top_k("id", 3, by="s"),
     "bins": a.histogram("f", bins=3),
     "edges": a.histogram("i", edges=[-3, 0, 1, 9]),
-    "about_q": a.approx_quantile("f", 0.7),
-    "about_n": a.approx_count_distinct("s"),
-    "about_n_f": a.approx_count_distinct("f", filter="b"),
-    "theta": a.theta("i"),
-    "frequent": a.frequent_items("s"),
+    **(SKETCHES if find_spec("datasketches") else {}),
     "counted": a.count_min("i", [2, 5, 7]),
     "bloom": a.bloom("s", size=100),
     "longest": a.aggregate("s", lift=str, combine=_longest, commutative=False, name="longest"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -40,10 +41,10 @@ def datasketches(user: str) -> Any:
     try:
         return importlib.import_module("datasketches")
     except ImportError as error:
-        raise MuntinError(
-            f"{user} needs the package datasketches, which is not installed; "
-            "install it with: pip install 'muntin[sketches]'"
-        ) from error
+        cure = "install it with: pip install 'muntin[sketches]'"
+        if sys.version_info >= (3, 14):
+            cure = "datasketches 5.2 has no wheels for Python 3.14: use Python 3.13, or build it from source"
+        raise MuntinError(f"{user} needs the package datasketches, which is not installed; {cure}") from error
 
 
 def updated(sketch: Any, *columns: Iterable[Any]) -> Any:
