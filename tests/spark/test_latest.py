@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def emitted(query: mt.Query, batches: list[pa.Table]) -> mt.Results:
     for batch in batches:
         rows.append(op.process(batch))
         newest = max(newest, *batch["ts"].to_pylist())
-        rows.append(op.advance(newest.timestamp() * 1_000_000 - 2_000_000))
+        rows.append(op.advance(newest - dt.timedelta(seconds=2)))
     return mt.Results.concat(rows)
 
 
