@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from streams import Running  # beside this file, not installed
 
 TEN = w.tumbling("10 seconds")
 
@@ -115,3 +119,40 @@ def test_a_tie_column_without_a_zone_knows_no_change_of_the_clock(spark: SparkSe
         assert [row["order"] for row in rows.transform(wanted, tie="n").collect()] == [[1, 2]]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.parametrize("plan", ["auto", "packed"])
+def test_names_are_resolved_as_spark_resolves_them(spark: SparkSession, tmp_path: Path, plan: str) -> None:
+    def frame(reader: Any) -> Any:
+        rows = spark.sql(
+            "select timestamp_seconds(id * 4) Ts, id V, "
+            "named_struct('Shop', id % 2, 'in', named_struct('price', id)) Sale from range(6)"
+        )
+        rows.coalesce(1).write.mode("overwrite").parquet(str(tmp_path / "in"))
+        return reader.schema(rows.schema).parquet(str(tmp_path / "in"))
+
+    wanted = (
+        mt.windows(ten=TEN)
+        .aggregate(
+            total=a.sum("sale.in.price"), twice=a.sum(mt.col("v") * 2, filter=mt.col("sale.in.price") > 0)
+        )
+        .by("sale.shop")
+        .on("ts")
+    )
+    bounded = frame(spark.read).transform(wanted, plan=plan)
+    assert bounded.columns[0] == "sale.shop"  # as the query writes it
+    expected = [(0, 2, 4), (0, 4, 8), (1, 1, 2), (1, 3, 6), (1, 5, 10)]
+    assert sorted((row[0], row["total"], row["twice"]) for row in bounded.collect()) == expected
+    stream = frame(spark.readStream).transform(wanted, plan=plan, watermark="0 seconds")
+    running = Running(stream, tmp_path / "checkpoint")
+    found = [(row["sale.shop"], row["total"], row["twice"]) for row in running.catch_up()]
+    running.stop()
+    assert sorted(found) == expected[:-1]  # the last window is still open
+    with pytest.raises(QueryError, match='one way: got "v" and "V"; write "V"'):
+        frame(spark.read).transform(wanted.aggregate(more=a.max("V")))
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(DataError, match='there is no column "ts"'):
+            frame(spark.read).transform(wanted)
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", "false")

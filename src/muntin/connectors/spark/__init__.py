@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from muntin.connectors.spark.input_columns import check_columns, with_columns
-from muntin.connectors.spark.result_rows import bad, late, windows
+from muntin.connectors.spark.result_rows import bad, late, latest, windows
 from muntin.connectors.spark.spark_session import session
 from muntin.connectors.spark.stream_stats import StreamStats
 from muntin.errors import QueryError, value_text
@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from muntin.connectors.spark.state_view import StreamState
     from muntin.planning.plan import Explanation
 
-__all__ = ["StreamStats", "bad", "explain", "guarded", "late", "session", "state", "transform", "windows"]
+__all__ = [
+    "StreamStats",
+    "bad",
+    "explain",
+    "guarded",
+    "late",
+    "latest",
+    "session",
+    "state",
+    "transform",
+    "windows",
+]
 
 
 def transform(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from muntin.connectors.spark.input_columns import BEYOND, arrow_schema
+from muntin.connectors.spark.input_columns import BEYOND, arrow_schema, resolved
 from muntin.connectors.spark.jvm.expressions import quoted
 from muntin.connectors.spark.watermark import require_none, require_timestamp
 from muntin.errors import QueryError
@@ -36,6 +36,7 @@ def guarded(events: DataFrame, query: QuerySpec) -> DataFrame:
     if BEYOND in events.columns:
         _check_guard(query, events)
         return events
+    events = resolved((query.time,), events)
     require((query.time,), arrow_schema(events, "UTC"))
     kind = events.schema[query.time].dataType
     require_timestamp(query.time, kind)
@@ -94,7 +95,8 @@ def max_ahead_of(query: QuerySpec, frame: DataFrame) -> int | None:
 def with_watermark(query: QuerySpec, frame: DataFrame, delay: object) -> DataFrame:
     """The DataFrame with a guarded watermark on the query's time."""
     length = watermark_delay(delay)
-    return guarded(frame, query).withWatermark(query.time, f"{int(length)} microseconds")
+    time = query.time.replace("`", "``")  # as one name: Spark would read "event.ts" as the field of a struct
+    return guarded(frame, query).withWatermark(f"`{time}`", f"{int(length)} microseconds")
 
 
 def watermark_delay(delay: object) -> Micros:

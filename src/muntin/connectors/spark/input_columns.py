@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,9 +16,10 @@ from muntin.query.forms import columns_named
 from muntin.slicing.binding import ARRIVAL
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
-__all__ = ["BEYOND", "arrow_schema", "check_columns", "with_columns"]
+__all__ = ["BEYOND", "arrow_schema", "check_columns", "resolved", "with_columns"]
 
 BEYOND = "__beyond"
 """The column that a guard adds: the time of a tuple that is too far ahead of the clock, null for others."""
@@ -70,7 +72,8 @@ def check_columns(query: QuerySpec, frame: DataFrame) -> None:
 
 
 def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
-    """The input with the columns that the query writes as Spark columns."""
+    """The input with a column for each name in the query, also for those that it writes as Spark columns."""
+    frame = resolved([name for name in columns_named(query) if not isinstance(name, ColumnName)], frame)
     new: dict[str, ColumnName] = {}
     known = {name.lower() for name in frame.columns}
     for name in columns_named(query):
@@ -83,3 +86,46 @@ def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
                 f'give it another one, like .alias("{name}_computed")'
             )
     return frame.withColumns({str(name): name.source for name in new.values()}) if new else frame
+
+
+def resolved(names: Sequence[str], frame: DataFrame) -> DataFrame:
+    """The input with a column for each name that Spark finds by its case, or as the field of a struct.
+
+    As in Spark, such a column has the name that the query writes.
+    """
+    from pyspark.sql import functions as f
+
+    exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    renamed: dict[str, str] = {}
+    fields: dict[str, Column] = {}
+    written: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        other = written.setdefault(name if exact else name.lower(), name)
+        if name in frame.columns and other == name:
+            continue
+        alike = [one for one in frame.columns if one == name or (not exact and one.lower() == name.lower())]
+        if other != name and len(alike) < 2:
+            raise QueryError(
+                f'a query must write the name of a column in one way: got "{other}" and "{name}"; '
+                f'write "{alike[0] if alike else name}"'
+            )
+        if len(alike) == 1:
+            renamed[alike[0]] = name
+        elif not alike and _has_field(frame.schema, name.split("."), exact):
+            fields[name] = f.col(name)
+    frame = frame.withColumns(fields) if fields else frame
+    return frame.withColumnsRenamed(renamed) if renamed else frame
+
+
+def _has_field(kind: DataType, path: Sequence[str], exact: bool) -> bool:
+    """Whether a struct has a field at this path of names."""
+    from pyspark.sql.types import StructType
+
+    if not path:
+        return True
+    if not isinstance(kind, StructType):
+        return False
+    alike = [
+        one for one in kind if one.name == path[0] or (not exact and one.name.lower() == path[0].lower())
+    ]
+    return len(alike) == 1 and _has_field(alike[0].dataType, path[1:], exact)

@@ -19,9 +19,14 @@ from muntin.slicing.binding import ARRIVAL
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BAD", "LATE", "bad", "in_types", "late", "outcome_schema", "tuple_rows", "window_rows", "windows"]
+__all__ = [
+    "BAD", "LATE", "bad", "in_types", "late", "latest", "outcome_schema", "tuple_rows", "window_rows",
+    "windows",
+]  # fmt: skip
 
 LATE, BAD, REASON = "late", "bad", "reason"
+REVISION = "__newest"
+"""A column with all but the identity of a window, while the newest revision is looked for."""
 
 
 def outcome_schema(query: QuerySpec, results: pa.Schema, tuples: pa.Schema) -> pa.Schema:
@@ -111,6 +116,41 @@ def bad(results: DataFrame) -> DataFrame:
     >>> mt.spark.bad(results).writeStream.format("parquet")  # doctest: +SKIP
     """
     return _routed(results, BAD, [f"{BAD}.*"])
+
+
+def latest(results: DataFrame) -> DataFrame:
+    """One row for each key and window: the newest revision, without windows that were retracted.
+
+    `results` is bounded and has all revisions: the table into which a stream has written its results. The
+    columns stay in their order; rows of routed tuples are left out. A row that was written twice counts once.
+
+    >>> import muntin as mt
+    >>> mt.spark.latest(spark.read.parquet("revisions")).show()  # doctest: +SKIP
+    """
+    from pyspark.sql import functions as f
+
+    from muntin.connectors.spark.jvm.expressions import quoted
+
+    if missing := [
+        name for name in (WINDOW_NAME, "window", "kind", "revision") if name not in results.columns
+    ]:
+        raise QueryError(
+            f'latest needs the columns of results: "{missing[0]}" is not there; '
+            "call it before columns are dropped or renamed"
+        )
+    if results.isStreaming:
+        raise QueryError(
+            "latest needs all revisions, in a bounded DataFrame: got a stream; write its results to a table, "
+            'and read that: mt.spark.latest(spark.read.parquet("revisions"))'
+        )
+    rows = windows(results)
+    names = rows.columns
+    identity = [*names[: names.index(WINDOW_NAME) + 1], "window"]
+    others = f.struct(*(quoted(name) for name in names if name not in identity))
+    newest = rows.groupBy(*map(quoted, identity)).agg(f.max_by(others, "revision").alias(REVISION))
+    columns = [quoted(name) if name in identity else f.col(REVISION)[name] for name in names]
+    current = newest.where(f.col(REVISION)["kind"] != "retract")
+    return current.select(*(column.alias(name) for column, name in zip(columns, names, strict=True)))
 
 
 def _routed(results: DataFrame, kind: str, columns: list[str]) -> DataFrame:
