@@ -116,12 +116,12 @@ def test_charts_appear_and_numbers_move(browser: Any, opened: Any) -> None:
 def test_the_page_does_not_grow_while_a_stream_plays_on(browser: Any, opened: Any) -> None:
     stream = opened(LiveStream([endless(rate=200)], speed=20))
     sizes = []
-    for results in (500, 1_000, 2_000):
+    for results in (500, 1_500, 3_000):
         until(browser, lambda most=results: stream.history.given > most)
         sizes.append(count(browser, "*"))
     assert text(browser, "#state") == "playing"
-    assert max(sizes) < 2_000
-    assert sizes[2] < sizes[0] + 200
+    # 3,000 results have passed; elements are those of the strip, with at most some hundred windows.
+    assert max(sizes) < 1_500
 
 
 def test_a_window_that_is_added_gives_results_and_a_wrong_one_its_error(browser: Any, opened: Any) -> None:
