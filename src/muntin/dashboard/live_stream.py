@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from muntin.connectors.embedded import Operator
 from muntin.dashboard.feeds import Feed
-from muntin.dashboard.history import ARRIVED_AT
 from muntin.dashboard.shown_stream import ShownStream, replanned
 from muntin.dashboard.slice_strip import Look
 from muntin.dashboard.written_items import read_item
@@ -22,7 +21,6 @@ from muntin.results import Results
 from muntin.testing.engines import rows_of_table
 from muntin.testing.rows import compare
 from muntin.testing.transcript_files import Step
-from muntin.timeline import INF
 
 __all__ = ["LiveStream"]
 
@@ -230,10 +228,9 @@ class LiveStream(ShownStream):
         if kind == "window":
             self._add_window(name, item)
             return
-        if name in dict(self.query.aggregates):
-            raise QueryError(f'there is an aggregate "{name}" already; choose another name')
-        wider = (*self.query.aggregates, (name, item))
-        self._change_aggregates(wider, f'"{name}" ({item.describe()}) is added')
+        added = self.operator.add(**{name: item})
+        self._changed(replace(self.query, aggregates=(*self.query.aggregates, (name, item))), str(added))
+        self._know_aggregates(self.operator.open_windows().to_arrow())
 
     def remove(self, kind: str, name: str) -> None:
         if kind == "window":
@@ -244,28 +241,14 @@ class LiveStream(ShownStream):
         rest = tuple(one for one in self.query.aggregates if one[0] != name)
         if len(rest) == len(self.query.aggregates):
             raise QueryError(f'there is no aggregate "{name}".{nearest(name, dict(rest))}')
-        self._change_aggregates(rest, f'"{name}" is removed')
+        self.operator.remove(name)
+        self._changed(replace(self.query, aggregates=rest), f'"{name}" is removed')
+        self._know_aggregates(self.operator.open_windows().to_arrow())
 
     def _add_window(self, name: str, window: Any) -> None:
         added = self.operator.add(**{name: window})
         windows = (*self.query.windows, (name, window))
         self._changed(replace(self.query, windows=windows), str(added))
-
-    def _change_aggregates(self, aggregates: tuple[tuple[str, Any], ...], text: str) -> None:
-        """A new operator, which begins with the tuples in memory: aggregates are fixed in an operator."""
-        query = replace(self.query, aggregates=aggregates).validated()
-        operator = query.operator(**self._options())
-        recent, watermark = self.history.tuples.table(), self.operator.watermark
-        remembered = 0 if recent is None else recent.num_rows
-        if recent is not None:
-            operator.process(recent.drop_columns([ARRIVED_AT]))
-        if self.feed.options.get("watermark_lag") is None and abs(watermark) < INF:
-            operator.advance(watermark)
-        self.operator, self._stats = operator, operator.stats()
-        self._changed(query, f"{text}; a new operator has begun with the last {remembered:,} tuples")
-        self.history.results.clear()
-        self.aggregates, self.lines = [], None
-        self._know_aggregates(operator.open_windows().to_arrow())
 
     def _changed(self, query: Any, text: str) -> None:
         self.query, before = query, self._plan
