@@ -21,7 +21,10 @@ from muntin.testing.oracle.tuples import (
 )
 from muntin.timeline import INF, span
 
-__all__ = ["boundary", "delta", "punctuation", "reaching_session", "session", "threshold", "until"]
+__all__ = [
+    "boundary", "delta", "punctuation", "punctuation_pair", "reaching_session", "session", "threshold",
+    "until",
+]  # fmt: skip
 
 
 def session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
@@ -61,6 +64,19 @@ def reaching_session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
 def punctuation(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """A tuple where the predicate is true starts a window; null is not true."""
     return closed_by_next(runs(tuples, lambda run, item: evaluate(window.predicate, item.row) is True), view)
+
+
+def punctuation_pair(window: Any, tuples: Tuples, view: View) -> list[Instance]:
+    """From a tuple where `begin` is true to one where `end` is true, both included."""
+    instances: list[Instance] = []
+    content: Tuples = ()
+    for item in tuples:
+        if content or evaluate(window.begin, item.row) is True:
+            content = (*content, item)
+            if evaluate(window.end, item.row) is True:
+                instances.append(ended(content, item.time + 1, item.place))
+                content = ()
+    return instances + still_open([content] if content else [], view)
 
 
 def threshold(window: Any, tuples: Tuples, view: View) -> list[Instance]:
