@@ -133,8 +133,6 @@ def test_changes_that_make_no_sense(seen: bool) -> None:
         op.process({"t": [1], "v": [5]})
     with pytest.raises(QueryError, match='there is an aggregate "top" already'):
         op.add(top=a.min("v"))
-    with pytest.raises(QueryError, match=r'"n" is a window and an aggregate'):
-        op.remove("n")
     with pytest.raises(QueryError, match=r'must be over windows of the query: got "tem".*Did you mean "ten"'):
         op.add(more=a.min("v").over("tem"))
     with pytest.raises(QueryError, match="has the name of a result column"):
@@ -150,6 +148,14 @@ def test_changes_that_make_no_sense(seen: bool) -> None:
     other = BASE.aggregate(top=a.max("v")).on("t").operator()
     with pytest.raises(QueryError, match='"top" is the only aggregate left'):
         other.remove("top")
+
+
+def test_a_name_of_both_is_that_of_the_window() -> None:
+    op = mt.windows(x=w.tumbling(10), y=w.tumbling(5)).aggregate(x=a.count(), n=a.count()).on("t").operator()
+    op.remove("x")
+    assert [one.name for one in op._engine.served.all] == ["y"]
+    op.remove("x")
+    assert [name for name, _ in op._engine.spec.aggregates] == ["n"]
 
 
 def test_a_window_and_its_aggregate_come_together() -> None:
