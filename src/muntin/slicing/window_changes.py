@@ -14,6 +14,7 @@ from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
 from muntin.slicing.aggregate_changes import (
     check_aggregates,
+    check_stored,
     since_added,
     with_columns_of,
     with_new_aggregates,
@@ -115,6 +116,7 @@ def change(
         plan, state, added = change_windows(plan, state, change.windows, gone, after)
     if change.aggregates or dropped:
         spec, served = check_aggregates(plan.spec, plan.served, change.aggregates, dropped, columns_stay)
+        check_stored(plan, state, change.aggregates)
         other = plan.serving(served, spec)
         other = with_new_aggregates(plan, state, other, after, change.aggregates)
         state = adapted(state.draft(), plan, other)
