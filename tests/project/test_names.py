@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src" / "muntin"
@@ -14,10 +15,11 @@ SAY_NOTHING = {
 
 
 def test_names_say_what_a_thing_is() -> None:
-    saying_nothing = []
-    for path in sorted(SOURCES.rglob("*.py")):
-        with path.open("rb") as source:
-            for token in tokenize.tokenize(source.readline):
-                if token.type == tokenize.NAME and token.string in SAY_NOTHING:
-                    saying_nothing.append(f"{path.relative_to(SOURCES)}:{token.start[0]} {token.string}")
-    assert not saying_nothing
+    assert not [place for path in sorted(SOURCES.rglob("*.py")) for place in _names_that_say_nothing(path)]
+
+
+def _names_that_say_nothing(path: Path) -> Iterator[str]:
+    with path.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type == tokenize.NAME and token.string in SAY_NOTHING:
+                yield f"{path.relative_to(SOURCES)}:{token.start[0]} {token.string}"
