@@ -71,6 +71,7 @@ WINDOWS: dict[str, Window] = {
     "landmark": w.landmark(5, every=10),
     "count": w.count(4),
     "punctuation": w.punctuation("v == 1"),
+    "punctuation_pair": w.punctuation(begin="v == 1", end="v > 5"),
     "threshold": w.threshold("v > 3"),
     "delta": w.delta("v", by=3),
     "boundary": w.boundary("v", step=5),

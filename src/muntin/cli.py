@@ -108,7 +108,7 @@ def run(
             in_order=in_order or None,
             types=options.types_of(column_types),
         )
-        found = sources(inputs, None if input_format is None else str(input_format))
+        input_files = sources(inputs, None if input_format is None else str(input_format))
         results_format = None if form is None else str(form)
         if engine is options.Engine.SPARK:
             if follow or resume or late or bad or settings.time_format is not None:
@@ -116,12 +116,14 @@ def run(
                     "--engine spark reads files to their end, with times in ISO format; "
                     "leave out --follow, --resume, --late, --bad and --time-format"
                 )
-            run_on_spark(_query(query), found, settings, output, results_format)
+            run_on_spark(_query(query), input_files, settings, output, results_format)
             return
-        routing, routed = routing_query(_query(query), late, bad)
+        routing, side_outputs = routing_query(_query(query), late, bad)
         path = query.with_suffix(".snapshot") if snapshot is None else snapshot
-        outputs = Outputs(output, results_format, routed)
-        ended = run_embedded(routing, found, settings, outputs, path, quiet, follow=follow, resume=resume)
+        outputs = Outputs(output, results_format, side_outputs)
+        ended = run_embedded(
+            routing, input_files, settings, outputs, path, quiet, follow=follow, resume=resume
+        )
     if not ended:
         print(f"stopped; the state is in {path}: go on with --resume", file=sys.stderr)
         raise typer.Exit(130)
@@ -187,9 +189,9 @@ def doctor() -> None:
     """
     from muntin.command_line.doctor import findings
 
-    found = list(findings())
-    print("\n".join(map(str, found)))
-    if any(finding.state == "wrong" for finding in found):
+    checked = list(findings())
+    print("\n".join(map(str, checked)))
+    if any(finding.state == "wrong" for finding in checked):
         raise typer.Exit(1)
 
 

@@ -28,14 +28,14 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_around(
-    function: Function, parts: Sequence[Any], prepare: Callable[[], None] | None = None
+    function: Function, functions: Sequence[Any], prepare: Callable[[], None] | None = None
 ) -> Function:
     """The same for a copy of a function whose globals hold these functions and constants.
 
     `prepare` adds to its globals what only a compiler needs.
     """
     names = [_digest_of(function.__module__)]
-    for part in parts:
+    for part in functions:
         names.append(_digest_of(part.__module__) if isinstance(part, FunctionType) else "")
         names.append(str(_stable_text(part)))
     return _kernel(function, _digest(*names), "entry", prepare)

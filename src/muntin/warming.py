@@ -111,6 +111,7 @@ def steps() -> Iterator[Step]:
     for name, named in {**_BY_TUPLES, **empty}.items():
         yield name, partial(_in_modes, windows(**named).aggregate(**_SUMS))
     yield "timestamps", _timestamps
+    yield "small results", _small_results
     yield "late tuples", _late
     yield "many keys", _many_keys
     yield "threads", _threads
@@ -200,6 +201,14 @@ def _timestamps() -> None:
         for record in tuples.to_pylist():
             operator.process(record)
         operator.finish()
+
+
+def _small_results() -> None:
+    """Steps of few tuples without nulls, in compiled code, whose results are read."""
+    operator = windows(x=w.tumbling(4)).aggregate(n=a.count(), s=a.sum("i")).on("t").operator()
+    for at in (0, 8, 16):
+        operator.process(pa.record_batch({"t": np.arange(at, at + 8), "i": np.arange(8)}))
+        operator.advance(at + 8).to_arrow()
 
 
 def _many_keys() -> None:

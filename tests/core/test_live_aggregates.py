@@ -133,8 +133,6 @@ def test_changes_that_make_no_sense(seen: bool) -> None:
         op.process({"t": [1], "v": [5]})
     with pytest.raises(QueryError, match='there is an aggregate "top" already'):
         op.add(top=a.min("v"))
-    with pytest.raises(QueryError, match=r'"n" is a window and an aggregate'):
-        op.remove("n")
     with pytest.raises(QueryError, match=r'must be over windows of the query: got "tem".*Did you mean "ten"'):
         op.add(more=a.min("v").over("tem"))
     with pytest.raises(QueryError, match="has the name of a result column"):
@@ -150,6 +148,26 @@ def test_changes_that_make_no_sense(seen: bool) -> None:
     other = BASE.aggregate(top=a.max("v")).on("t").operator()
     with pytest.raises(QueryError, match='"top" is the only aggregate left'):
         other.remove("top")
+
+
+def test_code_that_sees_nulls_is_not_run_on_stored_tuples_without_its_column() -> None:
+    op = mt.windows(three=w.count(3)).aggregate(n=a.count()).on("t", allowed_lateness=10).operator()
+    op.process({"t": [1, 2, 3, 4], "v": [1, 2, 3, 4]})
+    op.advance(3)
+    doubled: dict[str, Any] = {"lift": lambda v: v * 2, "combine": max, "type": "int64"}
+    with pytest.raises(QueryError, match='"x" runs on nulls, too, and stored tuples have no value of v'):
+        op.add(x=a.aggregate("v", **doubled, ignore_nulls=False))
+    op.add(x=a.aggregate("v", **doubled))
+    op.process({"t": [5, 6, 7, 8, 9], "v": [1, 2, 3, 4, 5]})
+    assert values(op.advance(20), "n", "x") == [(1, 3, None), (4, 3, None), (7, 3, 10)]
+
+
+def test_a_name_of_both_is_that_of_the_window() -> None:
+    op = mt.windows(x=w.tumbling(10), y=w.tumbling(5)).aggregate(x=a.count(), n=a.count()).on("t").operator()
+    op.remove("x")
+    assert [one.name for one in op._engine.served.all] == ["y"]
+    op.remove("x")
+    assert [name for name, _ in op._engine.spec.aggregates] == ["n"]
 
 
 def test_a_window_and_its_aggregate_come_together() -> None:

@@ -45,11 +45,11 @@ class InspectedOracle(OracleEngine):
         for named in twin._windows.values():
             for key in named.accepted:
                 for identity, one in named.windows(key, view).items():
-                    if not one.content or one.due <= twin._watermark:
+                    if not one.content or one.complete_at <= twin._watermark:
                         continue
                     values = {n: named._value(n, a, one) for n, a in twin._query.aggregates}
                     start = one.start // unit * unit
-                    end = INF if one.due == INF else -(-one.end // unit) * unit
+                    end = INF if one.complete_at == INF else -(-one.end // unit) * unit
                     measured = (one.low, one.high, identity[-1])
                     count = len(one.content)
                     rows.append(Row(key, named.name, start, end, values, "open", count, *measured))

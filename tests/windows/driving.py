@@ -51,7 +51,7 @@ class Found(NamedTuple):
     end: int
     start: int
     stop: int
-    due: int
+    complete_at: int
     low: Any = None
     high: Any = None
 
@@ -162,7 +162,7 @@ class Driver:
             start = cuts.start[i].item()
             if start == EARLIER:
                 start = self.keys[s][begin - self.bases[s]].time
-            times = start, cuts.stop[i].item(), cuts.due[i].item()
+            times = start, cuts.stop[i].item(), cuts.complete_at[i].item()
             found[s].append(Found(begin - self.bases[s], end - self.bases[s], *times, low, high))
         return found
 

@@ -50,6 +50,9 @@ EXAMPLES = {
     "landmark from 1970-01-01T00:00:00+00:00 every 1 hour": w.landmark(0, "1 hour"),
     "calendar week in Europe/Berlin, offset 6 hours": w.calendar("week", "Europe/Berlin", "6 hours"),
     "punctuation where kind == 'start'": w.punctuation(pc.field("kind") == "start"),
+    "punctuation from speed > 100 to speed < 9 on km": w.punctuation(
+        begin="speed > 100", end="speed < 9", measure="km"
+    ),
     "threshold while speed > 100, at least 3 on km": w.threshold("speed > 100", 3, measure="km"),
     "delta of price by 0.5": w.delta("price", 0.5),
     "delta of price * 2 by 1": w.delta(parse("price * 2"), 1),

@@ -123,6 +123,8 @@ REFUSED: dict[str, Any] = {
     'aggregate must be an aggregate: got "sum"; for example a.sum("amount")': lambda: w.until("sum", 5),
     "limit must be finite: got nan; for example 100": lambda: w.until(a.sum("x"), float("nan")),
     "limit must be a value: got None; for example 100": lambda: w.until(a.mean("x"), None),
+    "punctuation needs a predicate, or both begin and end: got begin; for example "
+    "punctuation(\"kind == 'start'\")": lambda: w.punctuation(begin="v > 1"),
     # the user's own
     'function must be a function: got "f"; pass the function itself, not its name': lambda: w.discretize("f"),
     "evict must be a function: got 3; pass the function itself, not its name": lambda: w.trigger(len, 3),

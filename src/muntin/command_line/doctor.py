@@ -24,7 +24,7 @@ class Finding:
     """One thing that was looked at."""
 
     what: str
-    found: str
+    observed: str
     cure: str = ""
     """The line that mends it; empty where nothing is wrong."""
     optional: bool = False
@@ -40,7 +40,7 @@ class Finding:
         return "optional" if self.what == "datasketches" else "for Spark"
 
     def __str__(self) -> str:
-        lines = [f"{self.state:>9}  {self.what}: {self.found}"]
+        lines = [f"{self.state:>9}  {self.what}: {self.observed}"]
         return "\n".join([*lines, *([f"{'':>9}  -> {self.cure}"] if self.cure else [])])
 
 
@@ -57,13 +57,16 @@ def findings() -> Iterator[Finding]:
 
 def _spark() -> Iterator[Finding]:
     spark = _package("pyspark", 'pip install "muntin[spark]"', optional=True)
-    if not spark.cure and not spark.found.startswith("4."):
-        spark = Finding("pyspark", spark.found, 'pip install "muntin[spark]"', optional=True)
+    if not spark.cure and not spark.observed.startswith("4."):
+        spark = Finding("pyspark", spark.observed, 'pip install "muntin[spark]"', optional=True)
     yield spark
     pandas = _package("pandas", 'pip install "pandas>=2.2,<3"', optional=True)
-    if not pandas.cure and int(pandas.found.split(".")[0]) >= 3:
+    if not pandas.cure and int(pandas.observed.split(".")[0]) >= 3:
         pandas = Finding(
-            "pandas", f"{pandas.found}, with which Spark's streams fail", 'pip install "pandas>=2.2,<3"', True
+            "pandas",
+            f"{pandas.observed}, with which Spark's streams fail",
+            'pip install "pandas>=2.2,<3"',
+            True,
         )
     yield pandas
     missing = [name for name in _SPARK_NEEDS if _version(name) is None]

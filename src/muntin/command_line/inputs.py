@@ -51,7 +51,7 @@ def sources(arguments: Sequence[str], form: str | None = None) -> list[InputFile
     >>> sources(["-"])
     [StandardInput(path='-', form='jsonl')]
     """
-    found = [
+    input_files = [
         source
         for argument in arguments
         for source in (
@@ -59,9 +59,9 @@ def sources(arguments: Sequence[str], form: str | None = None) -> list[InputFile
         )
     ]
     seen: set[str] = set()
-    for source in found:
+    for source in input_files:
         if source.place in seen:
             what = "the standard input" if source.place == STDIN else "a file"
             raise DataError(f'{what} can be read once: got "{source.path}" twice; leave one out')
         seen.add(source.place)
-    return found
+    return input_files

@@ -52,7 +52,7 @@ class Reader:
     follow: bool = False
     """Whether text files are read on as they grow; an empty portion comes while they do not."""
 
-    def portions(self, source: InputFile, skip: int = 0) -> Iterator[Portion]:
+    def chunks(self, source: InputFile, skip: int = 0) -> Iterator[Portion]:
         """The tuples of a source after its first `skip` rows."""
         with readable(source, _TYPING):
             if source.form == "jsonl":

@@ -24,11 +24,11 @@ def replayed(path: Path) -> Iterator[tuple[str, str]]:
     except YAMLError as error:
         raise QueryError(f"{path} is not valid YAML: {error}") from None
     for transcript in transcripts:
-        found = ""
+        problem = ""
         for variant in variants_of(transcript):
             try:
                 replay(transcript, EmbeddedEngine, variant)
             except MismatchError as error:
-                found = f"{variant}: {error}"
+                problem = f"{variant}: {error}"
                 break
-        yield transcript.name, found
+        yield transcript.name, problem

@@ -30,19 +30,19 @@ class Outputs:
     results: str
     form: str | None
     """The format of the results; None: by the ending."""
-    routed: dict[str, str] = field(default_factory=dict)
+    side_outputs: dict[str, str] = field(default_factory=dict)
     """The files of "late" and "bad" tuples."""
 
     def check(self) -> None:
         """A QueryError if two of them are one file."""
-        paths = [self.results, *self.routed.values()]
+        paths = [self.results, *self.side_outputs.values()]
         if len({Path(path).resolve() for path in paths}) < len(paths):
             raise QueryError(f"the outputs must be different files: got {', '.join(paths)}")
 
 
 def run_embedded(
     query: Query,
-    found: list[InputFile],
+    input_files: list[InputFile],
     settings: InputSettings,
     outputs: Outputs,
     snapshot: Path,
@@ -60,13 +60,13 @@ def run_embedded(
         operator = query.operator(watermark_lag=lag, in_order=in_order, schema=settings.types)
     else:
         operator = Operator.restore(saved.operator)
-    inputs = [source.path for source in found]
+    inputs = [source.path for source in input_files]
     outputs.check()
     chosen = output_format(outputs.results, outputs.form, inputs)
     kind = kind_of_time(query, windows, None)
     times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
     progress = Progress(not quiet)
-    reads = None if outputs.routed else columns_read(query, windows)  # routed tuples have all columns
+    reads = None if outputs.side_outputs else columns_read(query, windows)  # routed tuples have all columns
     reader = Reader(settings, times, reads, follow)
     live = follow or (STDIN in inputs and outputs.results != STDIN)
     with ExitStack() as files:
@@ -75,11 +75,11 @@ def run_embedded(
             name: files.enter_context(
                 RoutedFile(path, output_format(path, None, inputs), again=resume, live=live)
             )
-            for name, path in outputs.routed.items()
+            for name, path in outputs.side_outputs.items()
         }
         positions = {} if saved is None else dict(saved.positions)
         task = Run(operator, reader, writer, progress, positions, sides.get("late"), sides.get("bad"))
-        ended = task.over(found)
+        ended = task.over(input_files)
     if not ended:
         save_run(snapshot, SavedRun(query.fingerprint(), task.positions, operator.snapshot()))
     elif resume:
@@ -107,15 +107,15 @@ def routing_query(query: Query, late: str | None, bad: str | None) -> tuple[Quer
 
 
 def run_on_spark(
-    query: Query, found: list[InputFile], settings: InputSettings, output: str, form: str | None
+    query: Query, input_files: list[InputFile], settings: InputSettings, output: str, form: str | None
 ) -> None:
     """Run on local Spark, over files to their end."""
     from muntin.connectors.spark.files import errors_of_spark, read_files
     from muntin.connectors.spark.spark_session import quiet_session
 
     session = quiet_session()  # says what is missing, if Spark is not here
-    paths = [(source.path, source.form) for source in found]
-    chosen = output_format(output, form, [source.path for source in found])
+    paths = [(source.path, source.form) for source in input_files]
+    chosen = output_format(output, form, [source.path for source in input_files])
     strict = query.bad == "fail"
     with opened_output(output, chosen) as writer, errors_of_spark():
         frame = read_files(

@@ -42,8 +42,8 @@ class Run:
             for source in sources:
                 skip = 0 if isinstance(source, StandardInput) else self.positions.get(source.place, 0)
                 follow = self.reader.follow and source is sources[-1]
-                portions = replace(self.reader, follow=follow).portions(source, skip)
-                while (portion := interrupt.wait_for(portions)) is not None:
+                chunks = replace(self.reader, follow=follow).chunks(source, skip)
+                while (portion := interrupt.wait_for(chunks)) is not None:
                     self._take(source, portion)
                 if interrupt.requested:
                     return False
@@ -85,7 +85,7 @@ _SCHEMA = re.compile(r'pass schema=\{"(?P<column>[^"]+)": "(?P<type>[^"]+)"\}')
 
 def _as_options(message: str) -> str:
     """The message with the options of the command line in place of arguments of Python."""
-    typed = _SCHEMA.sub(lambda found: f"give its type: --type {found['column']}={found['type']}", message)
+    typed = _SCHEMA.sub(lambda match_: f"give its type: --type {match_['column']}={match_['type']}", message)
     return typed.replace(
         'choose bad="skip" or bad="route"', 'write bad = "skip" under [stream], or give --bad bad.jsonl'
     )
@@ -104,13 +104,13 @@ class _Interrupt:
     requested = False
     _waiting = False
 
-    def wait_for(self, portions: Iterator[Portion]) -> Portion | None:
+    def wait_for(self, chunks: Iterator[Portion]) -> Portion | None:
         """The next portion; None at the end, and after Ctrl-C."""
         if self.requested:
             return None
         self._waiting = True
         try:
-            return next(portions, None)
+            return next(chunks, None)
         except KeyboardInterrupt:
             return None
         finally:

@@ -71,11 +71,11 @@ def state(
     from muntin.connectors import spark
     from muntin.connectors.spark.spark_session import quiet_session
 
-    found = spark.state(quiet_session(), checkpoint, batch, operator=operator)
+    stream_state = spark.state(quiet_session(), checkpoint, batch, operator=operator)
     if wanted:
-        _print(_rows(found, wanted[0]), form or (TABLE if sys.stdout.isatty() else "csv"))
+        _print(_rows(stream_state, wanted[0]), form or (TABLE if sys.stdout.isatty() else "csv"))
     else:
-        typer.echo(_summary(found))
+        typer.echo(_summary(stream_state))
 
 
 def _check_format(form: str | None, has_rows: bool) -> None:
@@ -88,14 +88,14 @@ def _check_format(form: str | None, has_rows: bool) -> None:
         raise QueryError("--format is for rows: add --slices, --windows or --tuples, or leave it out")
 
 
-def _rows(found: StreamState, wanted: str) -> pa.Table:
+def _rows(stream_state: StreamState, wanted: str) -> pa.Table:
     """The rows of a table by key, window and time."""
     frame, others = {
-        "slices": (found.slices, 1),
-        "windows": (found.open_windows, 2),
-        "tuples": (found.tuples, 1),
+        "slices": (stream_state.slices, 1),
+        "windows": (stream_state.open_windows, 2),
+        "tuples": (stream_state.tuples, 1),
     }[wanted]
-    return frame().orderBy(*range(1, len(found.query.keys) + others + 1)).toArrow()
+    return frame().orderBy(*range(1, len(stream_state.query.keys) + others + 1)).toArrow()
 
 
 def _print(table: pa.Table, form: str) -> None:
@@ -110,8 +110,10 @@ def _print(table: pa.Table, form: str) -> None:
     writer.close()
 
 
-def _summary(found: StreamState) -> str:
+def _summary(stream_state: StreamState) -> str:
     """The query, and the sizes of all key groups together."""
-    groups = found.groups().toArrow()
+    groups = stream_state.groups().toArrow()
     sizes = {name: sum(groups.column(name).to_pylist()) for name in groups.column_names[1:]}
-    return named_lines([*found.summary, *((name.replace("_", " "), f"{n:,}") for name, n in sizes.items())])
+    return named_lines(
+        [*stream_state.summary, *((name.replace("_", " "), f"{n:,}") for name, n in sizes.items())]
+    )

@@ -74,10 +74,10 @@ class Output:
 
         The first rows decide the types of columns, which may not be known before.
         """
-        found = results if isinstance(results, Results) else Results(results)
-        if len(found) or (last and not self.rows and self._writes_empty):
-            self.rows += len(found)
-            self._write(found)
+        wrapped = results if isinstance(results, Results) else Results(results)
+        if len(wrapped) or (last and not self.rows and self._writes_empty):
+            self.rows += len(wrapped)
+            self._write(wrapped)
 
     def _write(self, results: Results) -> None:
         raise NotImplementedError

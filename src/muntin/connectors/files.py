@@ -123,7 +123,7 @@ def _wrong_line(block: bytes, before: int, error: pa.ArrowInvalid) -> pa.ArrowIn
             shown = value_text(line.decode("utf-8", "replace"), 80)
             return pa.ArrowInvalid(f"line {number} must be a JSON object: got {shown}; {wrong}")
     return pa.ArrowInvalid(
-        re.sub(r"in row (\d+)", lambda found: f"in line {before + 1 + int(found[1])}", str(error))
+        re.sub(r"in row (\d+)", lambda match_: f"in line {before + 1 + int(match_[1])}", str(error))
     )
 
 

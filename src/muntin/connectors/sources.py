@@ -130,8 +130,10 @@ def _joined(items: Iterator[tuple[str, object]]) -> Iterator[Part]:
     rows = 0
     before: Counter[str] = Counter()
     for name, item in items:
-        alike = isinstance(item, pa.RecordBatch) and (not waiting or item.schema.equals(waiting[0].schema))
-        if waiting and (rows >= ENOUGH or not alike):
+        same_schema = isinstance(item, pa.RecordBatch) and (
+            not waiting or item.schema.equals(waiting[0].schema)
+        )
+        if waiting and (rows >= ENOUGH or not same_schema):
             yield Part(pa.Table.from_batches(waiting), places)
             waiting, places, rows = [], [], 0
         place = _Place(rows, name, before[name] + 1)

@@ -241,15 +241,19 @@ def _from_records(data: Sequence[Any], expected: Expected) -> tuple[pa.RecordBat
 def _misspelt(data: Sequence[Any], shapes: Iterable[tuple[str, ...]], expected: Expected) -> list[Misfit]:
     """The records that lack a column and have a field with almost its name."""
     reads = sorted(expected.reads or ())
-    found: dict[tuple[str, ...], tuple[str, str]] = {}
+    misspelt_shapes: dict[tuple[str, ...], tuple[str, str]] = {}
     for shape in shapes:
         if (pair := misspelt_field(shape, reads, expected.known)) is not None:
             column, strange = pair
             if not any(column in other and strange in other for other in shapes):  # else these are two fields
-                found[shape] = pair
-    if not found:
+                misspelt_shapes[shape] = pair
+    if not misspelt_shapes:
         return []
-    return [Misfit.absent(row, *found[shape]) for row, shape in enumerate(map(tuple, data)) if shape in found]
+    return [
+        Misfit.absent(row, *misspelt_shapes[shape])
+        for row, shape in enumerate(map(tuple, data))
+        if shape in misspelt_shapes
+    ]
 
 
 def _same_fields(data: Sequence[Any]) -> dict[Any, list[Any]]:

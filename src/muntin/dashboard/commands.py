@@ -29,12 +29,12 @@ def obey(stream: ShownStream, body: bytes) -> dict[str, Any]:
         raise QueryError(f"this stream cannot {payload['do']}; it can {', '.join(stream.verbs)}")
     with stream.lock:
         try:
-            found = command(stream, payload)
+            answer = command(stream, payload)
         except KeyError as error:
             raise QueryError(f"the command lacks {error}") from None
         finally:
             stream.version += 1
-    return found or {}
+    return answer or {}
 
 
 def _templates(stream: Any) -> dict[str, Any]:

@@ -135,14 +135,14 @@ def of_files(query: Query, inputs: list[str], settings: InputSettings) -> Feed:
     from muntin.command_line.times import TimeReader
     from muntin.slicing.binding import kind_of_time
 
-    found = sources(inputs)
+    input_files = sources(inputs)
     kind = kind_of_time(query, [window for _, window in query.windows], None)
     times = TimeReader(query.time, kind, settings.time_format, settings.time_unit, query.bad == "fail")
     reader = Reader(settings, times, None, False)
 
     def steps() -> Iterator[Step]:
-        for source in found:
-            for portion in reader.portions(source, 0):
+        for source in input_files:
+            for portion in reader.chunks(source, 0):
                 if portion.watermark is not None:
                     yield Step("watermark", portion.watermark)
                 tuples = portion.tuples
@@ -161,20 +161,20 @@ def of_files(query: Query, inputs: list[str], settings: InputSettings) -> Feed:
         "in_order": settings.in_order,
         "schema": settings.types,
     }
-    return Feed(", ".join(str(source) for source in found), query, steps, rate=10, options=options)
+    return Feed(", ".join(str(source) for source in input_files), query, steps, rate=10, options=options)
 
 
 def of_transcripts(path: str | Path) -> list[Feed]:
     """The transcripts of a file, a tuple in a step, so that a late one is seen alone."""
     try:
-        found = load_transcripts(path)
+        transcripts = load_transcripts(path)
     except ModuleNotFoundError as error:
         raise QueryError('a replay needs PyYAML: pip install "muntin[testing]"') from error
     except OSError as error:
         raise QueryError(
             f"cannot read {path}: {error.strerror or error}; give a file of transcripts"
         ) from error
-    feeds = [_of_transcript(one) for one in found if one.query is not None]
+    feeds = [_of_transcript(one) for one in transcripts if one.query is not None]
     if not feeds:
         raise QueryError(f"a replay needs a transcript with a query: got {path}, which has none")
     return feeds

@@ -141,25 +141,31 @@ class Frames:
         if lines is None or stream.history.newest is None:
             return {"picture": "", "levels": levels, "level": self.view.level, "names": []}
         names = [name for name, _ in stream.query.windows]
-        found = lines.of_level(self.view.level, names)
-        picture = self._chart(lines, found) if found else ""
+        chosen_lines = lines.of_level(self.view.level, names)
+        picture = self._chart(lines, chosen_lines) if chosen_lines else ""
         return {
             "picture": picture, "levels": levels, "level": self.view.level, "names": names,
-            "shown": [line.name for line in found],
+            "shown": [line.name for line in chosen_lines],
         }  # fmt: skip
 
-    def _chart(self, lines: ZoomedLines, found: list[Any]) -> str:
+    def _chart(self, lines: ZoomedLines, chosen_lines: list[Any]) -> str:
         """The chart from the first column to the last, but no more than the page has room for."""
         width = lines.widths[self.view.level]
-        high = max(line.columns[-1].end for line in found)
+        high = max(line.columns[-1].end for line in chosen_lines)
         most = max(self.view.chart // 5, 40)
-        low = max(min(line.columns[0].start for line in found), high - most * width)
+        low = max(min(line.columns[0].start for line in chosen_lines), high - most * width)
         low = min(low, high - 4 * width)
         ticks = time_ticks(low, high, max(self.view.chart // 90, 2), self.stream.history.timed)
         height = 320 if self.view.chart > 500 else 220
         title = f"{lines.aggregate} of the results of each window"
         return chart(
-            found, (low, high), ticks, title=title, width=self.view.chart, height=height, describe=value_text
+            chosen_lines,
+            (low, high),
+            ticks,
+            title=title,
+            width=self.view.chart,
+            height=height,
+            describe=value_text,
         )
 
     def _numbers(self, look: Look | None) -> list[dict[str, Any]]:

@@ -200,5 +200,7 @@ def replanned(before: Explanation, after: Explanation) -> list[str]:
         [*(f"{name}  {text}" for name, text in one.summary), *map(str.strip, one.details.splitlines())]
         for one in (before, after)
     )
-    found = unified_diff(old, new, n=0, lineterm="")
-    return [f"{line[0]} {line[1:]}" for line in found if line[0] in "+-" and line[:3] not in ("+++", "---")]
+    differences = unified_diff(old, new, n=0, lineterm="")
+    return [
+        f"{line[0]} {line[1:]}" for line in differences if line[0] in "+-" and line[:3] not in ("+++", "---")
+    ]

@@ -92,23 +92,25 @@ class Strip:
 
     def slices_in(self) -> dict[str, int]:
         """The number of slices in the open windows of each name."""
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         slices = self._slices([])
         for one in self._windows:
             if one.is_open:
                 inside = sum(one.start <= s.start and s.end <= one.end for s in slices)
-                found[one.name] = max(found.get(one.name, 0), inside)
-        return found
+                numbers[one.name] = max(numbers.get(one.name, 0), inside)
+        return numbers
 
     def _mine(self, table: pa.Table) -> pa.Table:
         return of_key(table, self.history.key_names, self.key) if table.num_rows else table
 
     def _tuples(self, low: int) -> list[DrawnTuple]:
-        found = self.history.tuples_of(self.key, low)
-        if found is None:
+        tuples = self.history.tuples_of(self.key, low)
+        if tuples is None:
             return []
-        values = [n for n in found.column_names[:-3] if n not in (self.history.time, *self.history.key_names)]
-        rows = _rows(found, "at", "late", values[0] if values else "at")
+        values = [
+            n for n in tuples.column_names[:-3] if n not in (self.history.time, *self.history.key_names)
+        ]
+        rows = _rows(tuples, "at", "late", values[0] if values else "at")
         return [DrawnTuple(at, value_text(value), late) for at, late, value in rows if at is not None]
 
     def _slices(self, late: list[int]) -> list[DrawnSlice]:

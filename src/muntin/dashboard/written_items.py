@@ -65,7 +65,7 @@ def templates(column: str, timed: bool = True) -> dict[str, dict[str, str]]:
 
 
 def _of_package(package: Any, kind: str, samples: dict[str, str], column: str) -> dict[str, str]:
-    found = {}
+    texts = {}
     for name in sorted(package.__all__):
         constructor = getattr(package, name)
         if not name.islower() or not constructor.__module__.startswith(package.__name__):
@@ -75,5 +75,5 @@ def _of_package(package: Any, kind: str, samples: dict[str, str], column: str) -
         if not any("Callable" in str(p.annotation) for p in needed):
             values = [(p.name, samples.get(p.name, '"COLUMN"').replace("COLUMN", column)) for p in needed]
             lines = [f'{kind} = "{name}"', *(f"{key} = {value}" for key, value in values)]
-            found[name] = "\n".join(lines)
-    return found
+            texts[name] = "\n".join(lines)
+    return texts

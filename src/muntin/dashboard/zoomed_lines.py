@@ -105,7 +105,7 @@ class ZoomedLines:
 
     @staticmethod
     def _read(table: pa.Table, prefix: str) -> dict[tuple[str, str], list[Column]]:
-        found: dict[tuple[str, str], list[Column]] = {}
+        by_line: dict[tuple[str, str], list[Column]] = {}
         for row in table.to_pylist():
             value = row["value"]
             if value is not None and row["window_name"].startswith(prefix):
@@ -113,5 +113,5 @@ class ZoomedLines:
                     row["window_start"], row["window_end"],
                     value["first"], value["min"], value["max"], value["last"],
                 )  # fmt: skip
-                found.setdefault((row["window_name"], row["line"]), []).append(column)
-        return found
+                by_line.setdefault((row["window_name"], row["line"]), []).append(column)
+        return by_line

@@ -36,8 +36,8 @@ def show(console: Console, folder: Path) -> None:
     show_table(operator.advance(62), console)
     console.rule("Twenty windows, of 1 to 20 seconds, over one stream")
     with console.status("running ..."):
-        found = race()
-    console.print(compared(found), highlight=False)
+        timings = race()
+    console.print(compared(timings), highlight=False)
     console.rule("Next")
     console.print(written(source, folder), highlight=False, markup=False)
 
@@ -48,20 +48,22 @@ def _query_alone(source: str) -> str:
     return "\n".join(lines[lines.index("query = (") : lines.index("sales = {")])
 
 
-def compared(found: Race) -> str:
+def compared(timings: Race) -> str:
     """The outcome in words."""
-    what = f"{found.tuples / 1e6:g} million tuples, {found.windows:,} windows; ms of wall-clock and CPU time"
-    ours = f"Muntin, one pass on one core  {_times(found.ours)}"
-    if found.polars is None:
+    what = (
+        f"{timings.tuples / 1e6:g} million tuples, {timings.windows:,} windows; ms of wall-clock and CPU time"
+    )
+    ours = f"Muntin, one pass on one core  {_times(timings.ours)}"
+    if timings.polars is None:
         return f"{what}\n{ours}\npolars is not installed; pip install polars adds it to this comparison."
-    theirs = f"polars, twenty on all cores   {_times(found.polars)}"
-    sooner, less = found.polars.passed / found.ours.passed, found.polars.cpu / found.ours.cpu
+    theirs = f"polars, twenty on all cores   {_times(timings.polars)}"
+    sooner, less = timings.polars.passed / timings.ours.passed, timings.polars.cpu / timings.ours.cpu
     ratio = f"[bold]{sooner:.0f} times as fast, {less:.0f} times less CPU time[/bold]; the totals are equal."
     return f"{what}\n{ours}\n{theirs}\n{ratio}"
 
 
-def _times(found: Timing) -> str:
-    return f"{found.passed * 1000:6.0f} {found.cpu * 1000:6.0f}"
+def _times(timings: Timing) -> str:
+    return f"{timings.passed * 1000:6.0f} {timings.cpu * 1000:6.0f}"
 
 
 def written(source: str, folder: Path) -> str:

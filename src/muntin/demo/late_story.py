@@ -101,10 +101,10 @@ class LateStory:
     def add(self, step: Step) -> None:
         """Look at the rows of a step that late flights caused."""
         causes = Counter(zip(*(step.late[name].to_pylist() for name in KEY), strict=True))
-        found = [LateFlights(_of_key(step.late, key), list(self._changes(step, key))) for key in causes]
-        found = [one for one in found if one.changes]
-        if found:
-            self.newest = max(found, key=lambda one: one.rank)
+        stories = [LateFlights(_of_key(step.late, key), list(self._changes(step, key))) for key in causes]
+        stories = [one for one in stories if one.changes]
+        if stories:
+            self.newest = max(stories, key=lambda one: one.rank)
             if self.best is None or self.newest.rank > self.best.rank:
                 self.best = self.newest
         self._earlier.append(step.results)

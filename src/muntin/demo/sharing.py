@@ -50,9 +50,9 @@ def each_alone(query: Query, steps: Iterable[tuple[pa.Table, dt.datetime | None]
 
 def table(alone: Work, shared: Work, windows: int, joined: int) -> Group:
     """Both in figures; `joined`: the number of flights in each window, over all windows."""
-    found = Table(box=box.SIMPLE_HEAD, padding=0)
+    comparison = Table(box=box.SIMPLE_HEAD, padding=0)
     for heading in ("", f"{windows} queries", "this query", "ratio"):
-        found.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+        comparison.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     rows = {
         "flights read": (alone.tuples, shared.tuples),
         "combines: flights into slices": (alone.lifts, shared.lifts),
@@ -61,11 +61,11 @@ def table(alone: Work, shared: Work, windows: int, joined: int) -> Group:
     }
     for words, (many, one) in rows.items():
         style = "bold" if words.endswith("kinds") else None
-        found.add_row(words, f"{many:,}", f"{one:,}", f"{many / one:.1f}" if one else "", style=style)
+        comparison.add_row(words, f"{many:,}", f"{one:,}", f"{many / one:.1f}" if one else "", style=style)
     partials, holding = shared.lifts / shared.tuples, joined / shared.tuples
     return Group(
         Text(f"What sharing saved: this query, and {windows} queries with one window each", "italic"),
-        found,
+        comparison,
         f"The aggregates share {partials:.0f} partial aggregates, so a flight that joins a slice is counted "
         f"as {partials:.0f} combines. Without slices it would join each of the {holding:.0f} windows that "
         f"hold it: {joined * partials:,.0f} combines.",

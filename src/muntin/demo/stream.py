@@ -72,8 +72,8 @@ def play(spark: Any, flights: pa.Table, query: Query, folder: Path, rows: int = 
             watermark = _watermark(running)
             new = sorted(set(results.glob("*.parquet")) - seen)
             seen.update(new)
-            found = pa.concat_tables([pq.read_table(path) for path in new])
-            yield Step(some, late, watermark, found, query.stats(running))
+            new_rows = pa.concat_tables([pq.read_table(path) for path in new])
+            yield Step(some, late, watermark, new_rows, query.stats(running))
     finally:
         running.stop()
 

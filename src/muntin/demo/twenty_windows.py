@@ -56,10 +56,10 @@ def race(tuples: int = TUPLES) -> Race:
     if find_spec("polars") is None:
         return Race(tuples, results.num_rows, ours, None)
     polars, frames = _best(_passes(table))
-    found = sum(frame.height for frame in frames), sum(int(frame["total"].sum()) for frame in frames)
+    totals = sum(frame.height for frame in frames), sum(int(frame["total"].sum()) for frame in frames)
     expected = results.num_rows, int(pa.compute.sum(results["total"]).as_py())
-    if found != expected:
-        raise AssertionError(f"polars gives {found} windows and their total, Muntin {expected}")
+    if totals != expected:
+        raise AssertionError(f"polars gives {totals} windows and their total, Muntin {expected}")
     return Race(tuples, results.num_rows, ours, polars)
 
 

@@ -47,12 +47,12 @@ def lanes(windows: Sequence[DrawnWindow]) -> list[list[DrawnWindow]]:
     >>> [[bar.start for bar in lane] for lane in lanes(bars)]
     [[0, 20], [10]]
     """
-    found: list[list[DrawnWindow]] = []
+    filled_lanes: list[list[DrawnWindow]] = []
     for window in sorted(windows, key=lambda w: (not w.retracted, w.start, w.end)):
-        for lane in found:
+        for lane in filled_lanes:
             if lane[-1].end <= window.start and lane[-1].retracted == window.retracted:
                 lane.append(window)
                 break
         else:
-            found.append([window])
-    return found
+            filled_lanes.append([window])
+    return filled_lanes

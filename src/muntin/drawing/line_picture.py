@@ -104,14 +104,14 @@ def small_line(values: Iterable[float], width: int = 96, height: int = 24) -> st
     >>> print(small_line([0, 2, 1], width=40, height=10))
     <svg xmlns="..." viewBox="0 0 40 10" ...><path d="M0 9L20 1L40 5" class="curve quiet"/></svg>
     """
-    found = list(values)
-    top = max([*found, 0]) or 1
-    step = width / max(len(found) - 1, 1)
+    heights = list(values)
+    top = max([*heights, 0]) or 1
+    step = width / max(len(heights) - 1, 1)
     places = (
         f"{round(i * step, 1):g} {round(height - 1 - v / top * (height - 2), 1):g}"
-        for i, v in enumerate(found)
+        for i, v in enumerate(heights)
     )
-    path = element("path", d="M" + "L".join(places), class_="curve quiet") if found else ""
+    path = element("path", d="M" + "L".join(places), class_="curve quiet") if heights else ""
     return element(
         "svg", path, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height}", width=width,
         height=height, preserveAspectRatio="none", aria_hidden="true",

@@ -177,19 +177,19 @@ def _extended(
     """Slices drawn up to the edges of windows around them, with the value before the late tuples."""
     edges = sorted({edge for window in windows for edge in (window.start, window.end)})
 
-    def around(found: DrawnSlice) -> tuple[int, int]:
-        right = bisect_right(edges, found.end)
-        left = bisect_right(edges, found.start) - 1
+    def around(slice_: DrawnSlice) -> tuple[int, int]:
+        right = bisect_right(edges, slice_.end)
+        left = bisect_right(edges, slice_.start) - 1
         return (
-            edges[left] if left >= 0 else found.start,
-            edges[right] if right < len(edges) else found.end + 1,
+            edges[left] if left >= 0 else slice_.start,
+            edges[right] if right < len(edges) else slice_.end + 1,
         )
 
-    old = {around(found): found.value for found in before}
+    old = {around(slice_): slice_.value for slice_ in before}
     return tuple(
-        replace(found, start=start, end=end, before=old.get((start, end)))
-        for found in after
-        for start, end in (around(found),)
+        replace(slice_, start=start, end=end, before=old.get((start, end)))
+        for slice_ in after
+        for start, end in (around(slice_),)
     )
 
 

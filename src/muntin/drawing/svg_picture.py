@@ -73,14 +73,14 @@ def svg(
     """
     shape = Shape() if shape is None else shape
     scale = Scale(*(extent or run.extent), shape.left, shape.width - shape.right)
-    parts: list[str] = []
+    elements: list[str] = []
     top, margin = 6.0, shape.left - 10
     for number, name in enumerate(run.names):
         rows = lanes([window for window in run.windows if window.name == name])
         middle = top + (len(rows) - 1) * shape.lane / 2 + shape.bar / 2
-        parts.append(text(name, margin, middle + 4, f"right strong w{number % COLOURS}"))
+        elements.append(text(name, margin, middle + 4, f"right strong w{number % COLOURS}"))
         for lane in rows:
-            parts.extend(
+            elements.extend(
                 _window(window, scale, top, f"w{number % COLOURS}", describe, shape) for window in lane
             )
             top += shape.lane
@@ -88,27 +88,27 @@ def svg(
     tuples, slices = top, top + shape.tuples
     bottom = slices + shape.bar
     line = tuples + 12.5  # where tuples lie
-    parts.append(text("tuples", margin, line + 4, "right ink"))
-    parts.append(text("slices", margin, slices + shape.bar / 2 + 4, "right slice"))
-    parts.extend(_edges(run, scale, 2 if shape.long_edges else tuples - shape.group, slices))
-    parts.extend(_tuples(run.tuples, scale, line, slices, shape))
+    elements.append(text("tuples", margin, line + 4, "right ink"))
+    elements.append(text("slices", margin, slices + shape.bar / 2 + 4, "right slice"))
+    elements.extend(_edges(run, scale, 2 if shape.long_edges else tuples - shape.group, slices))
+    elements.extend(_tuples(run.tuples, scale, line, slices, shape))
     slice_rows = _rows_of_slices(run.slices, (scale.high - scale.low) // 200 if shape.long_edges else 0)
     bottom += shape.lane * (len(slice_rows) - 1)
     for number, row in enumerate(slice_rows):
         top = slices + number * shape.lane
-        parts.extend(_slice(found, scale, top, describe, shape) for found in row)
+        elements.extend(_slice(slice_, scale, top, describe, shape) for slice_ in row)
     ticks = _round_ticks(scale) if ticks is None else ticks
     if run.watermark is not None and scale.low <= run.watermark <= scale.high:
         x = scale.place(run.watermark)
         ticks = [(time, words) for time, words in ticks if not x - ROOM < scale.place(time) < x + ROOM / 4]
-        parts.extend(_watermark(x, bottom + 8))
-    parts.extend(_axis(ticks, scale, bottom + 8))
+        elements.extend(_watermark(x, bottom + 8))
+    elements.extend(_axis(ticks, scale, bottom + 8))
     height = int(bottom + 30)
     style = [element("style", STYLE)] if shape.styled else []
     return (
         element(
             "svg",
-            [element("title", title), *style, *parts],
+            [element("title", title), *style, *elements],
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {shape.width} {height}",
             width=shape.width,
@@ -167,19 +167,24 @@ def _window(
 
 
 def _slice(
-    found: DrawnSlice, scale: Scale, top: float, describe: Callable[[object], str], shape: Shape
+    slice_: DrawnSlice, scale: Scale, top: float, describe: Callable[[object], str], shape: Shape
 ) -> str:
-    left, right = scale.inside(found.start), scale.inside(found.end)
-    colour = "late" if found.changed else "slice"
+    left, right = scale.inside(slice_.start), scale.inside(slice_.end)
+    colour = "late" if slice_.changed else "slice"
     box = element(
         "rect", x=left + 1, y=top, width=round(max(right - left - 2, 1), 1), height=shape.bar, rx=2,
         class_=colour,
     )  # fmt: skip
-    words = _change(found.before, found.value, False, right - left, describe)
+    words = _change(slice_.before, slice_.value, False, right - left, describe)
     middle = top + shape.bar / 2 + 4
     label = text(words, round((left + right) / 2, 1), middle, f"middle {colour}") if words else ""
     return element(
-        "g", [box, label], class_="slice", data_start=found.start, data_end=found.end, data_value=found.value
+        "g",
+        [box, label],
+        class_="slice",
+        data_start=slice_.start,
+        data_end=slice_.end,
+        data_value=slice_.value,
     )
 
 
@@ -223,8 +228,8 @@ def _labelled(tuple_: DrawnTuple, x: float, y: float, shape: Shape) -> str:
 
 def _edges(run: ObservedRun, scale: Scale, top: float, bottom: float) -> Iterator[str]:
     """A dashed line up from each edge of a slice: windows begin and end there."""
-    kinds = {found.start: "fixed" for found in run.slices}
-    kinds |= {found.end: found.separator for found in run.slices}
+    kinds = {slice_.start: "fixed" for slice_ in run.slices}
+    kinds |= {slice_.end: slice_.separator for slice_ in run.slices}
     for edge in sorted(kinds):
         if scale.low <= edge <= scale.high:
             x, kind = scale.place(edge), kinds[edge]

@@ -33,8 +33,8 @@ def terminal(run: ObservedRun, width: int = 80, ticks: int = 10) -> Text:
             picture.append(line)
     picture.append(_tuples(run, scale, width))
     line = _line("slices", "white", width)
-    for found in run.slices:
-        _bar(line, found, scale, LATE if found.changed else "white", "[ )")
+    for slice_ in run.slices:
+        _bar(line, slice_, scale, LATE if slice_.changed else "white", "[ )")
     picture.append(line)
     picture.append(_axis(scale, width, ticks))
     return Text("\n").join(picture)

@@ -229,8 +229,10 @@ def silent_keys(query: QuerySpec) -> str:
             "so memory grows with the number of keys"
         )
     if isinstance(query.emit, OnChange):
-        held = "held for ever" if query.forget_keys_after is None else "held as long"
-        reasons.append(f"the values of their last windows are {held}, as emit=mt.on_change() compares them")
+        duration_of_values = "held for ever" if query.forget_keys_after is None else "held as long"
+        reasons.append(
+            f"the values of their last windows are {duration_of_values}, as emit=mt.on_change() compares them"
+        )
     return "; ".join(reasons) or "forgotten when the windows around their tuples are over"
 
 

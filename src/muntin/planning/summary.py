@@ -72,13 +72,13 @@ def _rate(edges: float, timed: bool) -> str:
 
 def _keeps(plan: Plan) -> str:
     workload = plan.workload
-    kept = "slices, no tuples"
+    stored = "slices, no tuples"
     if plan.keeps_tuples:
-        kept = f"slices; tuples while they can change windows of {', '.join(workload.context_aware)}"
+        stored = f"slices; tuples while they can change windows of {', '.join(workload.context_aware)}"
     elif workload.non_commutative and not workload.in_order:
-        kept = f"slices, with every lifted tuple for {', '.join(workload.non_commutative)}"
+        stored = f"slices, with every lifted tuple for {', '.join(workload.non_commutative)}"
     growing = [name for name in workload.holistic if name not in workload.non_commutative]
-    return kept + (f"; values of tuples for {', '.join(growing)}" if growing else "")
+    return stored + (f"; values of tuples for {', '.join(growing)}" if growing else "")
 
 
 def _keys(query: QuerySpec) -> str:
@@ -86,8 +86,8 @@ def _keys(query: QuerySpec) -> str:
         return ""
     forever = [name for name, window in query.windows if window.endless]
     if query.forget_keys_after is not None:
-        kept = f"; silent keys for {length_text(query.forget_keys_after)}"
-        return kept + (f", but with {', '.join(forever)} for ever" if forever else "")
+        stored = f"; silent keys for {length_text(query.forget_keys_after)}"
+        return stored + (f", but with {', '.join(forever)} for ever" if forever else "")
     forever = [name for name, window in query.windows if window.holds_keys or window.endless]
     if isinstance(query.emit, OnChange):
         return "; every key for ever, with the values of its last windows (forget_keys_after= limits it)"

@@ -96,12 +96,12 @@ class TextTable(NamedTuple):
             return [self]
         table = self._with_short_ends()
         leading = list(range(self.leading))
-        parts = [leading]
+        blocks = [leading]
         for column in range(self.leading, len(self.headings)):
-            if len(parts[-1]) > self.leading and table._width([*parts[-1], column]) > width:
-                parts.append(leading)
-            parts[-1] = [*parts[-1], column]
-        return [table._select(part) for part in parts]
+            if len(blocks[-1]) > self.leading and table._width([*blocks[-1], column]) > width:
+                blocks.append(leading)
+            blocks[-1] = [*blocks[-1], column]
+        return [table._select(part) for part in blocks]
 
     def _widths(self) -> list[int]:
         return [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]

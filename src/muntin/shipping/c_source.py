@@ -33,8 +33,8 @@ _ENTRY = Path(__file__).with_name("entry.c")
 
 def c_source(variants: Sequence[dict[str, Any]]) -> str:
     """The source of the library: `entry.c`, then stubs and tables."""
-    kept = distinct(variants)
-    return "\n".join([_ENTRY.read_text(), *(_stub(variant) for variant in kept), _tables(kept)])
+    needed = distinct(variants)
+    return "\n".join([_ENTRY.read_text(), *(_stub(variant) for variant in needed), _tables(needed)])
 
 
 def flattened(types: Sequence[Type]) -> Iterator[Type]:
@@ -52,7 +52,7 @@ def distinct(variants: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     same kernel was compiled for a read-only array there. It takes an array of any layout if it was compiled
     for strided ones; these variants come last.
     """
-    kept: list[dict[str, Any]] = []
+    needed: list[dict[str, Any]] = []
     for _, group in groupby(sorted(variants, key=lambda v: str(v["kernel"])), key=lambda v: v["kernel"]):
         same = list(group)
         read = {place for v in same for place, leaf in _leaves(v) if leaf[0] == "array" and leaf[4]}
@@ -64,8 +64,8 @@ def distinct(variants: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
             codes, masks = [code for code, _ in pairs], [mask for _, mask in pairs]
             own.append({**variant, "codes": codes, "masks": masks})
-        kept += [v for i, v in enumerate(own) if not any(_covers(w, v) for w in own[:i])]
-    return kept
+        needed += [v for i, v in enumerate(own) if not any(_covers(w, v) for w in own[:i])]
+    return needed
 
 
 def _covers(wide: dict[str, Any], narrow: dict[str, Any]) -> bool:

@@ -78,13 +78,13 @@ def module_of(result: Any, symbol: str) -> Any:
 def unwritten(module: Any, symbol: str, arguments: list[Type]) -> list[bool]:
     """For each argument and item of a tuple: whether it is an array that the code does not write to."""
     parameters = list(module.get_function(symbol).arguments)[2:]
-    found, at = [], 0
+    reads_only, at = [], 0
     for kind in flattened(arguments):
         data = parameters[at + 4] if kind[0] == "array" else None
-        found.append(data is not None and bool({b"readonly", b"readnone"} & set(data.attributes)))
+        reads_only.append(data is not None and bool({b"readonly", b"readnone"} & set(data.attributes)))
         at += 0 if kind[0] == "tuple" else ARRAY_WORDS[kind[2]] if kind[0] == "array" else 1
     assert at == len(parameters), "a kernel takes other arguments than its types say"
-    return found
+    return reads_only
 
 
 def write(object_file: Path, description: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.aggregates.base import Aggregate
+from muntin.aggregates.udaf import UserDefined
 from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
 from muntin.query.spec import check_over
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["check_aggregates", "since_added", "with_columns_of", "with_new_aggregates"]
+__all__ = ["check_aggregates", "check_stored", "since_added", "with_columns_of", "with_new_aggregates"]
 
 
 def check_aggregates(
@@ -74,6 +75,20 @@ def _check_columns(spec: QuerySpec, add: Mapping[str, Aggregate]) -> None:
                 "the results of a stream on Spark have fixed columns, so only an aggregate that the query "
                 f"had from the start can come back: got {name}={aggregate}; {has}; name it in "
                 ".aggregate(), and start the stream anew"
+            )
+
+
+def check_stored(old: BoundPlan, state: State, added: Mapping[str, Aggregate]) -> None:
+    """Refuse code that sees nulls, over columns that stored tuples lack."""
+    if state.tuples is None or not len(state.tuples):
+        return
+    for name, one in added.items():
+        lacking = [expr for expr in one.inputs if expr not in old.binding.types]
+        if isinstance(one, UserDefined) and not one.ignore_nulls and lacking:
+            raise QueryError(
+                f'the aggregate "{name}" runs on nulls, too, and stored tuples have no value of '
+                f"{lacking[0]}, which nothing has read so far: got {one}; leave out ignore_nulls=False, or "
+                "name the aggregate in the query from the start"
             )
 
 

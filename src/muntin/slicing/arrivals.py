@@ -42,7 +42,7 @@ class Misfit:
     value: object
     rule: str
     cure: str = ""
-    held: bool = True
+    is_in_batch: bool = True
     """Whether the tuple has the value in this column, so that the bad output shows it there."""
 
     @classmethod
@@ -50,12 +50,12 @@ class Misfit:
         """A record without this column, but with a field that has almost its name."""
         rule = f'is missing from a record that has a new field "{field}" instead, which looks misspelt'
         cure = f'rename the field, or declare both "{column}" and "{field}" in schema= if it is right'
-        return cls(row, column, None, rule, cure, held=False)
+        return cls(row, column, None, rule, cure, is_in_batch=False)
 
     @property
     def reason(self) -> str:
         """What is wrong, in words."""
-        if not self.held:
+        if not self.is_in_batch:
             return f'the column "{self.column}" {self.rule}'
         return _rule(self.column, self.rule) + value_text(self.value, 80)
 
@@ -178,7 +178,7 @@ class Arrivals:
             np.concatenate([misfit_rows, *(flaw.rows for flaw in flaws)]), return_index=True
         )
         reasons = pa.concat_arrays([misfit_reasons, *(flaw.reasons for flaw in flaws)]).take(pa.array(first))
-        texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits if m.held]
+        texts = [(int(np.searchsorted(rows, m.row)), m.column, m.text) for m in misfits if m.is_in_batch]
         visible = [name for name in data.schema.names if name not in self.hidden]
         wrong = with_texts(pa.Table.from_batches([data.select(visible).take(pa.array(rows))]), texts)
         shown = _shown(wrong.slice(0, SAMPLE))

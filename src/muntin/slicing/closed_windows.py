@@ -27,11 +27,11 @@ class ClosedWindows(Table):
 
     SCHEMA: ClassVar[Schema] = Schema(
         {
-            "key": KEY, "begin": RANK, "end": RANK, "start": EDGE, "stop": EDGE, "due": EDGE, "low": VALUE,
-            "high": VALUE, "life": MOMENT,
+            "key": KEY, "begin": RANK, "end": RANK, "start": EDGE, "stop": EDGE,
+            "complete_at": EDGE, "low": VALUE, "high": VALUE, "life": MOMENT,
         },
         optional=("low", "high"),
-        time="due",
+        time="complete_at",
     )  # fmt: skip
 
     key: Column = field(default_factory=no_rows)
@@ -39,7 +39,7 @@ class ClosedWindows(Table):
     end: Column = field(default_factory=no_rows)
     start: Column = field(default_factory=no_rows)
     stop: Column = field(default_factory=no_rows)
-    due: Column = field(default_factory=no_rows)
+    complete_at: Column = field(default_factory=no_rows)
     low: Any = None
     high: Any = None
     life: Column = field(default_factory=no_rows)
@@ -47,7 +47,7 @@ class ClosedWindows(Table):
     @classmethod
     def of(cls, cuts: Cuts, life: Column | None = None) -> ClosedWindows:
         """The windows that a run of tuples closed."""
-        edges = (cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.due, cuts.low, cuts.high)
+        edges = (cuts.begin, cuts.end, cuts.start, cuts.stop, cuts.complete_at, cuts.low, cuts.high)
         return cls(cuts.segment, *edges, np.zeros(len(cuts), dtype=np.int64) if life is None else life)
 
 
@@ -61,8 +61,8 @@ class ExpiredWindows(Table):
 
     SCHEMA: ClassVar[Schema] = Schema(
         {
-            "key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK, "due": EDGE, "count": COUNT,
-            "life": MOMENT,
+            "key": KEY, "begin": RANK, "a": VALUE, "b": VALUE, "end": RANK,
+            "complete_at": EDGE, "count": COUNT, "life": MOMENT,
         }
     )  # fmt: skip
 
@@ -71,21 +71,34 @@ class ExpiredWindows(Table):
     a: Any = field(default_factory=no_rows)
     b: Any = field(default_factory=no_rows)
     end: Column = field(default_factory=no_rows)
-    due: Column = field(default_factory=no_rows)
+    complete_at: Column = field(default_factory=no_rows)
     count: Column = field(default_factory=no_rows)
     life: Column = field(default_factory=no_rows)
 
     def held_keys(self, final: int) -> Column:
         # Others count only behind tuples of an open window, which keeps its key alive by itself.
-        held: Column = self.key[self.due == final]
-        return held
+        needed_keys: Column = self.key[self.complete_at == final]
+        return needed_keys
 
     @classmethod
-    def of(cls, closed: ClosedWindows) -> ExpiredWindows:
+    def of(cls, closed_windows: ClosedWindows) -> ExpiredWindows:
         """These windows; a window type that repeats edges gives the starts of its windows."""
-        a, b = (closed.start, closed.stop) if closed.low is None else (closed.low, closed.high)
-        one = np.ones(len(closed), dtype=np.int64)
-        return cls(closed.key, closed.begin, a, b, closed.end, closed.due, one, closed.life)
+        a, b = (
+            (closed_windows.start, closed_windows.stop)
+            if closed_windows.low is None
+            else (closed_windows.low, closed_windows.high)
+        )
+        one = np.ones(len(closed_windows), dtype=np.int64)
+        return cls(
+            closed_windows.key,
+            closed_windows.begin,
+            a,
+            b,
+            closed_windows.end,
+            closed_windows.complete_at,
+            one,
+            closed_windows.life,
+        )
 
     def last_ones(self, certain: Column) -> ExpiredWindows:
         """For each key the windows with the largest edges as one row, and the windows that may be cut again.

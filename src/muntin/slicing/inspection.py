@@ -73,14 +73,14 @@ def slices(plan: BoundPlan, state: State) -> pa.Table:
     if state.watermark < INF:
         evict(plan, draft, force=True)
         table = up_to_date(plan, draft).slices
-    found, time = _separators(plan, table), plan.binding.time
+    separators, time = _separators(plan, table), plan.binding.time
     edges = [
-        pc.if_else(pa.array(found.starts), time.to_edges(found.start, ceil=False), None),
-        pc.if_else(pa.array(found.ends), time.to_edges(found.end, ceil=True), None),
+        pc.if_else(pa.array(separators.starts), time.to_edges(separators.start, ceil=False), None),
+        pc.if_else(pa.array(separators.ends), time.to_edges(separators.end, ceil=True), None),
         time.to_edges(table.first, ceil=False),
         time.to_edges(table.last, ceil=False),
     ]
-    kinds = SEPARATORS.take(pa.array(found.kind, mask=~found.ends))
+    kinds = SEPARATORS.take(pa.array(separators.kind, mask=~separators.ends))
     columns = [*draft.keys.values(table.key), *edges, pa.array(table.n), kinds, *_lowered(plan, table)]
     names = _slice_names(plan.spec)
     return pa.Table.from_arrays(columns, names=names)
@@ -143,14 +143,14 @@ def _open_windows_of(plan: BoundPlan, emissions: list[Emission], state: State) -
     shape = plan.results
     edges = tuple(field.name for field in shape.edge_fields)
     names = _window_names(plan.spec, edges)
-    parts = [_rows(plan, emission, state) for emission in emissions] or [_flat(shape.empty, None, None)]
-    return pa.concat_tables(parts).rename_columns(names)
+    tables = [_rows(plan, emission, state) for emission in emissions] or [_flat(shape.empty, None, None)]
+    return pa.concat_tables(tables).rename_columns(names)
 
 
 def _rows(plan: BoundPlan, emission: Emission, state: State) -> pa.Table:
     windows = emission.windows
     counts = contents(state, windows)[0].n
-    return _flat(plan.results.table([emission], state.keys), windows.due < INF, counts)
+    return _flat(plan.results.table([emission], state.keys), windows.complete_at < INF, counts)
 
 
 def _flat(table: pa.Table, ends: Mask | None, counts: Column | None) -> pa.Table:

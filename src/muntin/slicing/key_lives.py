@@ -136,7 +136,7 @@ class Lives:
         begin = self.begin
         if window.context is Context.FORWARD_AWARE:  # with the tuples of this life that it looks back to
             begin = tuples.offsets[self.key] + np.maximum(self.rank - tuples.positions.base[self.key], 0)
-        closed, edges = ClosedWindows(), list[Edges]()
+        closed_windows, edges = ClosedWindows(), list[Edges]()
         ending = replace(how, closing=True, partial=window.emit_partial)
         for chosen, each in ((np.flatnonzero(~self.is_over), how), (np.flatnonzero(self.is_over), ending)):
             if not len(chosen):
@@ -145,13 +145,13 @@ class Lives:
             cuts, began = walk(tuples, served, walked, key, begin[chosen], self.end[chosen], each, until)
             part[chosen], first[chosen] = walked, np.minimum(first[chosen], began)
             if each is ending:
-                cuts.due = np.minimum(cuts.due, until[cuts.segment])
+                cuts.complete_at = np.minimum(cuts.complete_at, until[cuts.segment])
             life = first[chosen][cuts.segment] if window.on_measure else None
             cuts.segment, cuts.edge_segment = key[cuts.segment], key[cuts.edge_segment]
-            closed = closed.join(ClosedWindows.of(cuts, life))
+            closed_windows = closed_windows.join(ClosedWindows.of(cuts, life))
             edges.append((cuts.edge_segment, cuts.edge_rank))
         if not how.closing:
             continues, ends = self.is_last & ~self.is_over, self.is_last & self.is_over
             contexts[self.key[continues]], firsts[self.key[continues]] = part[continues], first[continues]
             contexts[self.key[ends]], firsts[self.key[ends]] = window.initial(int(ends.sum())), INF
-        return closed, edges
+        return closed_windows, edges

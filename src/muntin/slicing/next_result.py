@@ -43,11 +43,11 @@ def next_result(plan: BoundPlan, state: State) -> int:
         return NEG_INF
     if state.late_tuples:
         return now + 1  # the next watermark judges them, and may complete their sessions
-    due = served.edges.after(now)
+    next_window_end = served.edges.after(now)
     for level, gap in enumerate(served.gaps.tolist()):
-        ends = list_sessions(0, NEG_INF, gap, level, state.slices).due
-        due = min(due, int(np.min(ends, where=ends > now, initial=INF)))
-    return due
+        ends = list_sessions(0, NEG_INF, gap, level, state.slices).complete_at
+        next_window_end = min(next_window_end, int(np.min(ends, where=ends > now, initial=INF)))
+    return next_window_end
 
 
 def latest_result(plan: BoundPlan, state: State) -> int:

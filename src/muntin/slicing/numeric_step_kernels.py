@@ -151,14 +151,14 @@ def ended_sessions(alive: Ints, table: Ints, gap: int, watermark: int) -> Ints:
 
     As columns: key, first and last time, and the positions of its slices among these.
     """
-    found = np.empty((5, alive.shape[0]), np.int64)
-    number = sessions(alive, table[0], table[1], table[2], gap, SMALLEST_INTEGER, found)
+    session_rows = np.empty((5, alive.shape[0]), np.int64)
+    number = sessions(alive, table[0], table[1], table[2], gap, SMALLEST_INTEGER, session_rows)
     over = 0
     for j in range(number):
-        if found[2, j] + gap < watermark:
-            found[:, over] = found[:, j]
+        if session_rows[2, j] + gap < watermark:
+            session_rows[:, over] = session_rows[:, j]
             over += 1
-    return found[:, :over].copy()
+    return session_rows[:, :over].copy()
 
 
 @compiled

@@ -160,15 +160,15 @@ def merge_rows(
     without a space between. All at once: for the few rows of a small batch each call, and each array
     that is returned, costs more than what is done.
     """
-    kept, columns = old.shape[1] - old_from, old.shape[0]
+    old_count, columns = old.shape[1] - old_from, old.shape[0]
     for c in range(columns):
-        both[c, :kept] = old[c, old_from:]
-        both[c, kept:] = new[c, :new_upto]
-    both[columns, :kept], both[columns, kept:] = old_fresh[old_from:], new_fresh[:new_upto]
-    both[columns + 1, :kept], both[columns + 1, kept:] = old_level[old_from:], new_level[:new_upto]
+        both[c, :old_count] = old[c, old_from:]
+        both[c, old_count:] = new[c, :new_upto]
+    both[columns, :old_count], both[columns, old_count:] = old_fresh[old_from:], new_fresh[:new_upto]
+    both[columns + 1, :old_count], both[columns + 1, old_count:] = old_level[old_from:], new_level[:new_upto]
     fixed, fresh, level = both[:columns], both[columns], both[columns + 1]
-    merge_order(fixed[0, :kept], fixed[1, :kept], fixed[0, kept:], fixed[1, kept:], order)
-    count = int(fuse_runs(order, kept, fixed, level, edges, gap, lo, hi))
+    merge_order(fixed[0, :old_count], fixed[1, :old_count], fixed[0, old_count:], fixed[1, old_count:], order)
+    count = int(fuse_runs(order, old_count, fixed, level, edges, gap, lo, hi))
     rows = out[: (columns + 2) * count].reshape(columns + 2, count)
     reduce_rows(order, lo[:count], hi[:count], fixed, fresh, level, rows[:columns], rows[-2], rows[-1])
     return count

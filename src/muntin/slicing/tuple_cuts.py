@@ -97,7 +97,7 @@ def walk(
         error.cure = f'repair it, remove the window "{served.name}", or choose on_error="skip"'
         raise
     if how.in_order and not window.timed:
-        cuts.due = np.where(cuts.due == INF, INF, np.minimum(cuts.due, how.upto))
+        cuts.complete_at = np.where(cuts.complete_at == INF, INF, np.minimum(cuts.complete_at, how.upto))
     for segment, ranks in ((cuts.segment, (cuts.begin, cuts.end)), (cuts.edge_segment, (cuts.edge_rank,))):
         for rank in ranks:
             rank += skipped[segment]

@@ -111,10 +111,10 @@ def _expire(plan: BoundPlan, state: State, tuples: TupleState) -> None:
     """Forget the windows that no tuple can change, but for the edges of the last ones."""
     final = plan.final(state.watermark)
     windows = {q.name: q.window for q in plan.served.tuple_driven}
-    for name, closed in tuples.closed.items():
-        tuples.closed[name] = closed.take(closed.due > final)
+    for name, closed_windows in tuples.closed_windows.items():
+        tuples.closed_windows[name] = closed_windows.take(closed_windows.complete_at > final)
         if windows[name].repeats:
-            over = ExpiredWindows.of(closed.take(closed.due <= final))
+            over = ExpiredWindows.of(closed_windows.take(closed_windows.complete_at <= final))
             expired = tuples.expired.get(name, ExpiredWindows()).join(over)
             tuples.expired[name] = _still_counting(tuples, expired, final, windows[name].on_measure)
 
@@ -130,7 +130,7 @@ def _still_counting(
     certain = tuples.committed.rank
     if on_measure:
         return expired.last_ones(certain)
-    at_final = expired.due == final
+    at_final = expired.complete_at == final
     followed = expired.end < tuples.sliced.rank[expired.key]
     return expired.take(at_final).join(expired.take(followed & ~at_final).last_ones(certain))
 
@@ -187,8 +187,8 @@ def needed_rows(plan: BoundPlan, state: State) -> Mask:
     needed = tuples.committed.rank.copy()
     for served in plan.served.tuple_driven:
         needed = np.minimum(needed, needed_from(plan, state, served))
-    for closed in tuples.closed.values():
-        np.minimum.at(needed, closed.key, closed.begin)
+    for closed_windows in tuples.closed_windows.values():
+        np.minimum.at(needed, closed_windows.key, closed_windows.begin)
     return (table.rank >= 0) & (table.rank + table.n > needed[table.key])
 
 
@@ -203,8 +203,8 @@ def needed_cuts(plan: BoundPlan, state: State) -> Mask:
         base = tuples.positions.base[table.key]
         final = (table.rank < tuples.committed.rank[table.key]) & (table.rank != base)
         hard &= ~final | (np.diff(table.rank >> BLOCK_BITS, prepend=-1) != 0)
-    pairs = [(c.key, c.begin) for c in tuples.closed.values()]
-    pairs += [(c.key, c.end) for c in tuples.closed.values()]
+    pairs = [(c.key, c.begin) for c in tuples.closed_windows.values()]
+    pairs += [(c.key, c.end) for c in tuples.closed_windows.values()]
     pairs += [open_begins(tuples, served) for served in plan.served.tuple_driven]
     for key, rank in pairs:
         mark_pairs(table.offsets(state.key_count), table.rank, key, rank, hard)

@@ -58,15 +58,15 @@ def slice_tuples(plan: BoundPlan, state: State, upto: int, splits: bool | None =
     how = _walk(plan, state, upto)
     for served in plan.served.tuple_driven:
         if lives is not None and served.ends_with_key:
-            closed, more = lives.cut(tuples, served, tuples.sliced, how)
+            closed_windows, more = lives.cut(tuples, served, tuples.sliced, how)
             edges += more
         else:
             over = np.arange(keys, dtype=np.int64) if window_of(served).timed else new
             cuts = cut(tuples, served, tuples.sliced, over, end[over], how)
-            closed = ClosedWindows.of(cuts)
+            closed_windows = ClosedWindows.of(cuts)
             edges.append((cuts.edge_segment, cuts.edge_rank))
-        old = tuples.closed.get(served.name)
-        tuples.closed[served.name] = closed if old is None else old.join(closed)
+        old = tuples.closed_windows.get(served.name)
+        tuples.closed_windows[served.name] = closed_windows if old is None else old.join(closed_windows)
     if lives is not None:
         edges.append(lives.begins)
         lives.record(tuples, tuples.sliced)
@@ -127,8 +127,8 @@ def _take_back(plan: BoundPlan, state: State, tuples: TupleState, dirty: Column)
     tuples.positions.reached[dirty] = NEG_INF
     is_dirty = np.zeros(state.key_count, dtype=np.bool_)
     is_dirty[dirty] = True
-    for name, closed in tuples.closed.items():
-        tuples.closed[name] = closed.take(~is_dirty[closed.key])
+    for name, closed_windows in tuples.closed_windows.items():
+        tuples.closed_windows[name] = closed_windows.take(~is_dirty[closed_windows.key])
     for served in plan.served.tuple_driven:
         expired = tuples.expired.get(served.name)
         if expired is not None:

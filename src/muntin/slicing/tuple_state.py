@@ -55,7 +55,7 @@ class TupleState:
         self.positions = Positions()
         self.committed = Progress()
         self.sliced = Progress()
-        self.closed: dict[str, ClosedWindows] = {}
+        self.closed_windows: dict[str, ClosedWindows] = {}
         self.expired: dict[str, ExpiredWindows] = {}
         self.text_bytes: dict[Expr, int] = {}
         """The bytes of each column of texts: stored tuples must fit into one Arrow column."""
@@ -75,8 +75,8 @@ class TupleState:
         """A copy for a step; its arrays are shared until `own`."""
         new = object.__new__(TupleState)
         new.__dict__.update(self.__dict__)
-        new.closed, new.expired, new.text_bytes = (
-            self.closed.copy(),
+        new.closed_windows, new.expired, new.text_bytes = (
+            self.closed_windows.copy(),
             self.expired.copy(),
             self.text_bytes.copy(),
         )
@@ -101,7 +101,7 @@ class TupleState:
         yield "positions", self.positions
         for stage in STAGES:
             yield f"progress/{stage}", getattr(self, stage)
-        yield from ((f"closed/{name}", table) for name, table in self.closed.items())
+        yield from ((f"closed/{name}", table) for name, table in self.closed_windows.items())
         yield from ((f"expired/{name}", table) for name, table in self.expired.items())
 
     def batches(self) -> list[Batch]:
@@ -118,7 +118,7 @@ class TupleState:
             self.batch, self.fresh = rows.batch, rows.fresh
         self.positions = change(self.positions)
         self.committed, self.sliced = change(self.committed), change(self.sliced)
-        self.closed = {name: change(table) for name, table in self.closed.items()}
+        self.closed_windows = {name: change(table) for name, table in self.closed_windows.items()}
         self.expired = {name: change(table) for name, table in self.expired.items()}
 
     def grow(self, keys: int, windows: tuple[ServedWindow, ...], lives: bool) -> None:
@@ -133,7 +133,7 @@ class TupleState:
         """Drop all that belongs to these windows."""
         self.own()
         self.committed, self.sliced = self.committed.without(names), self.sliced.without(names)
-        for tables in (self.positions.skipped, self.closed, self.expired):
+        for tables in (self.positions.skipped, self.closed_windows, self.expired):
             for name in names:
                 tables.pop(name, None)
 

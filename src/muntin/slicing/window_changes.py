@@ -14,6 +14,7 @@ from muntin.errors import QueryError, nearest
 from muntin.query import QuerySpec
 from muntin.slicing.aggregate_changes import (
     check_aggregates,
+    check_stored,
     since_added,
     with_columns_of,
     with_new_aggregates,
@@ -47,15 +48,13 @@ class Change:
     remove: tuple[str, ...] = ()
 
     def removed(self, spec: QuerySpec, served: ServedWindows) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The windows and the aggregates to remove; a QueryError for a name of neither, or of both."""
+        """The windows and the aggregates to remove; a QueryError for a name of neither.
+
+        A name of both is that of the window.
+        """
         windows = [window.name for window in served.all]
         aggregates = [name for name, _ in spec.aggregates if name not in served.hidden]
         for name in self.remove:
-            if name in windows and name in aggregates:
-                raise QueryError(
-                    f'"{name}" is a window and an aggregate: got a change that removes it; give one of them '
-                    "another name in the query"
-                )
             if name not in windows and name not in aggregates:
                 known = [*windows, *aggregates]
                 raise QueryError(
@@ -63,7 +62,7 @@ class Change:
                     f"{nearest(name, known)}"
                 )
         gone = tuple(name for name in self.remove if name in windows)
-        return gone, tuple(name for name in self.remove if name in aggregates)
+        return gone, tuple(name for name in self.remove if name not in gone)
 
 
 @dataclass(slots=True)
@@ -117,6 +116,7 @@ def change(
         plan, state, added = change_windows(plan, state, change.windows, gone, after)
     if change.aggregates or dropped:
         spec, served = check_aggregates(plan.spec, plan.served, change.aggregates, dropped, columns_stay)
+        check_stored(plan, state, change.aggregates)
         other = plan.serving(served, spec)
         other = with_new_aggregates(plan, state, other, after, change.aggregates)
         state = adapted(state.draft(), plan, other)

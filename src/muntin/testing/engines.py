@@ -182,5 +182,5 @@ def _windows(table: pa.Table) -> list[dict[str, Any]]:
 
 def _other(window: Mapping[str, Any], side: str) -> Any:
     """The edge in ranks or on another measure: `start_rank`, `end_km`; None where a row has none."""
-    found = [value for name, value in window.items() if name.startswith(f"{side}_") and value is not None]
-    return found[0] if found else None
+    edges = [value for name, value in window.items() if name.startswith(f"{side}_") and value is not None]
+    return edges[0] if edges else None

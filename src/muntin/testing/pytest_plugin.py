@@ -51,9 +51,9 @@ def muntin_recorder(request: pytest.FixtureRequest) -> Callable[..., RecordedOpe
                 f'recordings of one test need names: got two without, or with "{name}"; '
                 'write muntin_recorder(query, "orders")'
             )
-        found = record(operator, path, renew=request.config.getoption("--muntin-record"))
-        recorded.append(found)
-        return found
+        recording = record(operator, path, renew=request.config.getoption("--muntin-record"))
+        recorded.append(recording)
+        return recording
 
     return recorder
 

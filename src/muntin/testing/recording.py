@@ -62,11 +62,11 @@ class RecordedOperator:
     """An operator with all calls of `muntin.Operator`; what goes in and comes out is recorded."""
 
     def __init__(self, operator: Operator | Query, path: Path, *, renew: bool = False) -> None:
-        found: Any = operator if hasattr(operator, "process") else operator.operator()
-        if found.watermark != NEG_INF or found.stats().tuples:
+        current: Any = operator if hasattr(operator, "process") else operator.operator()
+        if current.watermark != NEG_INF or current.stats().tuples:
             raise QueryError("a recording begins before the first tuple: got an operator that has taken some")
-        self._operator: Operator = found
-        self._spec: Any = found._engine.spec
+        self._operator: Operator = current
+        self._spec: Any = current._engine.spec
         self._windows = dict(self._spec.windows)
         self._steps: list[_Recorded] = []
         self._batches: list[pa.RecordBatch] = []
@@ -163,16 +163,16 @@ class RecordedOperator:
         """Write the transcript, or compare with it."""
         if not self._steps:
             raise QueryError(f"a recording needs a call of the operator: got none for {self.path}")
-        found = self._transcript()
+        current = self._transcript()
         windows, aggregates = self._windows.items(), self._spec.aggregates
         named = code_of(windows, aggregates)
         if not self.renews:
             recorded = load_transcripts(self.path, named)[0]
-            _compare(found, recorded, self.path)
-            _hold(replace(recorded, query=found.query))
+            _compare(current, recorded, self.path)
+            _hold(replace(recorded, query=current.query))
             return
-        found = _with_variants(found)
-        text = transcript_text(found)
+        current = _with_variants(current)
+        text = transcript_text(current)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(text, "utf-8")
         _hold(load_transcripts(self.path, named)[0])
@@ -241,9 +241,9 @@ def _hold(transcript: Transcript) -> None:
         replay(transcript, EmbeddedEngine, variant)
 
 
-def _compare(found: Transcript, recorded: Transcript, path: Path) -> None:
+def _compare(current: Transcript, recorded: Transcript, path: Path) -> None:
     """A MismatchError for the first step that is not as it was recorded."""
-    for number, (one, other) in enumerate(zip(found.steps, recorded.steps, strict=False), 1):
+    for number, (one, other) in enumerate(zip(current.steps, recorded.steps, strict=False), 1):
         where = f"{path}, step {number}"
         if one.action != other.action or not _same_value(one, other):
             raise MismatchError(
@@ -256,9 +256,9 @@ def _compare(found: Transcript, recorded: Transcript, path: Path) -> None:
             difference += f"\nlate tuples: got {list(one.late)}, recorded {list(other.late)}"
         if difference:
             raise MismatchError(f"{where}, {one.action}\n{difference}")
-    if len(found.steps) != len(recorded.steps):
+    if len(current.steps) != len(recorded.steps):
         raise MismatchError(
-            f"{path} has {len(recorded.steps)} steps: got {len(found.steps)}; "
+            f"{path} has {len(recorded.steps)} steps: got {len(current.steps)}; "
             "if that is right, record again: pytest --muntin-record"
         )
 

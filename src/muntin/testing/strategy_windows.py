@@ -98,6 +98,7 @@ FAMILIES: dict[str, Sequence[Callable[[Picks], Any]]] = {
     ),
     "frames": (
         lambda pick: w.punctuation(pick(_PREDICATES), measure=_measure(pick)),
+        lambda pick: w.punctuation(begin=pick(_PREDICATES), end=pick(_PREDICATES), measure=_measure(pick)),
         lambda pick: w.threshold(pick(_PREDICATES), min_count=pick(range(1, 4)), measure=_measure(pick)),
         lambda pick: w.delta(pick(["i", "f"]), by=pick(range(5)), measure=_measure(pick)),
         lambda pick: w.boundary(pick(["i", "f"]), pick((1, 2, 3, 4, 0.1, 0.75)), measure=_measure(pick)),

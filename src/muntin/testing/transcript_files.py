@@ -263,10 +263,10 @@ def _type(name: str) -> pa.DataType:
     """The Arrow type with this name: int64, double, string, decimal(10, 2), timestamp[us, UTC]."""
     import pyarrow as pa
 
-    if found := re.fullmatch(r"decimal\((\d+), (\d+)\)", name):
-        return pa.decimal128(int(found[1]), int(found[2]))
-    if found := re.fullmatch(r"timestamp\[(\w+)(?:, (\S+))?\]", name):
-        return pa.timestamp(found[1], found[2])
+    if match_ := re.fullmatch(r"decimal\((\d+), (\d+)\)", name):
+        return pa.decimal128(int(match_[1]), int(match_[2]))
+    if match_ := re.fullmatch(r"timestamp\[(\w+)(?:, (\S+))?\]", name):
+        return pa.timestamp(match_[1], match_[2])
     return pa.type_for_alias(name)
 
 

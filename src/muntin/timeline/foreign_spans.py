@@ -36,12 +36,12 @@ def in_our_words(text: str) -> str:
     """
     text = text.strip()
     terms: list[tuple[str, str]] = []
-    if (found := _ISO.fullmatch(text)) or (found := _CLOCK.fullmatch(text)):
-        terms = [(unit, n) for unit, n in found.groupdict().items() if n is not None and float(n)]
-    elif found := _INTERVAL.fullmatch(text):
-        terms = [(found["unit"].lower(), found["n"])]
-    elif (found := _OFFSET.fullmatch(text)) and (unit := _UNITS.get(found["unit"].upper())):
-        terms = [(unit, found["n"] or "1")]
+    if (match_ := _ISO.fullmatch(text)) or (match_ := _CLOCK.fullmatch(text)):
+        terms = [(unit, n) for unit, n in match_.groupdict().items() if n is not None and float(n)]
+    elif match_ := _INTERVAL.fullmatch(text):
+        terms = [(match_["unit"].lower(), match_["n"])]
+    elif (match_ := _OFFSET.fullmatch(text)) and (unit := _UNITS.get(match_["unit"].upper())):
+        terms = [(unit, match_["n"] or "1")]
     units = [unit for unit, _ in terms]
     if "quarter" in units or "business day" in units:
         return 'windows.calendar("month"), since there is no calendar of quarters or business days'

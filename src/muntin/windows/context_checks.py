@@ -30,7 +30,7 @@ class KeyPositions:
 
     rank: Ints
     """The number of tuples that the context has seen."""
-    kept: Ints
+    first_stored: Ints
     """The rank of the oldest tuple in the state."""
     time: Ints
     """The time of that tuple; INF if there is none."""

@@ -44,10 +44,10 @@ def count_windows(
             begin, end = k * every, min(k * every + n, high)
             start = time[lo + begin - low] if begin >= low else EARLIER
             stop = (time[lo + end - 1 - low] if end > low else contexts[s, LAST]) + 1
-            due = stop if end == begin + n else INF
+            complete_at = stop if end == begin + n else INF
             if m == rows.shape[1]:
                 rows = roomier(rows)
-            put_row(rows, m, s, base + begin, base + end, start, stop, due)
+            put_row(rows, m, s, base + begin, base + end, start, stop, complete_at)
             m += 1
             k += 1
         k = max(k, -((-low) // every))  # those before began in an earlier call

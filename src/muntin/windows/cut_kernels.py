@@ -1,7 +1,7 @@
 """Compiled: rows of `Cuts` as kernels write them, and the edges that follow from them.
 
 A kernel writes windows as columns of an int64 matrix with the rows segment, begin,
-end, start, stop, due, and their edges on another measure as columns of a second one. Where the
+end, start, stop, complete_at, and their edges on another measure as columns of a second one. Where the
 number of windows has a bound, the matrix has room for it: its unused pages cost nothing, whereas
 a matrix that may grow inside the loop over tuples costs 20 ns per tuple (measured), since Numba
 counts references to it in every iteration.
@@ -41,14 +41,16 @@ def roomier(rows: Numbers) -> Numbers:
 
 
 @compiled
-def put_row(rows: Ints, m: int, segment: int, begin: int, end: int, start: int, stop: int, due: int) -> None:
+def put_row(
+    rows: Ints, m: int, segment: int, begin: int, end: int, start: int, stop: int, complete_at: int
+) -> None:
     """Write window number m, for which there is room."""
     rows[0, m] = segment
     rows[1, m] = begin
     rows[2, m] = end
     rows[3, m] = start
     rows[4, m] = stop
-    rows[5, m] = due
+    rows[5, m] = complete_at
 
 
 @compiled

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from muntin.deferred_import import DeferredImport
+from muntin.errors import QueryError
 from muntin.expressions import ColumnLike, Expr, as_expr, as_predicate
 from muntin.timeline import INF, LIMIT
 from muntin.windows.arguments import constructor
-from muntin.windows.frame import CLOSE, FIELDS, OPEN, Actions, Frame
+from muntin.windows.frame import CLOSE, COMPLETE, FIELDS, OPEN, Actions, Frame
 from muntin.windows.kernel_arguments import Flags, Numbers, arrays, condition, matrix, number_values, owned
 from muntin.windows.tuple_driven import Contexts, Tuples
 from muntin.windows.validation import column_name, fail, number, positive_number, whole_number
@@ -56,6 +57,41 @@ class Punctuation(Frame):
     def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
         marks = condition(tuples, self.predicate, self)
         return np.where(marks, np.uint8(CLOSE | OPEN), np.uint8(OPEN))
+
+
+@dataclass(frozen=True, slots=True)
+class PunctuationPair(Frame):
+    """From a tuple that satisfies `begin` to the next one that satisfies `end`, both included.
+
+    Tuples between two windows are in none. While a window is open, further begins have no effect.
+
+    >>> window = PunctuationPair("on", "off")
+    >>> tuples = Tuples.of([1, 4, 6, 9], on=[False, True, True, None], off=[True, False, True, True])
+    >>> window.cut(window.initial(1), tuples, upto=9).intervals()
+    [(4, 7)]
+    """
+
+    begin: Expr
+    end: Expr
+    measure: str | None = None
+
+    constructor: ClassVar[str] = "punctuation"
+
+    def __post_init__(self) -> None:
+        self._settle(begin=as_predicate(self.begin, "begin"), end=as_predicate(self.end, "end"))
+        column_name(self.measure)
+
+    @property
+    def restarts(self) -> bool:
+        return self.measure is None
+
+    def describe(self) -> str:
+        return self._described(f"punctuation from {self.begin} to {self.end}")
+
+    def actions(self, contexts: Contexts, tuples: Tuples) -> Actions:
+        begins, ends = condition(tuples, self.begin, self), condition(tuples, self.end, self)
+        actions: Actions = OPEN * begins.astype(np.uint8) + COMPLETE * ends.astype(np.uint8)
+        return actions
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +227,37 @@ def drift(contexts: Contexts, tuples: Tuples, values: Numbers, valid: Flags, by:
 
 
 @constructor
-def punctuation(predicate: ColumnLike, *, measure: str | None = None) -> Punctuation:
+def punctuation(
+    predicate: ColumnLike | None = None,
+    *,
+    begin: ColumnLike | None = None,
+    end: ColumnLike | None = None,
+    measure: str | None = None,
+) -> Punctuation | PunctuationPair:
     """A window from each tuple that satisfies the predicate to the next one.
 
     The predicate is an Arrow expression or a text: `mt.col("kind") == "start"`, or
-    `"kind == 'start'"`.
+    `"kind == 'start'"`. With `begin` and `end` instead, windows begin and end with tuples of their own.
 
     >>> punctuation("kind == 'start'").describe()
     "punctuation where kind == 'start'"
+    >>> punctuation(begin="kind == 'take-off'", end="kind == 'landing'").describe()
+    "punctuation from kind == 'take-off' to kind == 'landing'"
     """
-    return Punctuation(predicate, measure)  # type: ignore[arg-type]  # __post_init__ reads the text
+    # __post_init__ reads the texts.
+    if begin is None and end is None and predicate is not None:
+        return Punctuation(predicate, measure)  # type: ignore[arg-type]
+    if predicate is not None or begin is None or end is None:
+        given = [
+            name
+            for name, value in (("predicate", predicate), ("begin", begin), ("end", end))
+            if value is not None
+        ]
+        raise QueryError(
+            f"punctuation needs a predicate, or both begin and end: got {' and '.join(given) or 'neither'}; "
+            "for example punctuation(\"kind == 'start'\")"
+        )
+    return PunctuationPair(begin, end, measure)  # type: ignore[arg-type]
 
 
 @constructor

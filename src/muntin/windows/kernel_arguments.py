@@ -155,9 +155,9 @@ def matrix(contexts: Contexts, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[A
 
 
 def cuts_of_rows(rows: Ints, marks: Numbers | None = None, opened: Ints = _NO_PAIRS) -> Cuts:
-    """Cuts from rows (segment, begin, end, start, stop, due), marks (low, high), opened (segment, begin)."""
+    """Cuts from rows (segment, begin, end, start, stop, complete_at), marks (low, high), and open begins."""
     # Copies of the columns in use: the matrix behind them has room for more.
-    segment, begin, end, start, stop, due = rows.copy()
+    segment, begin, end, start, stop, complete_at = rows.copy()
     low, high = (None, None) if marks is None else marks.copy()
     edge_segment, edge_rank = cut_kernels.merged_edges(segment, begin, end, opened).copy()
-    return Cuts(segment, begin, end, start, stop, due, low, high, edge_segment, edge_rank)
+    return Cuts(segment, begin, end, start, stop, complete_at, low, high, edge_segment, edge_rank)

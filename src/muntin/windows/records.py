@@ -77,20 +77,20 @@ def records_of(tuples: Tuples) -> Callable[[int, int], Record]:
         given = lambda i: {name: values[i] for name, values in columns.items()}  # noqa: E731
 
     def record(i: int, base: int) -> Record:
-        found = given(i)
-        if isinstance(found, Record) and found.rank == ranks[i] - base:
-            return found
-        return Record(dict(found), times[i], ranks[i] - base)
+        given_items = given(i)
+        if isinstance(given_items, Record) and given_items.rank == ranks[i] - base:
+            return given_items
+        return Record(dict(given_items), times[i], ranks[i] - base)
 
     return record
 
 
 def cuts_of_user_code(rows: list[tuple[int, ...]], opened: Iterable[tuple[int, int]] = ()) -> Cuts:
-    """Cuts from rows (segment, begin, end, start, stop, due) and begins left open, in any order."""
+    """Cuts from rows (segment, begin, end, start, stop, complete_at) and begins left open, in any order."""
     pairs = {(row[0], rank) for row in rows for rank in row[1:3]} | set(opened)
-    segment, begin, end, start, stop, due = np.array(rows, np.int64).reshape(-1, 6).T.copy()
+    segment, begin, end, start, stop, complete_at = np.array(rows, np.int64).reshape(-1, 6).T.copy()
     edge_segment, edge_rank = np.array(sorted(pairs), np.int64).reshape(-1, 2).T.copy()
-    return Cuts(segment, begin, end, start, stop, due, None, None, edge_segment, edge_rank)
+    return Cuts(segment, begin, end, start, stop, complete_at, None, None, edge_segment, edge_rank)
 
 
 def guarded(window: Window, what: str, record: object, call: Callable[[], _T]) -> _T:
@@ -128,9 +128,9 @@ def whole(value: Any, window: Window, what: str, place: str) -> int:
         ) from None
 
 
-def limited(found: Iterable[_T], window: Window, what: str, record: object) -> list[_T]:
+def limited(given_items: Iterable[_T], window: Window, what: str, record: object) -> list[_T]:
     """The windows that user code gives for one tuple or time; an error beyond MOST_WINDOWS."""
-    windows = list(islice(found, MOST_WINDOWS + 1))
+    windows = list(islice(given_items, MOST_WINDOWS + 1))
     if len(windows) > MOST_WINDOWS:
         raise too_many(window, what, record)
     return windows

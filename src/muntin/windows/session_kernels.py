@@ -105,10 +105,10 @@ def reaching_sessions(
         for i in range(lo, hi + 1):
             if b >= 0:
                 end = min(reach, f + max_length) if limited else reach
-                due = min(reach + 1, f + max_length) if limited else reach + 1
+                complete_at = min(reach + 1, f + max_length) if limited else reach + 1
                 # After the last tuple only `upto`, or the end of the stream, ends a session.
-                if (time[i] >= due) if i < hi else (closing or due <= upto):
-                    put_row(rows, m, s, b, r, f, end, due)
+                if (time[i] >= complete_at) if i < hi else (closing or complete_at <= upto):
+                    put_row(rows, m, s, b, r, f, end, complete_at)
                     m += 1
                     b = np.int64(-1)
             if i < hi:

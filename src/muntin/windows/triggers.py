@@ -152,9 +152,9 @@ class Trigger(_Buffered):
                 first, end = ranks[i] + 1 - len(buffer), ranks[i] + (not self.exclusive)
                 if first < end:
                     # The record that fires is the first one behind an exclusive window.
-                    due = times[i] + 1
-                    stop = times[i] if self.exclusive else due
-                    rows.append((segment, first, end, times[lo + first - low], stop, due))
+                    complete_at = times[i] + 1
+                    stop = times[i] if self.exclusive else complete_at
+                    rows.append((segment, first, end, times[lo + first - low], stop, complete_at))
             seen = ranks[hi - 1] + 1
             contexts[segment] = (base, seen - len(buffer), seen)
         return cuts_of_user_code(rows)

@@ -76,7 +76,7 @@ class Cuts:
 
     `begin` and `end` are ranks (end exclusive), `start` and `stop` times. A type with
     many open windows need not carry all their starts: it gives EARLIER. A window is
-    complete at the watermark `due`; INF marks a window without an end, which is shown
+    complete at the watermark `complete_at`; INF marks a window without an end, which is shown
     as if it ended after its last tuple (only when `closing`).
     `low` and `high` are its edges as ranks or on another measure, else None.
 
@@ -89,7 +89,7 @@ class Cuts:
     end: Ints
     start: Ints
     stop: Ints
-    due: Ints
+    complete_at: Ints
     low: npt.NDArray[Any] | None
     high: npt.NDArray[Any] | None
     edge_segment: Ints
@@ -101,7 +101,7 @@ class Cuts:
     @property
     def open(self) -> npt.NDArray[np.bool_]:
         """Which windows have no end yet."""
-        return np.equal(self.due, INF)
+        return np.equal(self.complete_at, INF)
 
     def intervals(self) -> list[tuple[int, int]]:
         """(start, stop) of every window, for inspection."""
@@ -241,5 +241,5 @@ class TupleDriven(Window):
             return fits
         # The context reads the tuples from `keep_from` on, so they must be present.
         needed = self.keep_from(contexts, positions.rank)
-        there = self.reach is not None or (positions.kept <= needed).all()
+        there = self.reach is not None or (positions.first_stored <= needed).all()
         return bool(there and (needed <= positions.rank).all())

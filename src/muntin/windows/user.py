@@ -106,32 +106,32 @@ class ContextFree(_UserDefined, ContextFreeWindow):
         """(start, end) of every window with start <= time < end."""
 
     def edges(self, lo: int, hi: int) -> Ints:
-        found = []
+        given = []
         edge = self._next(max(lo, -LIMIT) - 1)
         while edge <= hi:
-            found.append(edge)
+            given.append(edge)
             edge = self._next(edge)
-        return np.array(found, np.int64)
+        return np.array(given, np.int64)
 
     def starts(self, lo: int, hi: int) -> Ints:
         edges = self.edges(lo, hi).tolist()
         return np.array([e for e in edges if any(start == e for start, _ in self._at(e))], np.int64)
 
     def overlapping(self, first: Ints, last: Ints, after: int, upto: int) -> tuple[Ints, Ints]:
-        found: set[tuple[int, int]] = set()
+        given: set[tuple[int, int]] = set()
         i = 0
         while i < len(last):
             edge, edges = int(first[i]), 0
             while edge <= last[i]:
-                found.update((end, start) for start, end in self._at(edge) if after < end <= upto)
-                if len(found) > MOST_WINDOWS * max(1, len(last) // 1_000):
+                given.update((end, start) for start, end in self._at(edge) if after < end <= upto)
+                if len(given) > MOST_WINDOWS * max(1, len(last) // 1_000):
                     raise too_many(self, "containing", edge)
                 edge = self._next(edge)
                 edges += 1
                 if edges > MOST_EDGES:
                     raise self._too_many(int(first[i]), int(last[i]))
             i = int(np.searchsorted(last, min(edge, INF)))  # spans before it lie in no other windows
-        ends, starts = np.array(sorted(found), np.int64).reshape(-1, 2).T
+        ends, starts = np.array(sorted(given), np.int64).reshape(-1, 2).T
         return starts, ends
 
     def last_end(self, times: Ints) -> Ints:
@@ -180,15 +180,15 @@ class ContextFree(_UserDefined, ContextFreeWindow):
             windows = limited(self.containing(time), self, "containing", time)
             return [(self._edge(start, time), self._edge(end, time)) for start, end in windows]
 
-        found = guarded(self, "containing", time, call)
-        for start, end in found:
+        given = guarded(self, "containing", time, call)
+        for start, end in given:
             self._require_edges(start, end, time)
             if not start <= time < end:
                 raise wrong(self, f"containing must give windows around {time}: got [{start}, {end})")
             if max(-start, end) > LIMIT + LONGEST:
                 rule = f"containing must give times within +-2**62: got [{start}, {end}) for {time}"
                 raise wrong(self, f"{rule}; let a window without end grow, as landmark does")
-        return found
+        return given
 
 
 class ForwardContextFree(_UserDefined, BeginsAndEnds):
@@ -295,22 +295,25 @@ class ForwardContextAware(_UserDefined, SeesRecords):
         return cuts_of_user_code(rows)
 
     def keep_from(self, contexts: Contexts, seen: Ints) -> Ints:
-        kept = []
+        first_stored = []
         for (state, base, next_rank, *_), until in zip(contexts, seen.tolist(), strict=True):
             if base < 0:
-                kept.append(until)
+                first_stored.append(until)
                 continue
             rank = next_rank - base
-            found = guarded(self, "keep_rank", rank, bound(self.keep_rank, state, rank))
-            first = whole(found, self, "the rank that keep_rank gives", str(rank))
-            kept.append(min(base + max(first, 0), until))
-        return np.array(kept, np.int64)
+            given = guarded(self, "keep_rank", rank, bound(self.keep_rank, state, rank))
+            first = whole(given, self, "the rank that keep_rank gives", str(rank))
+            first_stored.append(min(base + max(first, 0), until))
+        return np.array(first_stored, np.int64)
 
     def contexts_fit(self, contexts: Contexts, positions: KeyPositions) -> bool:
         if not TupleDriven.contexts_fit(self, contexts, positions):
             return False
-        bounds = zip(contexts, positions.kept.tolist(), positions.rank.tolist(), strict=True)
-        return all(base < 0 or max(base, kept) <= seen <= rank for (_, base, seen, *_), kept, rank in bounds)
+        bounds = zip(contexts, positions.first_stored.tolist(), positions.rank.tolist(), strict=True)
+        return all(
+            base < 0 or max(base, first_stored) <= seen <= rank
+            for (_, base, seen, *_), first_stored, rank in bounds
+        )
 
 
 class _Walk(KeyWalk[ForwardContextAware]):
@@ -341,12 +344,12 @@ class _Walk(KeyWalk[ForwardContextAware]):
 
         def call() -> tuple[Any, list[tuple[int, ...]]]:
             answer = window.at_moment(state, now) if isinstance(now, Moment) else window.observe(state, now)
-            after, found = answer
-            windows = limited(found, window, function, now)
+            after, given = answer
+            windows = limited(given, window, function, now)
             return after, [tuple(self._whole(edge, now) for edge in edges) for edges in windows]
 
-        after, found = guarded(window, function, now, call)
-        self.rows += [self._row(edges, now) for edges in found]
+        after, given = guarded(window, function, now, call)
+        self.rows += [self._row(edges, now) for edges in given]
         return after
 
     def _whole(self, edge: Any, now: Record | Moment) -> int:
@@ -370,10 +373,10 @@ class _Walk(KeyWalk[ForwardContextAware]):
         if begin + zero < 0:
             got = f"observe gave [{begin}, {end}) for {now!r}, and only ranks from {-zero} on were kept"
             raise wrong(self.window, f"keep_rank let go of a rank that a window needs: {got}")
-        due = now.time + is_record  # what a record reveals is complete behind it
+        complete_at = now.time + is_record  # what a record reveals is complete behind it
         first, last = self.times[begin + zero], self.times[end - 1 + zero]
-        start, stop = given or (first, self.times[end + zero] if end < seen else due)
-        if not (-LIMIT <= start <= first and last <= stop <= due):
-            bounds = f"start at {first} or before, and end from {last} to {due}"
+        start, stop = given or (first, self.times[end + zero] if end < seen else complete_at)
+        if not (-LIMIT <= start <= first and last <= stop <= complete_at):
+            bounds = f"start at {first} or before, and end from {last} to {complete_at}"
             raise wrong(self.window, f"the window of the ranks [{begin}, {end}) must {bounds}: got {given}")
-        return self.segment, self.base + begin, self.base + end, start, stop, due
+        return self.segment, self.base + begin, self.base + end, start, stop, complete_at

@@ -33,7 +33,7 @@ class _Watch:
 
     turns: int = 0
 
-    def due(self) -> bool:
+    def is_sampled(self) -> bool:
         self.turns += 1
         return self.turns <= _FIRST or self.turns % _THEN == 0
 
@@ -59,7 +59,7 @@ class Functions:
     def each(self, step: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """The results of calling one of the functions with each of these arguments."""
         function = getattr(self, step)
-        watched = _CALLS if step != "lift" and self.watch.due() else 0
+        watched = _CALLS if step != "lift" and self.watch.is_sampled() else 0
         args: tuple[Any, ...] = ()
         results: list[Any] = []
         try:
@@ -82,7 +82,7 @@ class Functions:
             if failed is not None:
                 return failed
         combine = self.combine
-        watched = _CALLS if self.watch.due() else 0
+        watched = _CALLS if self.watch.is_sampled() else 0
         p = partials[0]
         k = 0
         try:

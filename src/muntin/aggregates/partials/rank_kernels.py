@@ -87,11 +87,11 @@ def _among_few(
     """As `_among`, with one pass over the runs for each candidate: no sort, and no array for it."""
     key = 0
     while m > 0 and seen <= rank:
-        found = False
+        has_key = False
         for s in range(n):
-            if a[s] < b[s] and (not found or keys[a[s]] < key):
+            if a[s] < b[s] and (not has_key or keys[a[s]] < key):
                 key = keys[a[s]]
-                found = True
+                has_key = True
         for s in range(n):
             if a[s] < b[s] and keys[a[s]] == key:
                 seen += upto[a[s]] - (upto[a[s] - 1] if a[s] > begin[s] else 0)

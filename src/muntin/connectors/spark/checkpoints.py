@@ -83,12 +83,12 @@ def find(
             f"{' '.join(sorted(UNREADABLE)).strip()}: got {checkpoint!r}; make a link without them: "
             f"ln -s {quote(checkpoint)} /tmp/checkpoint"
         )
-    found = spark.read.format("state-metadata").load(checkpoint).collect()
-    mine = {int(row["operatorId"]): row for row in found if _variables(row) == {STATE}}
-    if any(_variables(row) == {STATE, HEAD_OF_VERSION_7} for row in found):
+    stateful_operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    mine = {int(row["operatorId"]): row for row in stateful_operators if _variables(row) == {STATE}}
+    if any(_variables(row) == {STATE, HEAD_OF_VERSION_7} for row in stateful_operators):
         raise head_missing()
     if not mine:
-        raise _without_muntin(spark, checkpoint, found)
+        raise _without_muntin(spark, checkpoint, stateful_operators)
     if operator is None and len(mine) > 1:
         raise QueryError(
             f"the stream of {checkpoint} has several Muntin queries, with the operators "
@@ -119,9 +119,9 @@ def _variables(row: Row) -> set[str]:
     return {name for name in names if not name.startswith("$")}
 
 
-def _without_muntin(spark: SparkSession, checkpoint: str, found: list[Row]) -> DataError:
+def _without_muntin(spark: SparkSession, checkpoint: str, stateful_operators: list[Row]) -> DataError:
     """The error about a folder without the state of a Muntin query."""
-    names = sorted({str(row["operatorName"]) for row in found})
+    names = sorted({str(row["operatorName"]) for row in stateful_operators})
     if WINDOW_OPERATOR in names:
         return DataError(
             f"{checkpoint} has the state of Spark's own window(), which runs queries of a single plain "

@@ -103,15 +103,17 @@ def resolved(names: Sequence[str], frame: DataFrame) -> DataFrame:
         other = written.setdefault(name if exact else name.lower(), name)
         if name in frame.columns and other == name:
             continue
-        alike = [one for one in frame.columns if one == name or (not exact and one.lower() == name.lower())]
-        if other != name and len(alike) < 2:
+        same_names = [
+            one for one in frame.columns if one == name or (not exact and one.lower() == name.lower())
+        ]
+        if other != name and len(same_names) < 2:
             raise QueryError(
                 f'a query must write the name of a column in one way: got "{other}" and "{name}"; '
-                f'write "{alike[0] if alike else name}"'
+                f'write "{same_names[0] if same_names else name}"'
             )
-        if len(alike) == 1:
-            renamed[alike[0]] = name
-        elif not alike and _has_field(frame.schema, name.split("."), exact):
+        if len(same_names) == 1:
+            renamed[same_names[0]] = name
+        elif not same_names and _has_field(frame.schema, name.split("."), exact):
             fields[name] = f.col(name)
     frame = frame.withColumns(fields) if fields else frame
     return frame.withColumnsRenamed(renamed) if renamed else frame
@@ -125,7 +127,7 @@ def _has_field(kind: DataType, path: Sequence[str], exact: bool) -> bool:
         return True
     if not isinstance(kind, StructType):
         return False
-    alike = [
+    same_names = [
         one for one in kind if one.name == path[0] or (not exact and one.name.lower() == path[0].lower())
     ]
-    return len(alike) == 1 and _has_field(alike[0].dataType, path[1:], exact)
+    return len(same_names) == 1 and _has_field(same_names[0].dataType, path[1:], exact)

@@ -25,16 +25,16 @@ def exact_schema(
     query: QuerySpec, results: pa.Schema, given: pa.Schema, changing: bool = False
 ) -> StructType:
     """The columns `results` with their nullability, for a query over the columns `given`."""
-    routed = query.late == "route" or query.bad == "route"
+    has_routed_rows = query.late == "route" or query.bad == "route"
     keys = {key: given.field(key).nullable for key in query.keys}
     aggregates = dict(query.aggregates)
-    always = {"kind"} if routed else {WINDOW_NAME, "window", "kind", "revision"}
+    always = {"kind"} if has_routed_rows else {WINDOW_NAME, "window", "kind", "revision"}
     fields = []
     for field in from_arrow_schema(results):
         kind, aggregate = field.dataType, aggregates.get(field.name)
         nullable = keys.get(field.name, field.name not in always)
         if aggregate is not None:
-            nullable = routed or changing or aggregate.only is not None or _may_be_null(aggregate)
+            nullable = has_routed_rows or changing or aggregate.only is not None or _may_be_null(aggregate)
             kind = _without_null_items(kind) if _skips_nulls(aggregate) else kind
         fields.append(StructField(field.name, kind, nullable))
     return StructType(fields)

@@ -96,11 +96,11 @@ class WindowProcessor(StatefulProcessor):
             yield as_payloads(results, counters)
 
     def _load(self, group: int) -> Stored:
-        found = self.state.getValue((HEAD,))
-        if found is None:
+        stored_head = self.state.getValue((HEAD,))
+        if stored_head is None:
             self._require_nothing()
             return Stored(SlicingOperator(self.job.query), self.job.query, self.job.groups)
-        head = bytes(found[0])
+        head = bytes(stored_head[0])
         # Removed from the cache: if this step fails, its operator is not used again.
         cached = _cached.pop((self.run, group), None)
         if cached is not None and cached.token == token_of(head):

@@ -149,9 +149,9 @@ class StreamState:
         def rows(parts: pa.Table) -> pa.Table:
             group = parts.column(GROUP)[0].as_py()
             with message_first():
-                found = look(restore(heads[group], _bodies(parts), given), group)
-            arrays = {name: found.column(name).combine_chunks() for name in found.column_names}
-            return pa.Table.from_arrays(in_types(arrays, schema, len(found)), schema=schema)
+                table = look(restore(heads[group], _bodies(parts), given), group)
+            arrays = {name: table.column(name).combine_chunks() for name in table.column_names}
+            return pa.Table.from_arrays(in_types(arrays, schema, len(table)), schema=schema)
 
         return self.place.parts().groupBy(GROUP).applyInArrow(rows, columns)
 

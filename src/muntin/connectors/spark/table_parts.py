@@ -71,12 +71,12 @@ def widths_for(tables: Mapping[str, pa.Table], widths: Mapping[str, int]) -> dic
     A table has a length of its own: one that is small over a long time needs long parts, and those of
     a large one beside it would hold as long a time.
     """
-    found = {}
+    new_widths = {}
     for name, table in tables.items():
         kind = name.partition("/")[0]
         if kind in TIMED:
-            found[name] = _width(table.column(TIMED[kind]).to_numpy(), table.nbytes, widths.get(name, 1))
-    return found
+            new_widths[name] = _width(table.column(TIMED[kind]).to_numpy(), table.nbytes, widths.get(name, 1))
+    return new_widths
 
 
 def _width(times: Ints, nbytes: int, width: int) -> int:

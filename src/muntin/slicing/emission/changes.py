@@ -58,7 +58,7 @@ class ComparedWindows(ValuedTable):
 
     number: Column = field(default_factory=no_rows)
     key: Column = field(default_factory=no_rows)
-    due: Column = field(default_factory=no_rows)
+    complete_at: Column = field(default_factory=no_rows)
     start: Column = field(default_factory=no_rows)
     end: Column = field(default_factory=no_rows)
     a: Column = field(default_factory=no_rows)
@@ -80,7 +80,7 @@ class ComparedWindows(ValuedTable):
         ordinal = none if windows.ordinal is None else windows.ordinal
         values = pa.table({str(i): column for i, column in enumerate(emission.values)})
         return cls(
-            windows.number, windows.key, windows.due, windows.start, windows.end, _as_integers(a),
+            windows.number, windows.key, windows.complete_at, windows.start, windows.end, _as_integers(a),
             _as_integers(b), life, ordinal, emission.kinds, emission.revisions, none.astype(np.bool_), values,
         )  # fmt: skip
 
@@ -108,7 +108,7 @@ class ComparedWindows(ValuedTable):
     def without_expired(self, final: int, forget: int | None) -> ComparedWindows:
         """The windows that may change, and of each key the last one before them, until it is forgotten."""
         order = self.order()
-        over, follows = self.due[order] < final, self.follows(order)
+        over, follows = self.complete_at[order] < final, self.follows(order)
         follows = np.append(follows[1:], False)[: len(order)]
         is_last = over & ~(follows & np.append(over[1:], False)[: len(order)])
         if forget is not None:
@@ -198,7 +198,7 @@ def _again(plan: BoundPlan, windows: ComparedWindows) -> list[Emission]:
             kind = plan.binding.edge_dtype(served.window)
             low, high = _as_edges(some.a, kind), _as_edges(some.b, kind)
         listing = Listing(
-            some.number, some.key, some.start, some.end, some.due, none, none, ALL_ROWS, low, high,
+            some.number, some.key, some.start, some.end, some.complete_at, none, none, ALL_ROWS, low, high,
             some.ordinal,
         )  # fmt: skip
         columns = [column.combine_chunks() for column in some.values.columns]

@@ -47,11 +47,11 @@ class Candidates:
     ordinal: Column
     n: Column
     mark: Column
-    due: Column
+    complete_at: Column
 
     def take(self, index: Column) -> Candidates:
         """The candidates at these positions."""
-        names = ("key", "life", "a", "b", "ordinal", "n", "mark", "due")
+        names = ("key", "life", "a", "b", "ordinal", "n", "mark", "complete_at")
         return Candidates(*(getattr(self, c)[index] for c in names))
 
 
@@ -75,9 +75,9 @@ class EmittedWindows(ValuedTable):
     SCHEMA: ClassVar[Schema] = Schema(
         {
             "a": VALUE, "b": VALUE, "key": KEY, "life": Role.MOMENT, "ordinal": COUNT, "n": COUNT,
-            "mark": Role.ANY, "due": Role.EDGE, "revision": COUNT, "stage": Role.STAGE,
+            "mark": Role.ANY, "complete_at": Role.EDGE, "revision": COUNT, "stage": Role.STAGE,
         },
-        time="due",
+        time="complete_at",
     )  # fmt: skip
 
     a: Column = field(default_factory=no_rows)
@@ -87,7 +87,7 @@ class EmittedWindows(ValuedTable):
     ordinal: Column = field(default_factory=no_rows)
     n: Column = field(default_factory=no_rows)
     mark: Column = field(default_factory=no_rows)
-    due: Column = field(default_factory=no_rows)
+    complete_at: Column = field(default_factory=no_rows)
     revision: Column = field(default_factory=no_rows)
     stage: Column = field(default_factory=no_rows)
     values: pa.Table | None = None
@@ -113,22 +113,22 @@ class EmittedWindows(ValuedTable):
 
         `scope` marks the rows that `new` covers: a row in it without a candidate is gone.
         Windows that are not complete are emitted only when `early`. A late tuple may close an emitted
-        window earlier without changing its content: the rows returned have the new `due`. A window that
-        was complete and due by `frozen` has expired: it stays as it was emitted, wherever its end is now.
+        window earlier without changing its content: the rows returned have the new `complete_at`.
+        A window that was complete by `frozen` has expired: it stays as it was emitted, wherever its end is.
         """
         row = self.find(new)
         known = row >= 0
         at = np.maximum(row, 0)
-        due = self.due.copy()
-        due[row[known]] = new.due[known]
-        complete = new.due <= watermark
+        complete_at = self.complete_at.copy()
+        complete_at[row[known]] = new.complete_at[known]
+        complete = new.complete_at <= watermark
         stage = np.where(known, self.stage[at], -1) if len(self) else np.full(len(row), -1)
         changed = ~known
         if len(self):
             other = (self.n[at] != new.n) | (self.mark[at] != new.mark)
             changed |= other | (stage == RETRACTED) | ((stage == EARLY) & complete)
         if frozen is not None and len(self):
-            changed &= (stage != COMPLETE) | (self.due[at] > frozen)
+            changed &= (stage != COMPLETE) | (self.complete_at[at] > frozen)
         if not early:
             changed &= complete
         kind = np.where(complete, FINAL_ROW, EARLY_ROW)
@@ -140,7 +140,7 @@ class EmittedWindows(ValuedTable):
             present[row[known]] = True
             gone = np.flatnonzero(scope & ~present & (self.stage != RETRACTED))
         emit = np.flatnonzero(changed)
-        return replace(self, due=due), Decision(emit, kind[emit], revision[emit], gone)
+        return replace(self, complete_at=complete_at), Decision(emit, kind[emit], revision[emit], gone)
 
     def retracted(self, gone: Column) -> EmittedWindows:
         """These rows were retracted; their revisions go on if they ever return."""
@@ -159,7 +159,7 @@ class EmittedWindows(ValuedTable):
         if len(again):
             stays = np.ones(len(self), dtype=np.bool_)
             stays[again] = False
-        stage = np.where(new.due <= watermark, COMPLETE, EARLY)
+        stage = np.where(new.complete_at <= watermark, COMPLETE, EARLY)
         fresh = {"revision": revision, "stage": stage}
         if values is not None and self.values is not None:
             old_values = self.values if isinstance(stays, slice) else self.values.filter(pa.array(stays))
@@ -173,7 +173,7 @@ class EmittedWindows(ValuedTable):
 
     def since(self, final: int) -> EmittedWindows:
         """The rows that have not expired; those due at `final` itself may be cut once more."""
-        stays = self.due >= final
+        stays = self.complete_at >= final
         return self if stays.all() else self.take(stays)
 
 

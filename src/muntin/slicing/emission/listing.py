@@ -33,17 +33,17 @@ FAR = LIMIT + LIMIT // 2
 class Listing:
     """Instances of windows over slices.
 
-    Each has the number of its window, its key, its edges, the watermark that completes it (`due`), and the
-    slices `rows[lo:hi]` that it combines. Empty `rows` mean the table's own order. low, high: edges as ranks
-    or on another measure. ordinal: tells instances with the same edges apart; None where there are none.
-    ordered: sorted as results are. life: as in `ClosedWindows`; None where all are 0.
+    Each has the number of its window, its key, its edges, the watermark that completes it (`complete_at`),
+    and the slices `rows[lo:hi]` that it combines. Empty `rows` mean the table's own order. low, high: edges
+    as ranks or on another measure. ordinal: distinguishes instances with the same edges; None where there
+    are none. ordered: sorted as results are. life: as in `ClosedWindows`; None where all are 0.
     """
 
     number: Column
     key: Column
     start: Column
     end: Column
-    due: Column
+    complete_at: Column
     lo: Column
     hi: Column
     rows: Column
@@ -59,7 +59,7 @@ class Listing:
     def take(self, index: Any) -> Listing:
         """The windows at these positions."""
         cut = {c: getattr(self, c)[index] for c in ("number", "key", "start", "end", "lo", "hi")}
-        cut["due"] = cut["end"] if self.due is self.end else self.due[index]
+        cut["complete_at"] = cut["end"] if self.complete_at is self.end else self.complete_at[index]
         for name in ("low", "high", "ordinal", "life"):
             column = getattr(self, name)
             cut[name] = None if column is None else column[index]
@@ -170,22 +170,23 @@ def list_sessions(number: int, since: int, gap: int, level: int, table: SliceTab
 
 
 def list_tuple_driven(
-    number: int, closed: ClosedWindows, expired: ExpiredWindows, table: SliceTable, keys: int
+    number: int, windows: ClosedWindows, expired: ExpiredWindows, table: SliceTable, keys: int
 ) -> Listing:
     """The slices of windows that are known by ranks; `expired` ones count among those with the same edges."""
     rows = np.flatnonzero(table.rank >= 0)
-    lo = np.empty(len(closed), dtype=np.int64)
-    hi = np.empty(len(closed), dtype=np.int64)
+    lo = np.empty(len(windows), dtype=np.int64)
+    hi = np.empty(len(windows), dtype=np.int64)
     offsets = key_offsets(table.key[rows], keys)
-    rank_ranges(offsets, table.rank[rows], closed.key, closed.begin, closed.end, lo, hi)
-    numbers = np.full(len(closed), number, dtype=np.int64)
-    start = closed.start
+    rank_ranges(offsets, table.rank[rows], windows.key, windows.begin, windows.end, lo, hi)
+    numbers = np.full(len(windows), number, dtype=np.int64)
+    start = windows.start
     if (start == EARLIER).any():
         start = np.where(start == EARLIER, table.first[rows[lo]], start)
-    a, b = (start, closed.stop) if closed.low is None else (closed.low, closed.high)
+    a, b = (start, windows.stop) if windows.low is None else (windows.low, windows.high)
     return Listing(
-        numbers, closed.key, start, closed.stop, closed.due, lo, hi, rows,
-        closed.low, closed.high, _ordinals(expired, closed.key, closed.life, a, b, lo, hi), life=closed.life,
+        numbers, windows.key, start, windows.stop, windows.complete_at, lo, hi, rows,
+        windows.low, windows.high, _ordinals(expired, windows.key, windows.life, a, b, lo, hi),
+        life=windows.life,
     )  # fmt: skip
 
 

@@ -56,9 +56,9 @@ def reconcile(
     known = state.emitted.get(served.name, EmittedWindows())
     scope = None
     if scope_from is not None:
-        scope = known.due > scope_from
+        scope = known.complete_at > scope_from
         # Cut again from tuples, windows appear that were emitted, expired and forgotten.
-        listing = listing.take(listing.due >= scope_from)
+        listing = listing.take(listing.complete_at >= scope_from)
     new, _ = contents(state, listing)
     known, decision = known.decide(new, state.watermark, scope, early, scope_from)
     emissions = []
@@ -84,8 +84,8 @@ def _retraction(
     low, high = (known.a[gone], known.b[gone]) if served.window.on_measure else (None, None)
     none = np.zeros(len(gone), dtype=np.int64)
     windows = Listing(
-        none + plan.served.number(served), known.key[gone], start, end, known.due[gone], none, none, ALL_ROWS,
-        low, high, known.ordinal[gone], life=known.life[gone],
+        none + plan.served.number(served), known.key[gone], start, end, known.complete_at[gone], none, none,
+        ALL_ROWS, low, high, known.ordinal[gone], life=known.life[gone],
     )  # fmt: skip
     columns = [c.combine_chunks() for c in values.drop_columns(["start", "end"]).columns]
     state.metrics.retractions += len(gone)
@@ -105,4 +105,4 @@ def contents(state: State, listing: Listing) -> tuple[Candidates, Column]:
     none = np.zeros(len(listing), dtype=np.int64)
     life = none if listing.life is None else listing.life
     ordinal = none if listing.ordinal is None else listing.ordinal
-    return Candidates(listing.key, life, a, b, ordinal, n, mark, listing.due), fresh
+    return Candidates(listing.key, life, a, b, ordinal, n, mark, listing.complete_at), fresh

@@ -78,7 +78,7 @@ def open_results(plan: BoundPlan, state: State) -> list[Emission]:
         open_ones.append(_tuple_driven(plan, state, served, with_open=True, partial=True))
     emissions = []
     for listing in open_ones:
-        listing = listing.take(listing.due > now)
+        listing = listing.take(listing.complete_at > now)
         if len(listing):
             emissions.append(Emission(listing.take(np.lexsort((listing.end, listing.start, listing.key)))))
     emissions.sort(key=lambda emission: int(emission.windows.number[0]))
@@ -139,12 +139,12 @@ def _due_context_aware(
     plan: BoundPlan, state: State, served: ServedWindow, listing: Listing, before: int
 ) -> list[Emission]:
     """Windows that depend on tuples: they may have moved since they were emitted."""
-    complete = listing.due <= state.watermark
+    complete = listing.complete_at <= state.watermark
     if served not in plan.remembered:
         return first_results(listing.take(complete))
     if state.has_late_change or plan.shows_early:
         return reconcile(plan, state, served, listing, before - plan.lateness)
-    return reconcile(plan, state, served, listing.take(complete & (listing.due > before)))
+    return reconcile(plan, state, served, listing.take(complete & (listing.complete_at > before)))
 
 
 def _expire_sessions(plan: BoundPlan, state: State) -> None:
@@ -152,7 +152,7 @@ def _expire_sessions(plan: BoundPlan, state: State) -> None:
     final = plan.final(state.watermark)
     for level, gap in enumerate(plan.served.gaps):
         listing = list_sessions(0, NEG_INF, int(gap), level, state.slices)
-        over = listing.due <= final
+        over = listing.complete_at <= final
         if over.any():
             rows = listing.rows[np.repeat(over, listing.hi - listing.lo)]
             levels = state.slices.level.copy()
@@ -178,8 +178,10 @@ def _tuple_driven(
     plan: BoundPlan, state: State, served: ServedWindow, with_open: bool, partial: bool = False
 ) -> Listing:
     assert state.tuples is not None
-    closed = state.tuples.closed.get(served.name, ClosedWindows())
+    closed_windows = state.tuples.closed_windows.get(served.name, ClosedWindows())
     if with_open:
-        closed = closed.join(open_windows(plan, state, served, partial))
+        closed_windows = closed_windows.join(open_windows(plan, state, served, partial))
     expired = state.tuples.expired.get(served.name, ExpiredWindows())
-    return list_tuple_driven(plan.served.number(served), closed, expired, state.slices, state.key_count)
+    return list_tuple_driven(
+        plan.served.number(served), closed_windows, expired, state.slices, state.key_count
+    )

@@ -99,7 +99,7 @@ def _joined_tuples(tuple_states: list[TupleState]) -> TupleState:
     whole.positions = reduce(Positions.join, (tuples.positions for tuples in tuple_states))
     whole.committed = reduce(Progress.join, (tuples.committed for tuples in tuple_states))
     whole.sliced = reduce(Progress.join, (tuples.sliced for tuples in tuple_states))
-    whole.closed = _joined_tables([tuples.closed for tuples in tuple_states])
+    whole.closed_windows = _joined_tables([tuples.closed_windows for tuples in tuple_states])
     whole.expired = _joined_tables([tuples.expired for tuples in tuple_states])
     whole.count_texts()
     whole.index(len(whole.positions))

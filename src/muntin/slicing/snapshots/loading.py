@@ -190,7 +190,7 @@ def _load_tuples(plan: BoundPlan, tables: Tables, bounds: Bounds) -> TupleState:
             measured = [column for column in ("low", "high") if column in columns]
             fits = measured == (["low", "high"] if served.window.on_measure else [])
             refuse_unless(not len(table) or fits, f'"{name}" must have edges on its measure, and only there')
-            tuples.closed[name] = ClosedWindows(**columns)
+            tuples.closed_windows[name] = ClosedWindows(**columns)
     return tuples
 
 

@@ -62,14 +62,19 @@ def _check_slices(tuples: TupleState, table: SliceTable) -> None:
     )
     follows = (key[1:] > key[:-1]) | (rank[1:] >= rank[:-1] + n[:-1])
     refuse_unless(follows.all(), "the slices of a key must hold its tuples in turn")
-    for closed in tuples.closed.values():
+    for closed_windows in tuples.closed_windows.values():
         refuse_unless(
-            (closed.key < keys).all() and (closed.begin < closed.end).all(), "closed windows must hold tuples"
+            (closed_windows.key < keys).all() and (closed_windows.begin < closed_windows.end).all(),
+            "closed windows must hold tuples",
         )
-        lo, hi = np.empty((2, len(closed)), dtype=np.int64)
-        rank_ranges(key_offsets(key, keys), rank, closed.key, closed.begin, closed.end, lo, hi)
-        there = (lo < hi) & (closed.end <= tuples.sliced.rank[closed.key])
-        refuse_unless(there.all() and (rank[lo] == closed.begin).all(), "a closed window must have slices")
+        lo, hi = np.empty((2, len(closed_windows)), dtype=np.int64)
+        rank_ranges(
+            key_offsets(key, keys), rank, closed_windows.key, closed_windows.begin, closed_windows.end, lo, hi
+        )
+        there = (lo < hi) & (closed_windows.end <= tuples.sliced.rank[closed_windows.key])
+        refuse_unless(
+            there.all() and (rank[lo] == closed_windows.begin).all(), "a closed window must have slices"
+        )
     for expired in tuples.expired.values():
         refuse_unless(
             (expired.key < keys).all() and (expired.begin <= expired.end).all(),

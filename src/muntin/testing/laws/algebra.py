@@ -112,15 +112,15 @@ class Algebra:
     def fold(self, tuples: Sequence[Tuple]) -> list[Any]:
         """The partial of these tuples, from left to right; none if none of them counts."""
         counted = [one for one in tuples if not (self.ignore_nulls and None in self.rows[one.value])]
-        parts = [self.lift(one) for one in counted]
+        partial_aggregates = [self.lift(one) for one in counted]
         if not self.own:
-            parts = [self.identity(), *parts]
-        return [functools.reduce(self.combine, parts)] if parts else []
+            partial_aggregates = [self.identity(), *partial_aggregates]
+        return [functools.reduce(self.combine, partial_aggregates)] if partial_aggregates else []
 
     def result(self, case: Case) -> Outcome:
         """The result over all tuples of a case, in the order of their places."""
-        found = self.fold(sorted((one for part in case for one in part), key=lambda one: one.at))
-        return self.lower(found[0]) if found else Outcome()
+        outcomes = self.fold(sorted((one for part in case for one in part), key=lambda one: one.at))
+        return self.lower(outcomes[0]) if outcomes else Outcome()
 
     def commutes_on(self, case: Case) -> bool:
         """Whether the order of the first two slices makes no difference here."""
@@ -134,22 +134,22 @@ class Algebra:
 
     def check(self, case: Case) -> Iterator[str]:
         """Check all laws on a case and yield their names; raises Broken at the first that does not hold."""
-        parts = [p for part in case for p in self.fold(part)]
-        for law, one, other in self._laws(parts):
+        partial_aggregates = [p for part in case for p in self.fold(part)]
+        for law, one, other in self._laws(partial_aggregates):
             self._compare(law, one, other)
             yield law
 
-    def _laws(self, parts: list[Any]) -> Iterator[tuple[str, Side, Side]]:
+    def _laws(self, partial_aggregates: list[Any]) -> Iterator[tuple[str, Side, Side]]:
         combine, invert = self.combine, self.invert
-        if len(parts) == 3:
-            p, q, r = parts
+        if len(partial_aggregates) == 3:
+            p, q, r = partial_aggregates
             left = "combine(combine(p, q), r)", lambda: combine(combine(p, q), r)
             yield "associativity", left, ("combine(p, combine(q, r))", lambda: combine(p, combine(q, r)))
-        for p in parts if self.has_identity else []:
+        for p in partial_aggregates if self.has_identity else []:
             yield from self._laws_of_identity(p)
-        if len(parts) < 2:
+        if len(partial_aggregates) < 2:
             return
-        p, q = parts[:2]
+        p, q = partial_aggregates[:2]
         both: Side = "combine(p, q)", lambda: combine(p, q)
         if self.commutes:
             yield "commutativity", both, ("combine(q, p)", lambda: combine(q, p))
@@ -165,10 +165,10 @@ class Algebra:
         yield "identity", ("combine(p, identity)", lambda: self.combine(p, self.identity())), same
 
     def _compare(self, law: str, one: Side, other: Side) -> None:
-        found = [self._result(law, *side) for side in (one, other)]
-        if not found[0].same(found[1], self.tolerance):
+        outcomes = [self._result(law, *side) for side in (one, other)]
+        if not outcomes[0].same(outcomes[1], self.tolerance):
             width = max(len(one[0]), len(other[0]))
-            sides = zip((one, other), found, strict=True)
+            sides = zip((one, other), outcomes, strict=True)
             raise Broken(law, *(f"{text:<{width}}  gives {outcome}" for (text, _), outcome in sides))
 
     def _result(self, law: str, text: str, side: Callable[[], Any]) -> Outcome:

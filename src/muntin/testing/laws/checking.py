@@ -134,19 +134,19 @@ class _Checking:
 
     def run(self, examples: int) -> None:
         """Check all laws on about `examples` cases."""
-        found = list(cases(len(self.rows), examples, in_order=not self.algebra.commutes))
-        for case in found:
+        tried_cases = list(cases(len(self.rows), examples, in_order=not self.algebra.commutes))
+        for case in tried_cases:
             try:
                 self._check_functions(case)
             except Broken as broken:
                 self._report(case, broken, self._check_functions)
         try:
-            self.columns.check(found, self.algebra)
+            self.columns.check(tried_cases, self.algebra)
         except Broken as broken:
-            self._report(found[broken.case or 0], broken, self._check_columns)
+            self._report(tried_cases[broken.case or 0], broken, self._check_columns)
         for law, _ in self.columns.forms:
-            self.laws[law] += len(found)
-        if not self.algebra.commutes and all(map(self.algebra.commutes_on, found)):
+            self.laws[law] += len(tried_cases)
+        if not self.algebra.commutes and all(map(self.algebra.commutes_on, tried_cases)):
             self.notes[
                 "combine commuted in every example; if it always does, leave out commutative=False"
             ] = None

@@ -61,8 +61,8 @@ class Columns:
             want = [self._as_in_columns(algebra.result((case[0], (), ()))) for case in cases]
             self._compare("invertibility", self._results(self._without_others, cases), want)
 
-    def _compare(self, law: str, found: list[Outcome], want: list[Outcome]) -> None:
-        for number, (one, other) in enumerate(zip(found, want, strict=True)):
+    def _compare(self, law: str, outcomes: list[Outcome], want: list[Outcome]) -> None:
+        for number, (one, other) in enumerate(zip(outcomes, want, strict=True)):
             if not one.same(other, self.tolerance):
                 broken = Broken(law, f"columns give   {one}", f"functions give {other}")
                 broken.case = number

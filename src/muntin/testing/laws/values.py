@@ -55,15 +55,15 @@ def _drawn(strategy: Any) -> list[Any]:
     """Different values of a hypothesis strategy, the same in each run."""
     from hypothesis import HealthCheck, given, settings
 
-    found: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
 
     @settings(max_examples=50, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(strategy)
     def gather(value: Any) -> None:
-        found.setdefault(repr(value), value)
+        accepted.setdefault(repr(value), value)
 
     gather()
-    return sorted(found.values(), key=lambda value: len(repr(value)))
+    return sorted(accepted.values(), key=lambda value: len(repr(value)))
 
 
 def types_of(rows: Sequence[Row], inputs: int) -> tuple[pa.DataType, ...]:
@@ -84,9 +84,9 @@ def default_types(aggregate: Aggregate) -> list[tuple[pa.DataType, ...]]:
     tried = dict.fromkeys(
         types for type_ in EXAMPLES for types in ((type_,) * inputs, (type_, *other), (*other, type_))
     )
-    found = [types for types in tried if _binds(aggregate, types)]
-    numbers = [types for types in found if set(types) <= {pa.int64(), pa.float64()}]
-    return numbers or found if isinstance(aggregate, UserDefined) else found
+    accepted = [types for types in tried if _binds(aggregate, types)]
+    numbers = [types for types in accepted if set(types) <= {pa.int64(), pa.float64()}]
+    return numbers or accepted if isinstance(aggregate, UserDefined) else accepted
 
 
 def _binds(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> bool:

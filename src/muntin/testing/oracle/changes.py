@@ -16,7 +16,7 @@ class _Known:
     """The latest row of a window, when it is due, and the values that the reader saw of it, if any."""
 
     row: Row
-    due: int
+    complete_at: int
     seen: Any = None
 
 
@@ -44,16 +44,16 @@ class Changes:
         Each comes with the time at which its window is due.
         """
         shown: list[Row] = []
-        for identity, row, due in rows:
+        for identity, row, complete_at in rows:
             windows = self._windows.setdefault(row.keys, {})
             if row.kind == "retract":
                 gone = windows.pop(identity, None)
                 if gone is not None and gone.seen is not None:
                     shown.append(row)
             elif identity in windows:
-                windows[identity].row, windows[identity].due = row, due
+                windows[identity].row, windows[identity].complete_at = row, complete_at
             else:
-                windows[identity] = _Known(row, due)
+                windows[identity] = _Known(row, complete_at)
         for windows in self._windows.values():
             shown += self._unknown(list(windows.values()))
         return shown

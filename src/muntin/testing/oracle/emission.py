@@ -148,8 +148,8 @@ class NamedWindow:
         view = view._replace(until=end)
         if end > view.upto:
             return find_windows(self.window, life, view)
-        closed = find_windows(self.window, life, view._replace(closing=True))
-        return [one._replace(due=min(one.due, end)) for one in closed]
+        ended_windows = find_windows(self.window, life, view._replace(closing=True))
+        return [one._replace(complete_at=min(one.complete_at, end)) for one in ended_windows]
 
     def _extents(self, key: Key) -> list[tuple[int, int]]:
         """The times of empty windows: from the first to the last tuple that was in time, in a window or not.
@@ -176,13 +176,13 @@ class NamedWindow:
             windows = self.windows(key, view)
             for identity in sorted(emitted.keys() - windows.keys()):
                 latest = emitted[identity]
-                if latest.live and latest.window.due + self.lateness > before:
+                if latest.live and latest.window.complete_at + self.lateness > before:
                     latest.live = False
                     latest.row = latest.row._replace(kind="retract", revision=latest.row.revision + 1)
-                    retracts.append((identity, latest.row, latest.window.due))
+                    retracts.append((identity, latest.row, latest.window.complete_at))
             for identity, window in windows.items():
                 known = emitted.get(identity)
-                if known is None and self.emits_empty and window.due + self.lateness <= before:
+                if known is None and self.emits_empty and window.complete_at + self.lateness <= before:
                     window = window._replace(content=())  # its tuples arrived after it had expired
                 kind = self._kind(window, known, before, now, early)
                 if kind is not None:
@@ -190,8 +190,8 @@ class NamedWindow:
                     revision = 0 if known is None else known.row.revision + 1
                     edges, measured = (window.start, window.end), (window.low, window.high, identity[-1])
                     row = Row(key, self.name, *edges, values, kind, revision, *measured)
-                    results.append((identity, row, window.due))
-                    # Not by `due`: after an early row a late tuple may prolong the life of a key.
+                    results.append((identity, row, window.complete_at))
+                    # Not by `complete_at`: after an early row a late tuple may prolong the life of a key.
                     emitted[identity] = Emitted(row, window, finalized=kind != "early")
         if type(self.query.emit).__name__ == "OnChange":
             return self.changes.filtered(retracts + results)
@@ -212,7 +212,7 @@ class NamedWindow:
         if self._frozen(window, known, before):
             return None
         changed = known is None or not known.live or _shape(known.window) != _shape(window)
-        if window.due <= now:
+        if window.complete_at <= now:
             if known is None or (known.live and not known.finalized):
                 return "final"
             return "update" if changed else None  # also one that was retracted and is back
@@ -227,8 +227,8 @@ class NamedWindow:
         that expired cannot be entered any more.
         """
         if known is not None and known.finalized:  # one that was retracted may return
-            return known.live and known.window.due + self.lateness <= before
-        return self.context_free and bool(window.content) and window.due + self.lateness <= before
+            return known.live and known.window.complete_at + self.lateness <= before
+        return self.context_free and bool(window.content) and window.complete_at + self.lateness <= before
 
 
 def _shape(window: Instance) -> tuple[Any, ...]:

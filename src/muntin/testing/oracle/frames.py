@@ -21,7 +21,10 @@ from muntin.testing.oracle.tuples import (
 )
 from muntin.timeline import INF, span
 
-__all__ = ["boundary", "delta", "punctuation", "reaching_session", "session", "threshold", "until"]
+__all__ = [
+    "boundary", "delta", "punctuation", "punctuation_pair", "reaching_session", "session", "threshold",
+    "until",
+]  # fmt: skip
 
 
 def session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
@@ -32,14 +35,14 @@ def session(window: Any, tuples: Tuples, view: View) -> list[Instance]:
         first, last = run[0].position, run[-1].position
         return bool(item.position - last > window.gap or item.position >= first + longest)
 
-    pieces = runs(tuples, breaks)
-    ends = [(run[-1].position + window.gap, run[0].position + longest) for run in pieces]
+    runs_ = runs(tuples, breaks)
+    ends = [(run[-1].position + window.gap, run[0].position + longest) for run in runs_]
     if window.measure is not None:
-        instances = closed_by_next(pieces, view)
+        instances = closed_by_next(runs_, view)
         return [one._replace(high=min(pair)) for one, pair in zip(instances, ends, strict=False)]
     return [  # a tuple at the end of the silence joins; from the limit on no tuple can
         Instance(run[0].time, min(silence, limit), min(silence + 1, limit), run)
-        for run, (silence, limit) in zip(pieces, ends, strict=True)
+        for run, (silence, limit) in zip(runs_, ends, strict=True)
     ]
 
 
@@ -63,14 +66,27 @@ def punctuation(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     return closed_by_next(runs(tuples, lambda run, item: evaluate(window.predicate, item.row) is True), view)
 
 
+def punctuation_pair(window: Any, tuples: Tuples, view: View) -> list[Instance]:
+    """From a tuple where `begin` is true to one where `end` is true, both included."""
+    instances: list[Instance] = []
+    content: Tuples = ()
+    for item in tuples:
+        if content or evaluate(window.begin, item.row) is True:
+            content = (*content, item)
+            if evaluate(window.end, item.row) is True:
+                instances.append(ended(content, item.time + 1, item.place))
+                content = ()
+    return instances + still_open([content] if content else [], view)
+
+
 def threshold(window: Any, tuples: Tuples, view: View) -> list[Instance]:
     """The runs in which the predicate holds, unless too short."""
 
     def holds(item: Arrival) -> bool:
         return evaluate(window.predicate, item.row) is True
 
-    pieces = runs(tuples, lambda run, item: holds(item) != holds(run[-1]))
-    frames = [frame for frame in closed_by_next(pieces, view) if holds(frame.content[0])]
+    runs_ = runs(tuples, lambda run, item: holds(item) != holds(run[-1]))
+    frames = [frame for frame in closed_by_next(runs_, view) if holds(frame.content[0])]
     return [frame for frame in frames if len(frame.content) >= window.min_count]
 
 
@@ -111,6 +127,6 @@ def until(window: Any, tuples: Tuples, view: View) -> list[Instance]:
         # NaN is greater than every number, and so than the limit.
         return value is not None and bool(value >= window.limit or value != value)
 
-    pieces = runs(tuples, lambda run, item: reached(run))
-    closed = [ended(piece, piece[-1].time + 1, piece[-1].place) for piece in pieces if reached(piece)]
-    return closed + still_open([piece for piece in pieces[-1:] if not reached(piece)], view)
+    runs_ = runs(tuples, lambda run, item: reached(run))
+    ended_frames = [ended(piece, piece[-1].time + 1, piece[-1].place) for piece in runs_ if reached(piece)]
+    return ended_frames + still_open([piece for piece in runs_[-1:] if not reached(piece)], view)

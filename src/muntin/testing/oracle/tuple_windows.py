@@ -20,8 +20,8 @@ def count(window: Any, tuples: Tuples, view: View) -> list[Instance]:
         full = len(content) == window.n
         if full or (view.closing and window.emit_partial):
             end = content[-1].time + 1
-            due = end if full else INF
-            instances.append(Instance(content[0].time, end, due, content, low, low + window.n))
+            complete_at = end if full else INF
+            instances.append(Instance(content[0].time, end, complete_at, content, low, low + window.n))
     return instances
 
 
@@ -68,7 +68,7 @@ def on_measure(
         content = tuple(item for item in tuples if low <= exact(item.place) < high)
         beyond = [item.time for item in tuples if exact(item.place) >= high]
         if beyond or view.closing:
-            start, due = content[0].time, beyond[0] if beyond else INF
+            start, complete_at = content[0].time, beyond[0] if beyond else INF
             end = beyond[0] if beyond else content[-1].time + 1
-            instances.append(Instance(start, end, due, content, number(low), number(high)))
+            instances.append(Instance(start, end, complete_at, content, number(low), number(high)))
     return instances

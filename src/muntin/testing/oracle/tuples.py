@@ -32,7 +32,7 @@ Tuples: TypeAlias = tuple[Arrival, ...]
 
 
 class Instance(NamedTuple):
-    """A window instance with its content; `due` is the watermark at which it is complete.
+    """A window instance with its content; `complete_at` is the watermark at which it is complete.
 
     An open window, which no tuple has ended yet, is due at INF and is shown as if it ended after its
     last tuple. `low` and `high` are its edges as ranks or on another measure.
@@ -40,7 +40,7 @@ class Instance(NamedTuple):
 
     start: int
     end: int
-    due: int
+    complete_at: int
     content: Tuples
     low: Any = None
     high: Any = None
@@ -76,14 +76,14 @@ def ended(content: Tuples, end: int, high: Any = None) -> Instance:
     return Instance(content[0].time, end, end, content, content[0].place, high)
 
 
-def closed_by_next(pieces: list[Tuples], view: View) -> list[Instance]:
+def closed_by_next(frames: list[Tuples], view: View) -> list[Instance]:
     """Each piece ends at the first tuple of the next one; the last piece is still open."""
-    pairs = zip(pieces, pieces[1:], strict=False)  # noqa: RUF007  # plainer than pairwise
-    closed = [ended(piece, following[0].time, following[0].place) for piece, following in pairs]
-    return closed + still_open(pieces[-1:], view)
+    pairs = zip(frames, frames[1:], strict=False)  # noqa: RUF007  # plainer than pairwise
+    ended_frames = [ended(piece, following[0].time, following[0].place) for piece, following in pairs]
+    return ended_frames + still_open(frames[-1:], view)
 
 
-def still_open(pieces: Iterable[Tuples], view: View) -> list[Instance]:
+def still_open(frames: Iterable[Tuples], view: View) -> list[Instance]:
     """Windows without an end yet, which are shown only where open windows are closed."""
-    shown = pieces if view.closing else ()
-    return [ended(piece, piece[-1].time + 1, piece[-1].place)._replace(due=INF) for piece in shown]
+    shown = frames if view.closing else ()
+    return [ended(piece, piece[-1].time + 1, piece[-1].place)._replace(complete_at=INF) for piece in shown]

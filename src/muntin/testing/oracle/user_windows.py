@@ -56,10 +56,10 @@ def forward_context_aware(window: Any, tuples: Tuples, view: View) -> list[Insta
         after, complete = (window.observe if item else window.at_moment)(state, now)
         for begin, end, *edges in complete:
             content = tuples[begin:end]
-            due = now.time + len(item)  # behind the record, or at the moment
+            complete_at = now.time + len(item)  # behind the record, or at the moment
             behind = tuples[end : now.rank + len(item)]
-            start, stop = edges or (content[0].time, behind[0].time if behind else due)
-            instances.append(Instance(start, stop, due, content))
+            start, stop = edges or (content[0].time, behind[0].time if behind else complete_at)
+            instances.append(Instance(start, stop, complete_at, content))
         return after
 
     _in_time(window, meet, tuples, view)
@@ -102,7 +102,7 @@ def trigger(window: Any, tuples: Tuples, view: View) -> list[Instance]:
             content = tuples[buffer[0].rank : record.rank + (not window.exclusive)]
             if content:
                 stop = record.time if window.exclusive else record.time + 1
-                instances.append(ended(content, stop)._replace(due=record.time + 1))
+                instances.append(ended(content, stop)._replace(complete_at=record.time + 1))
     return instances
 
 

@@ -51,6 +51,7 @@ _FINDERS: dict[str, Callable[[Any, Tuples, View], list[Instance]]] = {
     "MeasuredSession": frames.session,
     "ReachingSession": frames.reaching_session,
     "Punctuation": frames.punctuation,
+    "PunctuationPair": frames.punctuation_pair,
     "Threshold": frames.threshold,
     "Delta": frames.delta,
     "Boundary": frames.boundary,
