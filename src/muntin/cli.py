@@ -160,7 +160,7 @@ def replay(
 
     \b
     Examples:
-      muntin replay late_sales.yaml
+      muntin replay late_sale.yaml
       muntin replay tests/transcripts
     """
     from muntin.command_line.replaying import replayed
@@ -275,7 +275,7 @@ def dashboard(
     Examples:
       muntin dashboard
       muntin dashboard sales.toml sales.csv --speed 4
-      muntin dashboard --replay late_sales.yaml
+      muntin dashboard --replay late_sale.yaml
       muntin dashboard --spark
 
     Ctrl-C ends it.
