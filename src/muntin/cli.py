@@ -181,7 +181,7 @@ def replay(
 def doctor() -> None:
     """Check Python, the compiled code, Java and Spark.
 
-    For each that is wrong it prints the command that repairs it.
+    For each problem it prints the command that solves it.
 
     \b
     Examples:
@@ -258,18 +258,18 @@ def dashboard(
     spark: Annotated[
         bool, typer.Option("--spark", help="Stream the flights through local Spark; needs Java.")
     ] = False,
-    speed: Annotated[float, typer.Option(help="Play faster or more slowly.", min=0.1, max=100)] = 1,
+    speed: Annotated[float, typer.Option(help="The speed, 1 for normal.", min=0.1, max=100)] = 1,
     host: Annotated[
-        str, typer.Option(help="The address to serve on; others than loopback need a token.")
+        str, typer.Option(help="The address to listen on; any but loopback needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 chooses a free one.", min=0, max=65535)] = 8765,
     token: Annotated[
         str | None,
-        typer.Option(help="In place of a random token.", envvar="MUNTIN_TOKEN", show_default=False),
+        typer.Option(help="The token; random by default.", envvar="MUNTIN_TOKEN", show_default=False),
     ] = None,
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Serve a live page: slices, windows, results, and a query that you change while it runs.
+    """Serve a live page of a stream: slices, windows, results; the query can be changed on it.
 
     \b
     Examples:

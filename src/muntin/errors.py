@@ -49,7 +49,7 @@ class DataError(MuntinError, ValueError):
 
 
 class ColumnError(DataError):
-    """An input that lacks a column, or has two of one name: no row of it is to blame."""
+    """An input that lacks a column, or has two of one name: the error of no single row."""
 
 
 class RowError(DataError):

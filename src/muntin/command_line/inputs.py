@@ -39,7 +39,7 @@ class StandardInput(InputFile):
     def opened(self) -> Iterator[Any]:
         """Its bytes, decompressed; it stays open."""
         stream = sys.stdin.buffer
-        # The first bytes tell a compression; only a stream with a buffer shows them and has them still.
+        # The first bytes show the compression; only a buffered stream returns them without consuming them.
         start = stream.peek(4) if isinstance(stream, BufferedReader) else b""
         compression = compression_of(start)
         yield pa.CompressedInputStream(stream, compression) if compression else stream

@@ -113,7 +113,7 @@ def run_on_spark(
     from muntin.connectors.spark.files import errors_of_spark, read_files
     from muntin.connectors.spark.spark_session import quiet_session
 
-    session = quiet_session()  # says what is missing, if Spark is not here
+    session = quiet_session()  # its error names what is missing
     paths = [(source.path, source.form) for source in input_files]
     chosen = output_format(output, form, [source.path for source in input_files])
     strict = query.bad == "fail"

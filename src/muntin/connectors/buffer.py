@@ -131,9 +131,9 @@ class InputBuffer:
         return self.engine.header.watermark < INF and self._append(batch, place)
 
     def packable(self, watermark: int) -> bool:
-        """Whether to make a batch of the records before this watermark looks at them.
+        """Whether the records before this watermark become a batch before they are checked.
 
-        Many records are looked at faster that way. And where the watermark slices them anyway, a batch and
+        Many records are checked faster as a batch. And where the watermark slices them anyway, a batch and
         its watermark can be one call of compiled code.
         """
         engine = self.engine
@@ -261,7 +261,7 @@ class InputBuffer:
         if times is None:
             assert self.engine.binding is not None
             times = self.engine.binding.time.trusted(data.column(self._judged[3]))
-        times.flags.writeable = False  # as what lies in Arrow's memory is: both have the same type in Numba
+        times.flags.writeable = False  # as in Arrow's memory: then Numba has one type for both
         return data, (times, self._extent)
 
     @property

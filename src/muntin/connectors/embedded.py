@@ -350,14 +350,14 @@ class Operator(Inspected):
             return Results(self._due())
         return Results(self._due(self._engine.close_idle()))
 
-    # Windows and aggregates that come and go. ---------------------------------------------------------
+    # Windows and aggregates that are added and removed. -----------------------------------------------
 
     @exclusive
     def add(self, /, *unnamed: object, **named: Window | Aggregate) -> Added:
         """Serve more windows and aggregates from now on; an aggregate is a new column of the results.
 
-        Returns since when each is complete, and says what cannot be served retroactively. Windows that
-        begin before an aggregate's time show null for it.
+        Returns the time from which each is complete; as a text it has a line for each. An aggregate is
+        null in windows that begin before its time.
 
         >>> import muntin as mt
         >>> from muntin import windows as w, aggregates as a

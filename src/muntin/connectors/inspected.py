@@ -1,6 +1,6 @@
 """What an operator holds, as tables: open windows, slices, any range of time.
 
-Each call looks at the state that a step would work on, and changes nothing.
+Each call reads the state as a step would, and changes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Inspected:
 
         All tuples count that have arrived, late ones as if the watermark moved now. The operator
         does not change. `window_count` is the number of tuples in the window. `window_end` is the end that
-        the window has if no more tuples arrive, and null where only a further tuple can tell it.
+        the window has if no more tuples arrive, and null where it depends on a later tuple.
 
         >>> import muntin as mt
         >>> from muntin import windows as w, aggregates as a
@@ -59,9 +59,9 @@ class Inspected:
         """The slices that some window still needs, with the value of each aggregate over the slice alone.
 
         A slice holds the tuples of a key from `slice_first` to `slice_last` and covers the time from
-        `slice_start` to `slice_end`, where these are known. `slice_separator` tells what ends it: "fixed",
-        the edge of a window on time; "flexible", the end of a session or an edge between two tuples, which
-        later tuples may move; "combined", both. Tuples that the operator has not sliced yet are in the
+        `slice_start` to `slice_end`, where these are known. `slice_separator` is the kind of its end:
+        "fixed", the edge of a window on time; "flexible", the end of a session or an edge between two
+        tuples, which later tuples may move; "combined", both. Tuples that were not sliced yet are in the
         slices that they would go into now; the operator does not change.
 
         >>> import muntin as mt
@@ -122,7 +122,7 @@ class Inspected:
         return Rows(rows if key is None or number is not None else rows.slice(0, 0))
 
     def _with_waiting(self) -> SlicingOperator:
-        """The engine after a step over the tuples that wait, while the operator itself lets them wait."""
+        """The engine after a step over the tuples that wait; in the operator itself they go on waiting."""
         if self._buffer.is_empty:
             return self._engine
         twin = copy(self)

@@ -1,4 +1,4 @@
-"""Who may use the page: only programs on this machine, or those that know the token."""
+"""Who may use the page: only programs on this machine, or those that have the token."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def is_loopback(host: str) -> bool:
 class Access:
     """The rules for requests to a server on this host and port.
 
-    On loopback the request must name loopback as its host, so that no page elsewhere reaches it under a
-    name of its own. On other hosts it must know the token, from its address the first time, then from
-    a cookie. A request that changes something must come from the page itself.
+    On loopback the request must name loopback as its host: so no other web site reaches the page by DNS
+    rebinding. On other hosts it must have the token, first in its address, then in a cookie. A request
+    that changes something must come from the page itself.
     """
 
     host: str
@@ -44,7 +44,7 @@ class Access:
 
     @classmethod
     def to(cls, host: str, port: int, token: str | None = None) -> Access:
-        """Those of a host: with a token, a random one where none is given, unless it is loopback."""
+        """The rules for a host. Without a token, any host but loopback gets a random one."""
         if token is None and not is_loopback(host):
             token = secrets.token_urlsafe(24)
         return cls(host, port, token)

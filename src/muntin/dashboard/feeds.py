@@ -39,12 +39,12 @@ class Feed:
     steps: Callable[[], Iterable[Step]]
     """The steps from the first one on; it is called again for a restart."""
     rate: float
-    """Steps in a second at speed 1."""
+    """Steps per second at speed 1."""
     about: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Those of `query.operator`."""
+    """The options of `query.operator`."""
     outline: tuple[str, ...] = ()
-    """The steps in words, where they are few."""
+    """A line of text for each step, where there are few."""
     plays: bool = True
     """Whether it plays as soon as the page is served."""
 
@@ -72,7 +72,7 @@ def flights_query() -> Query:
 
 
 def flights_feed() -> Feed:
-    """The flights that left New York in 2013, an hour in a second, year after year."""
+    """The flights that left New York in 2013, one hour per second, year after year."""
     flights = data.load()
     delay = pc.fill_null(flights["delay"], 0).to_numpy()
     arrival = flights["scheduled"].cast(pa.int64()).to_numpy() + delay * MINUTE
@@ -121,9 +121,9 @@ def of_batches(
     Args:
         title: What the page calls it.
         query: What it computes.
-        batches: Gives the items from the first one on; it is called again for a restart.
-        rate: Items in a second at speed 1.
-        options: Those of `query.operator`, such as `watermark_lag`.
+        batches: Returns the items from the first one on; it is called again for a restart.
+        rate: Items per second at speed 1.
+        options: The options of `query.operator`, such as `watermark_lag`.
     """
     return Feed(title, query, lambda: (Step("input", batch) for batch in batches()), rate, options=options)
 
@@ -196,7 +196,7 @@ def _of_transcript(transcript: Transcript) -> Feed:
 
 
 def _single(step: Step, schema: pa.Schema, timed: bool) -> Iterator[Step]:
-    """A step for each tuple; the last of them has the outcome."""
+    """A step for each tuple; the last of them has the expected rows."""
     if step.action == "watermark":
         yield replace(step, value=Micros(step.value) if timed else step.value)
     elif step.action == "input" and step.error is None:

@@ -39,7 +39,7 @@ class View:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> View:
-        """The view of an address; a value that makes no sense is the nearest one that does.
+        """The view of an address; an invalid value becomes the nearest valid one.
 
         >>> View.of({"width": "99999", "level": "x"})
         View(width=2400, chart=600, level=0, scale=1.0)

@@ -21,7 +21,7 @@ MOST_TUPLES, MOST_RESULTS, MOST_SAMPLES, MOST_KEYS = 20_000, 5_000, 120, 500
 PAUSE = 0.5
 """Seconds between two samples."""
 ARRIVED_AT = "watermark at arrival"
-"""A column beside those of the tuples."""
+"""The name of a column that `take` adds to those of the tuples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Sample:
     """Counters at a moment, since the sample before it where they are rates."""
 
     at: float
-    """In seconds of a clock that never goes back."""
+    """In seconds of a monotonic clock."""
     tuples: int
     results: int
     counters: Mapping[str, int]

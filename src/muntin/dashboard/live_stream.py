@@ -25,9 +25,9 @@ from muntin.testing.transcript_files import Step
 __all__ = ["LiveStream"]
 
 LONGEST_PAUSE = 0.25
-"""Seconds after which a sleeping thread looks again whether the speed has changed."""
+"""Seconds that the thread sleeps at most; then it reads the speed again."""
 MOST_STEPS = 20
-"""Steps in a second: a step has a fixed cost, and more cannot be seen. Inputs are joined at higher speeds."""
+"""Steps per second: a step has a fixed cost, and nobody sees more. At higher speeds inputs are joined."""
 
 
 class LiveStream(ShownStream):
@@ -109,9 +109,9 @@ class LiveStream(ShownStream):
             self.state = "paused"
 
     def step(self, together: int = 1) -> None:
-        """Make one step: the next tuples, the next watermark, or what else comes next.
+        """Make the next step: tuples, a watermark, a change of the query, or the end.
 
-        Tables of tuples that follow each other may be taken in `together`.
+        Up to this number of tables of tuples are taken in `together`, if they follow each other.
         """
         with self.lock:
             if self.state in ("ended", "error"):

@@ -107,7 +107,7 @@ async def _frames(stream: ShownStream, request: Request, pages: list[int]) -> As
             elif silent >= SILENCE:
                 silent = 0.0
                 yield ": still here\n\n"
-            # Pages take at most a third of the time of a core away from the stream.
+            # A page uses at most a third of the time that the stream could have.
             pause = max(PAUSE, 2 * (clocks.monotonic() - began))
             await anyio.sleep(pause)
             silent += pause
@@ -221,7 +221,7 @@ def serve(
 
 @contextmanager
 def running(stream: ShownStream, host: str = "127.0.0.1", token: str | None = None) -> Iterator[str]:
-    """Serve the page in a thread while a program goes on; gives its address.
+    """Serve the page in a thread; yields its address.
 
     >>> from muntin.dashboard.feeds import Feed
     >>> from muntin.dashboard.live_stream import LiveStream

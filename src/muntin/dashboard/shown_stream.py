@@ -1,4 +1,4 @@
-"""A stream that a page shows and controls; what embedded streams and those of Spark have in common."""
+"""A stream that a page shows and controls: the common base of embedded streams and those of Spark."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Note:
 
 
 class ShownStream(ABC):
-    """Commands of the page, and what they need to know.
+    """Commands of the page, and the data that it shows.
 
-    One thread steps, others look: both hold `lock`. `version` grows with every change, so that a page
-    that shows the newest state waits.
+    One thread makes steps, others read: each holds `lock`. `version` increases with every change; a page
+    that has shown this version waits.
     """
 
     verbs: Sequence[str] = (
@@ -108,11 +108,11 @@ class ShownStream(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start the stream in a new thread."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the thread, and what it started."""
+        """End the thread and the processes that it started."""
 
     @abstractmethod
     def add(self, kind: str, name: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The picture that explains the system: slices of a key, tuples over them, windows that share them."""
+"""The picture of a key: its slices, the tuples over them, and the windows that share them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Strip:
-    """The strip of a key, from a moment's look at the stream and what the page remembers of it."""
+    """The strip of a key, from the present state of the stream and the history that the page has of it."""
 
     look: Look
     history: History
@@ -160,8 +160,8 @@ class Strip:
         columns = _rows(table, "window_name", extra, self.aggregate)
         for start, end, identity, (name, other, value) in zip(starts, ends, identities, columns, strict=True):
             known = {mark: v for mark, v in identity.items() if v is not None}
-            # Windows on ranks or another measure keep their identity there while their times move; an
-            # open window whose end is not known yet begins where its result will.
+            # Windows on ranks or another measure are identified by these edges, since their times may
+            # change. An open window without a known end has the same start as its result.
             yield (name, start, end, other), (name, *(known.items() or [start, end])), value
 
 

@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 __all__ = ["SparkStream", "Watched"]
 
 FOLLOWING = ("key", "aggregate", "add", "remove")
-"""The commands to a stream that others feed."""
+"""The commands for a stream that the page does not feed."""
 MOST_BATCHES = 12
 PAUSE = 0.3
-"""Seconds between two looks at a stream that others feed."""
+"""Seconds between two reads of the progress of a stream that the page does not feed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A running streaming query, as `start()` returned it, and what the page needs to look into it."""
+    """A running streaming query, as `start()` returned it, and what the page needs to show it."""
 
     session: Any
     running: Any
     query: Query
-    """The one that was transformed."""
+    """The query of Muntin that it runs."""
     checkpoint: str
     frame: Any = None
     """The streaming DataFrame, for the plan on it."""
     control: Controlled | None = None
     """With it the page can add and remove windows."""
     feed: Iterator[pa.Table] | None = None
-    """Makes tuples arrive, and gives them: the page then plays the stream."""
+    """Writes tables to the source of the stream and yields them. With it the page plays the stream."""
     results: Callable[[], pa.Table | None] | None = None
-    """The results since the last call."""
+    """Returns the results since the last call."""
     close: Callable[[], None] = lambda: None
     """Called at the end; the page itself leaves the streaming query running."""
 

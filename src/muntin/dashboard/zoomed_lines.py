@@ -1,7 +1,7 @@
-"""Results as lines at several zoom levels: M4 windows over the results of the query.
+"""Results as lines at several zoom levels: windows with the aggregate m4 over the results of the query.
 
-An M4 window remembers the first, the last, the least and the greatest value, and a line through these has
-the same pixels as one through all values.
+m4 is the first, last, least and greatest value. A line through these has the same pixels as a line through
+all values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ZOOM = (1, 6, 24)
 """The widths of the columns of each level, in those of the finest."""
 LEVELS = len(ZOOM)
 COLUMNS = 200
-"""The columns of a line; with ten windows and three levels a few megabytes."""
+"""The most columns of a line: a few megabytes with ten windows and three levels."""
 MOST_LINES = 64
 
 

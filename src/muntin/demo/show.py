@@ -63,7 +63,7 @@ def show(console: Console, most: int | None = None) -> None:
 
 @contextmanager
 def errors_to(path: Path) -> Iterator[None]:
-    """Redirect the stderr of processes that start meanwhile to this file: it would tear what is shown."""
+    """Redirect the stderr of processes that start meanwhile to this file, off the terminal."""
     path.parent.mkdir(parents=True, exist_ok=True)
     before = os.dup(2)
     with path.open("wb") as log:

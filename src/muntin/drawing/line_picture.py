@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 8, 22
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The values of a line over the time from `start` to `end`: what M4 remembers of them."""
+    """The values of a line over the time from `start` to `end`, as the aggregate m4 gives them."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Column:
     last: float
 
     def points(self) -> Iterator[tuple[int, float]]:
-        """The line through this column: M4 does not tell which extreme came before the other.
+        """The line through this column: m4 does not say which extreme came first.
 
         >>> list(Column(0, 8, 2.0, 1.0, 5.0, 3.0).points())
         [(2, 2.0), (4, 1.0), (4, 5.0), (6, 3.0)]

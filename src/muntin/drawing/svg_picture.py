@@ -38,7 +38,7 @@ class Shape:
     long_edges: bool = False
     """Whether the edges of slices go up through all windows."""
     styled: bool = True
-    """Whether the picture has its style sheet; without, that of the page around it counts."""
+    """Whether the picture contains its style sheet; otherwise it needs that of the page."""
 
     @classmethod
     def roomy(cls, width: int) -> Shape:

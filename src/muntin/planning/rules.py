@@ -213,14 +213,14 @@ STORE = (
         lambda w: w.slices_per_window < (MANY_SLICES_OF_SUMS if w.exact else MANY_SLICES),
         "lazy",
         "few slices per window: they are combined when windows end, in one compiled pass; where a watermark "
-        "needs very many, as sessions and windows of one's own may, trees over the slices take over",
+        "needs very many combines (sessions, windows of your own), trees over the slices are used",
         "scotty §3.4",
     ),
     Rule(
         _stands,
         "flatfat",
         "windows of very many slices, whose aggregates are numbers: a tree for each key persists between "
-        "watermarks and takes changes in; all keys share its arrays",
+        "watermarks and is updated with the slices that changed; all keys share its arrays",
         "reactive §4",
     ),
     Rule(

@@ -210,9 +210,9 @@ class QuerySpec:
 
 
 def check_over(query: QuerySpec) -> None:
-    """Aggregates are over windows of the query, and those of windows (`until`) are over none.
+    """Check that aggregates are over windows of the query, and those that end windows (`until`) over none.
 
-    Not checked where windows come and go: an aggregate over a window that was removed is shown nowhere.
+    Not checked after windows were removed: an aggregate over a removed window is null everywhere.
     """
     names = [name for name, _ in query.windows]
     for aggregate_name, aggregate in query.aggregates:

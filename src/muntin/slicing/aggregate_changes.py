@@ -1,7 +1,7 @@
 """Aggregates that are added and removed while an operator runs.
 
-Slices that were there before have seen no tuple of a new aggregate. So it is shown by windows that begin
-after the newest tuple, of which all slices have it; others show null.
+Existing slices have no partial of a new aggregate. So it has values in windows that begin after the newest
+tuple, whose slices all have it, and is null in others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_aggregates(
     remove: Sequence[str],
     columns_stay: bool = False,
 ) -> tuple[QuerySpec, ServedWindows]:
-    """The query and what is served after a change of aggregates; a QueryError where it makes no sense.
+    """The query and the served windows after a change of aggregates; a QueryError for an invalid change.
 
     `columns_stay`: results have the same columns for ever, so an aggregate that is removed is null, and only
     one that the query has can come back.

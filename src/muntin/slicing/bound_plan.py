@@ -166,7 +166,7 @@ class BoundPlan:
 
     @cached_property
     def shows_changes(self) -> bool:
-        """Whether a window comes out only if its values differ from those of the one before it."""
+        """Whether a window is emitted only if its values differ from those of the one before it."""
         return isinstance(self.spec.emit, OnChange)
 
     @cached_property
@@ -195,7 +195,7 @@ class BoundPlan:
 
     @cached_property
     def numeric(self) -> NumericStep | None:
-        """The compiled step, where all windows are periodic, come out, and have partials that it knows."""
+        """The compiled step, where it supports all windows and partials; None if only changes are emitted."""
         return None if self.shows_changes else NumericStep.of(self)
 
     @cached_property

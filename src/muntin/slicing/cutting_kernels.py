@@ -138,7 +138,7 @@ def rows_of_runs(ids: Ints | None, time: Ints, begins: Ints, rows: Ints) -> None
 def cut_sorted_time(time: Ints, edges: Ints, begins: Ints) -> int:
     """Begins of slices of one key's tuples in order: only the next edge counts, as in [scotty Alg. 1].
 
-    The search for it begins where it is if tuples come at an even rate, which reads little memory then.
+    The search begins where the edge is if tuples have an even rate: then it reads little memory.
     """
     count = 0
     i = 0

@@ -256,7 +256,7 @@ def lifted_slices(
 def appended_slices(codes: Ints, old: Ints, old_level: Ints, new: Ints, edge: int) -> tuple[Ints, Ints]:
     """As `merged_slices` for one key without sessions, where no new tuple lies before an old one.
 
-    Only the last slice may go on: where it begins behind the last `edge` before the new tuples.
+    New tuples may join only the last old slice: if it begins at the last `edge` before them or later.
     """
     n = old.shape[1]
     joins = n > 0 and old[1, n - 1] >= edge and old[5, n - 1] < 0 and not old_level[n - 1]

@@ -283,7 +283,7 @@ class SlicingOperator:
     # Windows and aggregates that are added and removed. ------------------------------------------------
 
     def change(self, wanted: Change, after: int = NEG_INF, columns_stay: bool = False) -> Added:
-        """Serve other windows and aggregates from now on: all of the change happens, or none of it.
+        """Serve other windows and aggregates from now on; a change that fails changes nothing.
 
         No new window begins by `after`. `columns_stay`: results have the same columns for ever.
         """

@@ -89,8 +89,8 @@ class ServedWindows:
 
     all: tuple[ServedWindow, ...] = field(default=())
     aggregates_since: tuple[tuple[str, int], ...] = ()
-    """Aggregates that came later, each with the least start of windows that show it; INF for one that has
-    gone, but whose column stays."""
+    """Aggregates that were added later, each with the least start of windows that show it; INF for a removed
+    one whose column stays."""
 
     @cached_property
     def hidden(self) -> frozenset[str]:

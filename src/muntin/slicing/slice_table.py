@@ -69,7 +69,7 @@ class SliceTable(Table):
     mark: Column = field(init=False)
     rank: Column = field(init=False)
     seen: tuple[int, int] = field(default=(0, 0), init=False, repr=False)
-    """A store's number for the table it last followed, and the rows at the front that are still the same."""
+    """The number that a store gave this table, and how many of its first rows have not changed since."""
     _offsets: Column | None = field(default=None, init=False, repr=False)
     _words: Column | None = field(default=None, init=False, repr=False)
 

@@ -50,7 +50,7 @@ class Change:
     def removed(self, spec: QuerySpec, served: ServedWindows) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The windows and the aggregates to remove; a QueryError for a name of neither.
 
-        A name of both is that of the window.
+        Where both have the same name, it means the window.
         """
         windows = [window.name for window in served.all]
         aggregates = [name for name, _ in spec.aggregates if name not in served.hidden]
@@ -67,7 +67,7 @@ class Change:
 
 @dataclass(slots=True)
 class Added:
-    """What `add` promises.
+    """From when on added windows and aggregates are complete; as a text, a line for each.
 
     For each window, the time from which its results are complete; for each aggregate, the least start of the
     windows that show it.

@@ -90,7 +90,7 @@ def _integers(ts: Iterable[Any]) -> Any:
     return np.ascontiguousarray(times, np.int64)
 
 
-# The bits of floats, read as integers, are in the order of floats, but those of negative ones run backwards.
+# The bits of floats, read as integers, are in the order of floats, those of negative ones in reverse order.
 
 
 def _float(t: Any) -> int:

@@ -71,7 +71,7 @@ class _Ranges(NamedTuple):
     ahead: Sequence[int] = _AHEAD
     keys: Sequence[Any] = ()  # in addition to those of the rows
     silences: Sequence[int] = ()  # after which a key is forgotten
-    live_aggregates: bool = False  # whether aggregates come and go, as windows do
+    live_aggregates: bool = False  # whether aggregates are added and removed, as windows are
     changes: bool = False  # whether only changes are emitted
 
 

@@ -128,7 +128,7 @@ class Window(ABC):
         return ()
 
     def spans_over(self, types: Mapping[Expr, pa.DataType], integer_time: bool) -> tuple[int, ...]:
-        """The same over inputs of these types, with the units of lengths that tuples bring with them.
+        """The same over inputs of these types, with the units of lengths that are columns of the input.
 
         An error where these do not fit the time column.
         """

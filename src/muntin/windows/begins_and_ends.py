@@ -48,7 +48,7 @@ class BeginsAndEnds(SeesRecords):
         """
 
     def at_moment(self, state: Any, moment: Moment) -> tuple[Any, Edges, Edges]:
-        """The same for a moment that `next_moment` named, when the watermark reaches it."""
+        """The same for the moment of `next_moment`, when the watermark reaches it."""
         return state, 0, 0
 
     def _user_function(self) -> str:

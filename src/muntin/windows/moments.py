@@ -43,7 +43,7 @@ class Moment(NamedTuple):
 
 
 class KeyWalk(ABC, Generic[_W]):
-    """One key on its way over records and moments; a subclass notes the windows that they make.
+    """Passes the records and moments of one key to user code; a subclass notes the windows that they make.
 
     `reached` is its last moment. At the end of a stream, and where open windows are shown, moments up to the
     first one after the newest tuple are reached as well.
@@ -75,7 +75,7 @@ class KeyWalk(ABC, Generic[_W]):
         self.seen = self.base + record.rank + 1
 
     def to_end(self) -> None:
-        """Go over the moments that time alone reaches."""
+        """Go over the moments that the watermark reaches without a record."""
         if self.base >= 0 and self.seen > self.base:
             self._go(None)
 

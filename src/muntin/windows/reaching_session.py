@@ -1,4 +1,4 @@
-"""Sessions with a gap of each tuple's own: a tuple reaches from its time to its time plus its gap."""
+"""Sessions with a gap per tuple: the range of a tuple is from its time to its time plus its gap."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MICROS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)
 class ReachingSession(TupleDriven):
     """Tuples whose ranges [time, time + gap] overlap or touch; `gap` is a column or an expression.
 
-    The session lasts as long as the farthest of these ranges, which need not be that of its last tuple.
+    The session ends where the latest of these ranges ends, which need not be that of its last tuple.
     With `max_length` it ends that long after its first tuple at the latest.
 
     >>> window = ReachingSession(as_expr("timeout"))

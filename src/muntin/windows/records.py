@@ -61,7 +61,7 @@ class SeesRecords(TupleDriven):
         return None
 
     def next_moment(self, state: Any) -> int | None:
-        """The next time at which windows begin or end without a record; None: only records do that.
+        """The next time at which windows begin or end without a record; None if there is none.
 
         It must be after the last record and the last moment.
         """

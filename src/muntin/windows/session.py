@@ -195,7 +195,7 @@ def session(
 
     With `max_length`, a session also ends that long after its first tuple. With
     `measure`, both are in units of that column instead of time. `gap` may be an expression
-    such as `mt.col("timeout")`: then each tuple has a gap of its own.
+    such as `mt.col("timeout")`: then each tuple has its own gap.
 
     >>> session("30 seconds", max_length="1 hour").describe()
     'session 30 seconds, at most 1 hour'

@@ -14,7 +14,7 @@ from muntin.windows.kernel_arguments import Numbers
 
 SEEN, POSITION, BEGIN, START, LAST, LOW = range(6)
 REACH = POSITION
-"""In contexts of sessions whose tuples have gaps of their own: how far the open session reaches."""
+"""In contexts of sessions with a gap per tuple: the end of the latest range of the open session."""
 
 
 @compiled
@@ -92,7 +92,7 @@ def reaching_sessions(
 ) -> tuple[Ints, Ints]:
     """Sessions on time that ended, by a tuple or by `upto`, and begins left open; each tuple has its own gap.
 
-    A tuple joins the session that reaches it, and carries it on to `time + gap` if that is farther.
+    A tuple joins the open session if its time is not after the session's end, and extends it to `time + gap`.
     """
     rows = np.empty((6, disjoint(offsets)), np.int64)
     opened = np.empty((2, offsets.shape[0]), np.int64)

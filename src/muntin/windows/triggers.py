@@ -22,8 +22,8 @@ from muntin.windows.validation import fail, flag, positive_span, same_kind, text
 class Buffer(Sequence[Record]):
     """The records that a trigger looks at, oldest first; read only.
 
-    `time` is that of the newest record, or the moment at which a trigger in time looks. A record is made
-    when it is first looked at. Adding and evicting take O(1).
+    `time` is that of the newest record or, for a trigger in time, of the edge. A record is made when it
+    is first read. Adding and evicting take O(1).
 
     >>> buffer = Buffer(lambda i: Record({}, time=10 * i, rank=i), begin=0, end=2)
     >>> buffer.append(20)
@@ -45,7 +45,7 @@ class Buffer(Sequence[Record]):
         self.time = time
 
     def evict(self, count: int) -> None:
-        """Let the oldest records go; for the window only."""
+        """Remove the oldest records; for the window only."""
         begin = min(self._begin + count, self._end)
         for place in range(self._begin, begin):
             self._made.pop(place, None)
@@ -85,7 +85,7 @@ class _Buffered(ByFunctions):
     constructor: ClassVar[str] = "trigger"
 
     def _evicted(self, buffer: Buffer, tuples: Tuples, trigger: Callable[[Buffer], bool] | None) -> bool:
-        """Let records go; returns whether the buffer is not empty, and the trigger fires, if there is one."""
+        """Evict records; returns whether the buffer is a window: not empty, and any trigger is true."""
         if not len(buffer):
             return False
         seen = buffer[-1]
@@ -110,7 +110,7 @@ class Trigger(_Buffered):
 
     Each record joins the buffer, `evict(buffer)` returns the number of the oldest records
     that leave it, and when `trigger(buffer)` is true the buffer is a window; if `exclusive`,
-    without the record that fires. An empty buffer never is.
+    without the record that fires. An empty buffer is no window.
 
     >>> window = Trigger(lambda b: len(b) == 2, lambda b: max(0, len(b) - 2))
     >>> window.cut(window.initial(1), Tuples.of([1, 2, 3]), upto=9).intervals()
@@ -151,7 +151,7 @@ class Trigger(_Buffered):
                     continue
                 first, end = ranks[i] + 1 - len(buffer), ranks[i] + (not self.exclusive)
                 if first < end:
-                    # The record that fires is the first one behind an exclusive window.
+                    # The record that fires is the first one after an exclusive window.
                     complete_at = times[i] + 1
                     stop = times[i] if self.exclusive else complete_at
                     rows.append((segment, first, end, times[lo + first - low], stop, complete_at))
@@ -164,7 +164,7 @@ class Trigger(_Buffered):
 class TimedTrigger(_Buffered):
     """The buffer of records at every edge offset + k * every after the first tuple.
 
-    `evict` is asked at each record and at each edge; the trigger, if there is one, at each edge.
+    `evict` is called at each record and at each edge; the trigger, if there is one, at each edge.
 
     >>> window = TimedTrigger(lambda b: max(0, len(b) - 2), 10)
     >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 3, 14]), upto=30)
@@ -255,8 +255,8 @@ def trigger(
 ) -> Trigger | TimedTrigger:
     """Windows over a buffer of records: `evict` removes records, `trigger` emits the buffer.
 
-    With `every`, time emits the buffer, at every multiple of it; `trigger` may then refuse. With
-    `exclusive`, the record that fires is outside of its window.
+    With `every`, the buffer is emitted at every multiple of it, if `trigger`, when there is one, is
+    true. With `exclusive`, the record that fires is not in its window.
 
     >>> def full(buffer):
     ...     return len(buffer) >= 3

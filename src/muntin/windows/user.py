@@ -210,7 +210,7 @@ class ForwardContextFree(_UserDefined, BeginsAndEnds):
     [(1, 6)]
 
     With `next_moment` and `at_moment`, windows also begin and end in time, when the watermark
-    reaches a moment; a list of times in place of a number says where edges lie:
+    reaches a moment; a list of times in place of a number gives the edges:
 
     >>> class Visit(ForwardContextFree):
     ...     '''A session: it ends 5 after its last tuple.'''
@@ -317,7 +317,7 @@ class ForwardContextAware(_UserDefined, SeesRecords):
 
 
 class _Walk(KeyWalk[ForwardContextAware]):
-    """The tuples of a key that were kept, from the rank `oldest` on, and `rows` of complete windows."""
+    """The stored tuples of a key, from the rank `oldest` on, and `rows` of complete windows."""
 
     __slots__ = ("oldest", "rows", "times")
 
@@ -358,7 +358,7 @@ class _Walk(KeyWalk[ForwardContextAware]):
     def _row(self, edges: tuple[int, ...], now: Record | Moment) -> tuple[int, ...]:
         """The window that user code returned, with its edges in time.
 
-        It ends at the time of the first tuple behind it where that was seen, else with the record or at the
+        It ends at the time of the first tuple after it where that was seen, else with the record or at the
         moment.
         """
         if len(edges) not in (2, 4):
@@ -373,7 +373,7 @@ class _Walk(KeyWalk[ForwardContextAware]):
         if begin + zero < 0:
             got = f"observe gave [{begin}, {end}) for {now!r}, and only ranks from {-zero} on were kept"
             raise wrong(self.window, f"keep_rank let go of a rank that a window needs: {got}")
-        complete_at = now.time + is_record  # what a record reveals is complete behind it
+        complete_at = now.time + is_record  # a window that a record completes is complete just after it
         first, last = self.times[begin + zero], self.times[end - 1 + zero]
         start, stop = given or (first, self.times[end + zero] if end < seen else complete_at)
         if not (-LIMIT <= start <= first and last <= stop <= complete_at):

@@ -26,7 +26,7 @@ STATE = "parts"
 """The state variable of a key group: a map from paths to bodies, in which the head has the path HEAD."""
 HEAD = ""
 HEAD_OF_VERSION_7 = "head"
-"""The head was a variable of its own."""
+"""The state variable of the head in version 7 of the format."""
 PATH, BODY = "path", "body"
 """Columns of the parts of state."""
 

@@ -251,7 +251,7 @@ def head_values(head: bytes) -> dict[str, Any]:
 
 
 def head_missing() -> SnapshotError:
-    """The error about parts without a head in their map: until version 7 it was a variable of its own."""
+    """The error about parts without a head in their map: until version 7 it was another state variable."""
     return SnapshotError(
         f"the checkpoint has format version 7 or older, this version of Muntin reads {VERSION}; "
         "start from a new checkpoint, or go on with the version that wrote it"

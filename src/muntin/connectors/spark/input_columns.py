@@ -89,7 +89,7 @@ def with_columns(query: QuerySpec, frame: DataFrame) -> DataFrame:
 
 
 def resolved(names: Sequence[str], frame: DataFrame) -> DataFrame:
-    """The input with a column for each name that Spark finds by its case, or as the field of a struct.
+    """The input with a column for each name that Spark resolves in another case, or as a field of a struct.
 
     As in Spark, such a column has the name that the query writes.
     """

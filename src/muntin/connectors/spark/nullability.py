@@ -1,8 +1,8 @@
 """The nullability of the columns of a result, as that of Spark's own functions.
 
 A key is nullable where the input's column is. Windows and their names are never null, nor are aggregates
-with a result over no value (counts, lists, sketches) that all windows show. Rows of routed tuples have none
-of these, and aggregates of a stream that changes may be removed.
+with a result over no value (counts, lists, sketches) that all windows show. All of these are nullable where
+tuples are routed, whose rows lack them, and aggregates where a change may remove them.
 """
 
 from __future__ import annotations

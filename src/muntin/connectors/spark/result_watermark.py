@@ -1,4 +1,4 @@
-"""The watermark of results, with which another operator of the same streaming query reads them.
+"""The watermark of results: with it another operator of the same streaming query can read them.
 
 Spark gives every operator of a streaming query the same two watermarks: rows are late below that of the last
 micro-batch, and windows close at that of this one. Results with an end between the two are emitted in this

@@ -78,7 +78,7 @@ def quiet_session() -> SparkSession:
 
 
 def _file_manager() -> str:
-    """The class that writes the files of checkpoints; Spark 4.1 moved it into a package of its own.
+    """The class that writes the files of checkpoints; Spark 4.1 moved it to another package.
 
     Spark's own choice starts processes (readlink, chmod) for each file of a checkpoint on a local disk:
     a small micro-batch takes 313 ms with it and 212 without (decision 101).

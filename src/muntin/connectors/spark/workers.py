@@ -128,9 +128,9 @@ _exempt = 0
 def exempt_modules() -> None:
     """In a worker: exempt the modules in memory from garbage collection, at the end of a task.
 
-    pyspark's daemon collects all garbage after each task, before the worker can have another one. With Arrow,
-    pandas and Muntin there are 96,000 objects to look at, which takes longer than a small step; none of them
-    is ever garbage. Where a task has imported more modules, they are exempted, too.
+    pyspark's daemon runs a garbage collection after each task, before the worker gets another one. With
+    Arrow, pandas and Muntin it examines 96,000 objects, which takes longer than a small step; none of them
+    is ever garbage. Modules that a later task imports are exempted, too.
     """
     global _exempt
     # In a test, or a program that calls the functions of a worker, objects are the program's own.

@@ -29,7 +29,7 @@ def combiners(plan: Plan) -> Callable[[], Combiner]:
     if plan.store == "fiba":
         return lambda: FingerTrees(_rebuilt(plan))
     if plan.store == "lazy":
-        # The plan cannot know how many slices a session or a window of one's own has: a watermark is counted.
+        # The plan cannot know how many slices sessions and users' windows have: each watermark counts them.
         return lambda: StandingTrees(WalkedWindows(), exact=True)
     if plan.store == "flatfat":
         rebuilt = AggregateTree() if plan.forced else RebuiltOrWalked(AggregateTree())

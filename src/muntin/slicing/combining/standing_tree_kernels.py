@@ -107,7 +107,7 @@ def serve(
 ) -> bool:
     """Write these leaves, recompute the nodes above them, and combine rows lo .. hi of each window.
 
-    False where a sum of integers exceeds its room; then the trees are of no use any more.
+    False where a sum of integers exceeds its room; then the trees are invalid.
     """
     fits = True
     combines = 0

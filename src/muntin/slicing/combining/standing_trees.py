@@ -23,10 +23,10 @@ from muntin.slicing.partials import PartialSet, States
 Column = npt.NDArray[np.int64]
 
 FIXED_COST, WINDOW_COST, ROW_COST = 16_384, 150, 5
-"""What a watermark through trees costs, each of its windows, and each row that is compared, in combines of
-sums by a walk (measured: 20 µs, 0.2 µs and 7 ns, where such a combine takes 1.3 ns)."""
+"""The costs of trees: per watermark, per window, and per row that is compared. The unit is one combine of
+sums in a walk, slice by slice (measured: 20 µs, 0.2 µs and 7 ns, where such a combine takes 1.3 ns)."""
 FAST = 16
-"""Counts and extremes are combined this many times as fast by a walk."""
+"""A walk combines counts and extremes this many times as fast as sums."""
 
 _numbers = count(1)
 
@@ -37,7 +37,7 @@ class StandingTrees(Combiner):
     The partials of a slice and of a node are 64-bit words, so one compiled call updates all trees with the
     slices that changed and combines all windows, of whatever lengths, in 2 log2(n) combines each. A slice
     that changes costs log2(n), a new one 1 on average. A slice that is inserted before others moves those
-    behind it. Rows that the last call has seen are not looked at again (`SliceTable.seen`).
+    behind it. Rows that have not changed since the last call are not read again (`SliceTable.seen`).
 
     `others` combines partials that have no words. Unless `forced`, it walks where that is less work.
     `exact`: sums of floats go to `others` too, since their last digits depend on the shape of a tree.
@@ -103,13 +103,13 @@ class StandingTrees(Combiner):
         return np.array(codes, dtype=np.int64)
 
     def _walk_cost(self, view: View) -> int:
-        """What a walk costs, in combines of sums."""
+        """The cost of a walk, in combines of sums."""
         assert self._codes is not None
         sums = int(((self._codes == INTEGER_SUM) | (self._codes == FLOAT_SUM)).sum())
         return view.walked * (FAST * sums + len(self._codes) - sums) // FAST
 
     def _tree_cost(self, view: View) -> int:
-        """What following the table and combining nodes costs, in the same unit.
+        """The cost of comparing rows and combining nodes, in the same unit.
 
         A table that was not followed is compared once walks have cost as much as that. With many keys, a
         step inserts rows before others, and all are compared each time.

@@ -1,8 +1,8 @@
-"""Emission of changes: a window comes out only if its values differ from those of the window before it.
+"""Emission of changes: a window is emitted only if its values differ from those of the window before it.
 
 The IStream of [reactive §2]. The windows of one name and key follow each other in the order of their ends.
-Whoever carries the values of the last row forward always has the values of every window: so a window that
-did not come out comes out later if the window before it changes or is retracted.
+A window without a row has the values of the last row before it. So a window that was not emitted is emitted
+later if the window before it changes or is retracted and the values differ now.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class ComparedWindows(ValuedTable):
     """Windows with their values: all that may change, and of each name and key the last one before.
 
     `number` is the position among the served windows. a, b: the edges that identify the window, those on a
-    measure of floats as integers in the same order. `shown`: whether the window came out. `kind` and
-    `revision` are those of its last row, shown or not.
+    measure of floats as integers in the same order. `shown`: whether the window was emitted. `kind` and
+    `revision` are those of its last row, emitted or not.
     """
 
     SCHEMA: ClassVar[Schema] = Schema(
@@ -72,7 +72,7 @@ class ComparedWindows(ValuedTable):
 
     @classmethod
     def of(cls, emission: Emission) -> ComparedWindows:
-        """The windows of an emission, which have not come out yet."""
+        """The windows of an emission; none is `shown` yet."""
         windows = emission.windows
         none = np.zeros(len(windows), dtype=np.int64)
         a, b = (windows.start, windows.end) if windows.low is None else (windows.low, windows.high)
@@ -115,12 +115,12 @@ class ComparedWindows(ValuedTable):
             is_last &= follows | (self.end[order] > final - forget)
         stays, shown = np.zeros(len(self), dtype=np.bool_), self.shown.copy()
         stays[order] = ~over | is_last
-        shown[order[over]] = True  # its values are known, and it never comes out any more
+        shown[order[over]] = True  # it is never emitted any more
         return replace(self, shown=shown).take(stays)
 
 
 def changes_only(plan: BoundPlan, state: State, emissions: list[Emission]) -> list[Emission]:
-    """Of these rows those that tell something new, and windows that come out because another has changed."""
+    """The rows with values that differ from the window before, and windows after one that has changed."""
     if not plan.shows_changes or not emissions:
         return emissions
     known, new = state.compared, ComparedWindows.of(emissions[0])
@@ -187,7 +187,7 @@ def _places(known: ComparedWindows, new: ComparedWindows) -> Column:
 
 
 def _again(plan: BoundPlan, windows: ComparedWindows) -> list[Emission]:
-    """Windows that come out later than they completed, as the row that they would have had."""
+    """Rows of windows that are emitted later than they were complete, with kind and revision from then."""
     emissions = []
     for number in np.unique(windows.number).tolist():
         served, some = plan.served.all[number], windows.take(windows.number == number)
@@ -232,7 +232,7 @@ def _taken(emission: Emission, rows: Column) -> Emission:
 
 
 def _count(state: State, emissions: list[Emission], shown: list[Mask], more: list[Emission]) -> None:
-    """The counters have all rows so far: only those that come out count."""
+    """Correct the counters, which have counted all rows: only emitted ones count."""
     silent = [e.kinds[~mask] for e, mask in zip(emissions, shown, strict=True)]
     for sign, several in ((-1, silent), (1, [e.kinds for e in more])):
         for kinds in several:

@@ -21,10 +21,10 @@ class _Known:
 
 
 class Changes:
-    """Plays a reader who takes the values of the last row before for those of each window without a row.
+    """Simulates a reader that gives a window without a row the values of the last row before it.
 
-    A row is shown if that reader would otherwise have wrong values of some window. Each step looks at all
-    windows that ever were.
+    A row is shown if that reader would otherwise have wrong values of some window. Each step compares all
+    windows since the start.
     """
 
     def __init__(self, forget: int | None) -> None:
@@ -66,7 +66,7 @@ class Changes:
         before: Row | None = None
         for one in windows:
             if before is not None and self._forget is not None and one.row.end - before.end >= self._forget:
-                carried = None  # a key that was silent for so long is new again
+                carried = None  # after this silence the key counts as new
             believed = carried if one.seen is None else one.seen
             actual = dict(one.row.aggregates)
             if believed is None or not same_value(believed, actual, 0.0):
