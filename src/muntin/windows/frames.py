@@ -237,7 +237,8 @@ def punctuation(
     """A window from each tuple that satisfies the predicate to the next one.
 
     The predicate is an Arrow expression or a text: `mt.col("kind") == "start"`, or
-    `"kind == 'start'"`. With `begin` and `end` instead, windows begin and end with tuples of their own.
+    `"kind == 'start'"`. With `begin` and `end` instead, a window is from a tuple that satisfies
+    `begin` to the next one that satisfies `end`.
 
     >>> punctuation("kind == 'start'").describe()
     "punctuation where kind == 'start'"
