@@ -186,7 +186,7 @@ def test_trees_of_many_keys_follow_late_slices_and_keys_that_come_and_go(latenes
             results.append(op.advance(now + 20))
         left, right = (sorted(map(str, r.to_pylist())) for r in results)
         assert left == right
-    assert ops[0]._engine.state.store.nbytes > 0
+    assert ops[0]._engine.state.combiner(ops[0]._engine.plan).nbytes > 0
 
 
 def test_a_planned_walk_counts_what_a_watermark_needs() -> None:

@@ -128,7 +128,7 @@ def up_to_date(plan: BoundPlan, draft: State) -> State:
     Late ones count as if the watermark moved now. The draft has a store of its own, because that of the
     state may persist, and must not follow slices that the state does not have.
     """
-    draft.store = plan.new_store()
+    draft.store = None
     draft.newest = max(draft.newest, draft.newest_late)
     check_unprompted(plan, draft, draft.watermark, INF)
     if draft.tuples is not None:

@@ -85,6 +85,6 @@ def _renumber(state: State, alive: Mask) -> None:
     state.change_tables(lambda table: table.renumbered(ids))
     if state.tuples is not None:
         state.tuples.index(len(state.tuples.positions))
-    state.store.reset()
+    state.reset_store()
     state.keys = state.keys.keep(np.flatnonzero(alive))
     state.key_count = len(state.keys)

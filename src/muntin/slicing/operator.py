@@ -72,7 +72,7 @@ class SlicingOperator:
         new = copy(self)
         new.header = self.header.draft()
         if self.plan is not None:
-            new.state.store = self.plan.new_store()  # one that persists follows the slices of one state
+            new.state.store = None  # one that persists follows the slices of one state
         return new
 
     def use_threads(self, threads: Threads | None) -> None:

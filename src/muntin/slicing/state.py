@@ -21,6 +21,7 @@ from muntin.timeline import INF, NEG_INF
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
+    from muntin.slicing.combining.base import Combiner
     from muntin.slicing.late_tuples import LateTuples
     from muntin.slicing.side_outputs import LateOutput
     from muntin.slicing.slice_table import SliceTable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Header", "State"]
 
 Column = npt.NDArray[np.int64]
+NOTHING_COMPARED = ComparedWindows()
 
 
 class Header:
@@ -84,12 +86,13 @@ class State(Header):
         self.tuples: TupleState | None = TupleState() if plan.served.tuple_driven else None
         self.emitted: dict[str, EmittedWindows] = {}
         """Emitted windows that may still change."""
-        self.compared = ComparedWindows()
+        self.compared = NOTHING_COMPARED
         """Windows whose values later ones are compared with, where only changes are emitted."""
         self.extents: dict[str, KeyExtents] = {}
         """For windows that are emitted empty: the times between which each key has tuples."""
         # What follows is derived, and no part of a snapshot.
-        self.store = plan.new_store()
+        self.store: Combiner | None = None
+        """Combines slices into windows, once a window has needed that."""
         self.folds = 0
         """How often slices were joined because no edge between them was needed any more."""
         self.fold_above = 64
@@ -109,6 +112,17 @@ class State(Header):
         if self.tuples is not None:
             new.tuples = self.tuples.draft()
         return new
+
+    def combiner(self, plan: BoundPlan) -> Combiner:
+        """The store that combines slices into windows."""
+        if self.store is None:
+            self.store = plan.new_store()
+        return self.store
+
+    def reset_store(self) -> None:
+        """Let the store forget the slices that it follows."""
+        if self.store is not None:
+            self.store.reset()
 
     def drop_slices(self, plan: BoundPlan) -> None:
         """Drop all slices: no window that is emitted later needs one."""
@@ -149,7 +163,8 @@ class State(Header):
 
     def nbytes(self, plan: BoundPlan) -> int:
         """Bytes of all tables, keys and the store."""
-        return sum(table.nbytes for _, table in self.tables(plan)) + self.keys.nbytes + self.store.nbytes
+        stored = 0 if self.store is None else self.store.nbytes
+        return sum(table.nbytes for _, table in self.tables(plan)) + self.keys.nbytes + stored
 
     def oldest(self) -> Column:
         """Per key the time of its oldest tuple; INF if there is none."""

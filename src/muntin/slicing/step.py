@@ -90,7 +90,7 @@ def step(
         elif watermark is not None:
             results += advance(plan, new, max(watermark, state.watermark), batch, raw, parallel)
     except BaseException as error:
-        state.store.reset()  # it may have followed slices that do not exist
+        state.reset_store()  # it may have followed slices that do not exist
         if isinstance(error, PlacedError):
             add_place(error, plan, new)
         raise
@@ -135,7 +135,7 @@ def early_table(plan: BoundPlan, state: State) -> tuple[State, pa.Table]:
     try:
         return new, _table(plan, new, early_look(plan, new))
     except BaseException as error:
-        state.store.reset()
+        state.reset_store()
         if isinstance(error, PlacedError):
             add_place(error, plan, new)
         raise

@@ -203,7 +203,7 @@ def adapted(state: State, old: BoundPlan, new: BoundPlan) -> State:
     state.late_tuples = tuple(
         replace(late, rows=late.rows.carried(new.partials)) for late in state.late_tuples
     )
-    state.store, state.quiet_until = new.new_store(), NEG_INF
+    state.store, state.quiet_until = None, NEG_INF
     if state.tuples is not None:
         state.tuples.change_tables(lambda table: table.with_inputs(new.binding.types))
         state.tuples.without([q.name for q in old.served.tuple_driven if q not in new.served.tuple_driven])

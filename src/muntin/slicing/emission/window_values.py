@@ -40,7 +40,7 @@ def values_of(
     `start`: the start of each window, read where not all windows show all aggregates. Windows that show the
     same ones are combined together, from the partials of these only.
     """
-    shown, store = plan.shown, state.store
+    shown, store = plan.shown, state.combiner(plan)
     if shown.everywhere:
         return _values(plan, state, store, plan.partials, windows, window_at)
     assert isinstance(store, StoresOfGroups)

@@ -51,7 +51,7 @@ def divided(plan: BoundPlan, state: State, bounds: list[int]) -> list[State]:
 
 def _state_of_keys(plan: BoundPlan, state: State, begin: int, end: int) -> State:
     share = state.draft()
-    share.metrics, share.key_count, share.store = Metrics(), end - begin, plan.new_store()
+    share.metrics, share.key_count, share.store = Metrics(), end - begin, None
     share.change_tables(lambda table: table.of_keys(begin, end))
     if share.tuples is not None:
         share.tuples.index(len(share.tuples.positions))
