@@ -263,7 +263,7 @@ def test_refusals() -> None:
     assert store.times() == [1, 5]
     with pytest.raises(DataError, match="up to the newest entry"):
         store.query_range(0, 5)
-    with pytest.raises(TypeError, match="cannot give them back"):
+    with pytest.raises(TypeError, match="cannot iterate over entries"):
         list(store)
     with pytest.raises(DataError, match="as many values as times"):
         store.insert_many([6], [])

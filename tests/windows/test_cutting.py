@@ -198,7 +198,8 @@ def test_errors_of_classes_name_the_window_and_the_record() -> None:
             return rank
 
     with pytest.raises(
-        UserCodeError, match=r"Backwards: observe must give seen ranks: got \[0, 0\) for Record"
+        UserCodeError,
+        match=r"Backwards: windows must have ranks of records that were seen: got \[0, 0\) for Record",
     ):
         cut(Backwards(), Tuples.of([5]))
     window = Forgetful()
@@ -206,7 +207,7 @@ def test_errors_of_classes_name_the_window_and_the_record() -> None:
     window.cut(contexts, Tuples.of([1, 2]), 2)
     assert window.keep_from(contexts, np.array([2])).tolist() == [2]
     later = Tuples(np.array([0, 1]), np.array([3]), np.array([2]))
-    with pytest.raises(UserCodeError, match="Forgetful: keep_rank let go of a rank that a window needs"):
+    with pytest.raises(UserCodeError, match="Forgetful: keep_rank dropped a rank that a window needs"):
         window.cut(contexts, later, 3)
 
 

@@ -141,7 +141,7 @@ def test_answers_that_make_no_windows(window: Any, message: str) -> None:
         ((0, 1, 2), r"as \(begin, end\), or as \(begin, end, start, stop\): got \(0, 1, 2\)"),
         ((0, 1, 3, 4), "must start at 1 or before, and end from 1 to 4"),
         ((0, 1, 1, 9), "must start at 1 or before, and end from 1 to 4"),
-        ((0, 3), r"must give seen ranks: got \[0, 3\)"),
+        ((0, 3), r"must have ranks of records that were seen: got \[0, 3\)"),
     ],
 )
 def test_windows_that_a_class_cannot_reveal(edges: tuple[int, ...], message: str) -> None:

@@ -133,7 +133,7 @@ class ShownStream(ABC):
     def choose_aggregate(self, name: str) -> None:
         """Show another aggregate in the strip and the lines."""
         if name not in self.aggregates:
-            raise QueryError(f'no aggregate "{name[:60]}" has numbers.{nearest(name, self.aggregates)}')
+            raise QueryError(f'there is no numeric aggregate "{name[:60]}".{nearest(name, self.aggregates)}')
         self.aggregate = name
         self._draw_lines_anew()
 

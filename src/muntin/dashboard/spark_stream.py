@@ -235,7 +235,7 @@ class SparkStream(ShownStream):
 
     def look(self) -> Look:
         if self._look is None:
-            raise QueryError("the first micro-batch is on its way")
+            raise QueryError("the first micro-batch has not ended yet")
         return replace(self._look, query=self.query)
 
     @property

@@ -34,7 +34,7 @@ def read_item(kind: str, name: str, text: str) -> Any:
     muntin.errors.QueryError: the page, [windows.half]: unknown key "lenght"; it takes length, ...
     """
     if not name.strip():
-        raise QueryError(f"the {kind} needs a name; results are told apart by it")
+        raise QueryError(f"the {kind} needs a name, which its results have")
     if len(text) > MOST_CHARACTERS or len(name) > 100:
         raise QueryError(f"a {kind} has at most {MOST_CHARACTERS:,} characters: got {len(text):,}")
     document = read_toml(text, "the page")

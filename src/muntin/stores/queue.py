@@ -123,7 +123,7 @@ class LiteStore(QueueStore):
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         raise TypeError(
-            f"{type(self).__name__} sums entries up in place and cannot give them back; "
+            f"{type(self).__name__} stores sums of several entries and cannot iterate over entries; "
             "iterate over times(), or use Lazy, FlatFAT or FiBA"
         )
 

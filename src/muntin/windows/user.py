@@ -362,17 +362,22 @@ class _Walk(KeyWalk[ForwardContextAware]):
         moment.
         """
         if len(edges) not in (2, 4):
-            rule = "windows must be given as (begin, end), or as (begin, end, start, stop)"
+            rule = (
+                "observe and at_moment must return windows as (begin, end), or as (begin, end, start, stop)"
+            )
             raise wrong(self.window, f"{rule}: got {edges} for {now!r}")
         begin, end, *given = edges
         is_record = isinstance(now, Record)
         seen = now.rank + is_record
         if not 0 <= begin < end <= seen:
-            raise wrong(self.window, f"observe must give seen ranks: got [{begin}, {end}) for {now!r}")
+            raise wrong(
+                self.window,
+                f"windows must have ranks of records that were seen: got [{begin}, {end}) for {now!r}",
+            )
         zero = self.base - self.oldest
         if begin + zero < 0:
-            got = f"observe gave [{begin}, {end}) for {now!r}, and only ranks from {-zero} on were kept"
-            raise wrong(self.window, f"keep_rank let go of a rank that a window needs: {got}")
+            got = f"observe gave [{begin}, {end}) for {now!r}, and only ranks from {-zero} on are stored"
+            raise wrong(self.window, f"keep_rank dropped a rank that a window needs: {got}")
         complete_at = now.time + is_record  # a window that a record completes is complete just after it
         first, last = self.times[begin + zero], self.times[end - 1 + zero]
         start, stop = given or (first, self.times[end + zero] if end < seen else complete_at)

@@ -69,7 +69,8 @@ def quiet_session() -> SparkSession:
             log.seek(0)
             lines = [line.decode("utf-8", "replace").strip() for line in log]
             raise QueryError(
-                f"Spark did not start: {error}; its last words: {next(filter(None, lines[::-1]), '')}; "
+                f"Spark did not start: {error}; the last line of its log: "
+                f"{next(filter(None, lines[::-1]), '')}; "
                 "`muntin doctor` checks Java and Spark"
             ) from error
         finally:
