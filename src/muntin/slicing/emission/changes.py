@@ -49,11 +49,11 @@ class ComparedWindows(ValuedTable):
 
     SCHEMA: ClassVar[Schema] = Schema(
         {
-            "number": Role.COUNT, "key": Role.KEY, "due": Role.EDGE, "start": Role.EDGE, "end": Role.EDGE,
+            "number": Role.COUNT, "key": Role.KEY, "complete_at": Role.EDGE, "start": Role.EDGE, "end": Role.EDGE,
             "a": Role.ANY, "b": Role.ANY, "life": Role.MOMENT, "ordinal": Role.COUNT, "kind": Role.STAGE,
             "revision": Role.COUNT, "shown": Role.FLAG,
         },
-        time="due",
+        time="complete_at",
     )  # fmt: skip
 
     number: Column = field(default_factory=no_rows)
