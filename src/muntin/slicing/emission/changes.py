@@ -49,8 +49,8 @@ class ComparedWindows(ValuedTable):
 
     SCHEMA: ClassVar[Schema] = Schema(
         {
-            "number": Role.COUNT, "key": Role.KEY, "complete_at": Role.EDGE, "start": Role.EDGE, "end": Role.EDGE,
-            "a": Role.ANY, "b": Role.ANY, "life": Role.MOMENT, "ordinal": Role.COUNT, "kind": Role.STAGE,
+            "number": Role.COUNT, "key": Role.KEY, "complete_at": Role.EDGE, "start": Role.EDGE,
+            "end": Role.EDGE, "a": Role.ANY, "b": Role.ANY, "life": Role.MOMENT, "ordinal": Role.COUNT, "kind": Role.STAGE,
             "revision": Role.COUNT, "shown": Role.FLAG,
         },
         time="complete_at",
