@@ -141,6 +141,54 @@ def test_times_are_told_as_times() -> None:
     assert "starts at 2024-05-01T12:02:00+00:00" in str(added)
 
 
+def test_slices_of_stored_tuples_are_split_for_a_new_window() -> None:
+    op = operator(lateness=8, x=w.tumbling(10), c=w.count(4))
+    feed(op, *range(20))
+    op.advance(19)
+    before = op.stats()
+    # The slice of 11 to 19 is cut at 12, 15 and 18; its tuples are stored from 11 on.
+    assert op.add(y=w.tumbling(3)).since == {"y": 18}  # [15, 18) was complete at the watermark
+    assert op.stats().lifts == before.lifts
+    feed(op, *range(20, 30))
+    table = op.finish()
+    assert counts(table, "y") == {(18, 21): 3, (21, 24): 3, (24, 27): 3, (27, 30): 3}
+    assert counts(table, "x") == {(10, 20): 10, (20, 30): 10}
+    assert counts(table, "c")[(16, 20)] == 4
+
+
+def test_a_new_window_begins_behind_the_watermark_but_not_before_stored_tuples() -> None:
+    op = operator(lateness=8, x=w.tumbling(10), c=w.count(4))
+    feed(op, *range(20))
+    op.advance(19)
+    assert op.add(y=w.tumbling(7)).since == {"y": 14}
+    op.remove("y")
+    assert op.add(z=w.tumbling(9)).since == {"z": 18}  # [9, 18) is complete
+    assert op.add(s=w.sliding(16, every=1)).since == {"s": 10}  # the slice of 8 and 9 is final
+    feed(op, 13)  # late, but not too late for the new windows
+    table = op.finish()
+    assert counts(table, "s")[(10, 26)] == 11
+    assert counts(table, "s")[(13, 29)] == 8
+    assert counts(table, "s")[(14, 30)] == 6
+
+
+@pytest.mark.parametrize("lateness", [0, 8])
+def test_a_window_that_was_removed_leaves_no_slices_behind(lateness: int) -> None:
+    removed: dict[str, Any] = {"two": w.tumbling(2), "small": w.session(1), "c": w.count(3)}
+    op = operator(lateness, x=w.tumbling(10), large=w.session(5), **removed)
+    plain = operator(lateness, x=w.tumbling(10), large=w.session(5))
+    for one in (op, plain):
+        feed(one, *range(0, 60, 3))
+        one.advance(25)
+        feed(one, *range(1, 80, 4), 40, 41, 90)
+    for name in removed:
+        op.remove(name)
+    plain.stats()  # drops what no window needs
+    table, expected = op._engine.state.slices, plain._engine.state.slices
+    assert table.first.tolist() == expected.first.tolist()
+    assert table.n.tolist() == expected.n.tolist()
+    assert op.finish().to_pylist() == plain.finish().to_pylist()
+
+
 # What is served. ---------------------------------------------------------------------------------
 
 
@@ -319,10 +367,10 @@ def test_edges_get_finer_and_coarser_again() -> None:
     feed(op, *range(40, 80))
     assert op.stats().slices == 4 + 20
     op.remove("y")
+    assert op._engine.state.slices.n.tolist() == [10] * 8  # at once: no watermark has moved
     feed(op, *range(80, 120))
-    assert op.stats().slices == 4 + 20 + 4
-    op.advance(75)
-    assert op.stats().slices <= 1 + 3 + 4  # what is final folds to the edges that are needed
+    assert op.stats().slices == 12
+    assert counts(op.finish(), "x") == {(t, t + 10): 10 for t in range(0, 120, 10)}
 
 
 def test_sessions_of_a_smaller_gap_join_in_and_leave() -> None:

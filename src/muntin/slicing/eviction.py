@@ -10,6 +10,7 @@ import numpy.typing as npt
 from muntin.slicing.batch import distinct
 from muntin.slicing.edges import NO_TIMES
 from muntin.slicing.listing_kernels import starts_before
+from muntin.slicing.slice_manager import edges_of_rows
 from muntin.slicing.slice_table import combine_runs
 from muntin.slicing.slice_table_kernels import needed_runs
 from muntin.slicing.tuple_needs import commit, needed_cuts, needed_rows
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
     from muntin.slicing.state import State
 
-__all__ = ["evict", "needed_from"]
+__all__ = ["evict", "merge_slices", "needed_from"]
 
 Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 LEAST_SLICES = 64
 """Below this many slices nothing is evicted or folded unless forced."""
@@ -66,23 +68,39 @@ def evict(plan: BoundPlan, state: State, force: bool = False) -> None:
     state.evict_above = max(LEAST_SLICES, 2 * len(state.slices))
 
 
+def merge_slices(plan: BoundPlan, state: State) -> None:
+    """Join all neighbouring slices between which no window has an edge, because the one that did was removed.
+
+    Slices of tuples in order stay as they are: where tuples decide edges, they are cut anew.
+    """
+    evict(plan, state, force=True)
+    if len(state.slices):
+        edges, ranked = edges_of_rows(plan, state, state.slices), state.slices.rank >= 0
+        _join(plan, state, edges, INF, ranked)
+
+
 def _fold(plan: BoundPlan, state: State) -> None:
     """Join neighbouring slices where no window that is still alive begins or ends between them."""
     table, final = state.slices, plan.final(state.watermark)
     hard = np.zeros(len(table), dtype=np.bool_) if state.tuples is None else needed_cuts(plan, state)
+    _join(plan, state, _needed_starts(plan, state, final), final, hard)
+    state.fold_above = max(LEAST_SLICES, len(state.slices))
+
+
+def _join(plan: BoundPlan, state: State, edges: Column, until: int, hard: Mask) -> None:
+    """Join neighbours that begin by `until`, but not at these edges, at gaps, or before `hard` ones."""
+    table = state.slices
     lo, hi = np.empty((2, len(table)), dtype=np.int64)
     count = needed_runs(
         table.key, table.first, table.last, table.level, table.rank,
-        _needed_starts(plan, state, final), plan.served.gaps, final, hard, lo, hi,
+        edges, plan.served.gaps, until, hard, lo, hi,
     )  # fmt: skip
     if count < len(table):
         state.folds += 1
         state.metrics.merges += len(table) - count
         state.metrics.merge_combines += (len(table) - count) * len(plan.partials.partials)
-        state.retained_from = max(state.retained_from, final)
         rows = np.arange(len(table), dtype=np.int64)
         state.slices = combine_runs(table, rows, lo[:count], hi[:count])
-    state.fold_above = max(LEAST_SLICES, len(state.slices))
 
 
 def _needed_starts(plan: BoundPlan, state: State, final: int) -> Column:

@@ -29,24 +29,24 @@ Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def slice_tuples(plan: BoundPlan, state: State, upto: int, splits: bool | None = None) -> None:
+def slice_tuples(plan: BoundPlan, state: State, upto: int, again: bool = False) -> None:
     """Bring the slice table up to the tuples at `upto`.
 
     Beyond the watermark later tuples may still come first: what is sliced there, for early results,
-    is taken back by the next call. `splits`: whether slices may be cut again, as the plan says.
+    is taken back by the next call. `again`: all that is not final is cut anew, as other windows need it.
     """
     tuples, keys = grow(plan, state), state.key_count
     tuples.has_unseen = True
     timed = plan.forget is not None or any(window_of(q).timed for q in plan.served.tuple_driven)
     dirty, newcomers = tuples.settle(keys, tuples.sliced_until if timed else NEG_INF)
     tuples.sliced_until = upto
-    if tuples.is_ahead:
+    if tuples.is_ahead or again:
         dirty = np.arange(keys, dtype=np.int64)
     tuples.is_ahead = upto > state.watermark
     taken_back, tuples.ahead = tuples.ahead, None
     if taken_back is None or newcomers is not None:
         taken_back = plan.no_slices
-    if plan.cuts_again if splits is None else splits:
+    if plan.cuts_again or again:
         taken_back = concat([taken_back, _take_back(plan, state, tuples, dirty)])
     if tuples.batch is None:
         return
@@ -111,7 +111,7 @@ def open_windows(plan: BoundPlan, state: State, served: ServedWindow, partial: b
 
 def dissolve(plan: BoundPlan, state: State) -> None:
     """Turn all tuples into plain slices, because no window needs their order any more."""
-    slice_tuples(plan, state, INF, splits=True)
+    slice_tuples(plan, state, INF, again=True)
     state.slices = state.slices.changed(rank=np.full(len(state.slices), -1, dtype=np.int64))
     state.tuples = None
 

@@ -20,10 +20,11 @@ from muntin.slicing.aggregate_changes import (
     with_new_aggregates,
 )
 from muntin.slicing.edges import crossed
-from muntin.slicing.eviction import evict
+from muntin.slicing.eviction import evict, merge_slices
 from muntin.slicing.lateness import late_for
 from muntin.slicing.served import ServedWindow, ServedWindows
 from muntin.slicing.slice_manager import mark_tuples
+from muntin.slicing.slice_table import SliceTable
 from muntin.slicing.tuple_needs import grow
 from muntin.slicing.tuple_slicer import dissolve, slice_tuples
 from muntin.slicing.tuple_state import TupleState
@@ -183,6 +184,11 @@ def change_windows(
     other = plan.serving(replace(plan.served, all=(*stay, *new)))
     other = with_new_aggregates(plan, state, other, after)
     state = adapted(state, plan, other)
+    recuts = remove or any(isinstance(window, ContextFreeWindow) for window in add.values())
+    if recuts and _cuts_anew(other, state):
+        slice_tuples(other, state, state.watermark, again=True)
+    if remove:
+        merge_slices(other, state)
     state.late_counts = {name: n for name, n in state.late_counts.items() if name not in remove}
     if len(state.compared):
         numbers = {one.name: i for i, one in enumerate(stay)}
@@ -234,9 +240,31 @@ def _serves_from(plan: BoundPlan, state: State, window: Window, after: int) -> i
     for rows in (state.slices, *(late.rows for late in state.late_tuples)):
         if len(rows):
             cut = crossed(window, rows.first, rows.last)
-            if cut.any():
-                low = max(low, int(rows.last[cut].max()) + 1)
+            low = max(low, int(_whole_from(plan, state, rows.take(cut)).max(initial=NEG_INF)))
     return NEG_INF if low <= -LIMIT else next_start(window, low)
+
+
+def _whole_from(plan: BoundPlan, state: State, rows: SliceTable) -> Column:
+    """From when the tuples of each of these slices, which an edge cuts, are in slices that it does not cut.
+
+    Slices whose tuples are stored are split. Which tuples before the final time are stored depends on when
+    they were dropped, so those are not counted on.
+    """
+    behind: Column = rows.last + 1
+    if not _cuts_anew(plan, state):
+        return behind
+    assert state.tuples is not None
+    stored = (rows.rank >= 0) & (rows.rank >= state.tuples.committed.rank[rows.key])
+    final = plan.final(state.watermark)
+    return np.where(stored, np.where(rows.first < final, np.minimum(behind, final), NEG_INF), behind)
+
+
+def _cuts_anew(plan: BoundPlan, state: State) -> bool:
+    """Whether tuples that were sliced may be sliced again.
+
+    Without lateness the windows over tuples that came out are not remembered: they would come out again.
+    """
+    return state.tuples is not None and plan.lateness > 0
 
 
 def next_start(window: ContextFreeWindow, low: int) -> int:

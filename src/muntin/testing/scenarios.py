@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.testing.engines import EmbeddedEngine, Engine, OracleEngine, Record
 from muntin.testing.rows import Row, compare
+from muntin.timeline import INF
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,10 @@ def check(
         if action.name == "snapshot":
             engine = engine.restored(engine.snapshot())
         elif action.name == "add":
-            oracle.add(action.value, action.window, engine.add(action.value, action.window, None))
+            window, since = action.window, engine.add(action.value, action.window, None)
+            latest = INF if hasattr(window, "lift") else oracle.latest_start(window)
+            assert since <= latest, f"{where}\nstarts at {since}, later than {latest}"
+            oracle.add(action.value, window, since)
         else:
             actual, expected = play(engine, action), play(oracle, action)
             difference = compare(actual, expected)

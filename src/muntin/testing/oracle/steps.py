@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from muntin.errors import DataError, QueryError, nearest
+from muntin.testing.oracle.additions import Storage
 from muntin.testing.oracle.emission import Key, NamedWindow
 from muntin.testing.oracle.tuples import Arrival, View
 from muntin.testing.rows import Row
@@ -54,6 +55,8 @@ class Oracle:
         self._pending: list[tuple[Key, Arrival]] = []
         self._judged: list[tuple[int, list[tuple[Key, Arrival]]]] = []
         self.late: list[tuple[str, Mapping[str, Any]]] = []
+        self._storage = Storage()
+        self._storage.serve((window for _, window in query.windows), NEG_INF)
 
     def process(self, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
         """Take rows that arrived; returns early results if the query wants them after each batch."""
@@ -82,6 +85,18 @@ class Oracle:
         """End the stream: every window closes."""
         return self._step(INF, early=False)
 
+    def latest_start(self, window: Any) -> int:
+        """Where the instances of a window that is added now begin at the latest."""
+        lateness = int(self._query.allowed_lateness)
+        return self._storage.latest_start(window, self._newest_arrived(), self._watermark, lateness)
+
+    def _newest_arrived(self) -> int:
+        return max(self._newest, *(item.time for _, item in self._pending), NEG_INF)
+
+    def _serve(self) -> None:
+        """Note which windows there are now."""
+        self._storage.serve((one.window for one in self._windows.values()), self._newest_arrived())
+
     def add(self, name: str, window: Any, since: int | None) -> int:
         """Start another named window, which may begin at `since`; or compute another aggregate."""
         if hasattr(window, "lift"):
@@ -96,6 +111,7 @@ class Oracle:
         for watermark, tuples in self._judged:
             new.judge(tuples, watermark)
         self._windows[name] = new
+        self._serve()
         self._set_aggregates(self._query.aggregates, set())
         return since
 
@@ -108,6 +124,7 @@ class Oracle:
             raise QueryError(f'no window "{name}" runs.{nearest(name, self._windows)}')
         removed = self._windows.pop(name)
         self.late += [(name, item.row) for item in removed.judge(self._pending, self._watermark)]
+        self._serve()
         self._set_aggregates(self._query.aggregates, set())
 
     def _set_aggregates(self, aggregates: Any, new: set[str]) -> None:
@@ -117,8 +134,8 @@ class Oracle:
         tuples that have arrived.
         """
         names = [name for name, one in aggregates if any(map(one.is_over, self._windows))]
-        arrived = [self._newest, *(item.time for _, item in self._pending)]
-        later = NEG_INF if max(arrived) == NEG_INF else max(arrived) + 1
+        newest = self._newest_arrived()
+        later = NEG_INF if newest == NEG_INF else newest + 1
         for name in names:
             if name in new or name not in self._computed:
                 self._since[name] = later

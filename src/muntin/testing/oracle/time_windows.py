@@ -10,9 +10,11 @@ from muntin.testing.oracle.tuples import Instance, Tuples, View
 from muntin.timeline import INF
 from muntin.windows import ContextFree
 
-__all__ = ["context_free", "cumulate", "is_context_free", "latest_end", "periodic", "spanned"]
+__all__ = ["context_free", "cumulate", "first_start", "is_context_free", "latest_end", "periodic", "spanned"]
 
 Interval = tuple[Any, Any]
+
+_LONG_AGO = -(2**60)
 
 
 def is_context_free(window: Any) -> bool:
@@ -48,6 +50,19 @@ def latest_end(window: Any, time: int, since: int) -> int | None:
         return INF if time >= window.start >= since else None
     view = View(upto=INF, closing=False, newest=time)
     return max((end for start, end in _containing(window, time, view) if start >= since), default=None)
+
+
+def first_start(window: Any, low: int, after: int) -> int:
+    """The first start at or after `low` of a window that ends behind `after`; INF if there is none."""
+    time = _next_start(window, max(low, _LONG_AGO) - 1)
+    while time is not None:
+        if type(window).__name__ == "Landmark":  # its windows never stop
+            return time
+        view = View(upto=INF, closing=False, newest=time)
+        if any(start == time and end > after for start, end in _containing(window, time, view)):
+            return time
+        time = _next_start(window, time)
+    return INF
 
 
 def _containing(window: Any, time: int, view: View) -> list[Interval]:
