@@ -88,7 +88,7 @@ class StandingTrees(Combiner):
             )
             if not np.array_equal(hi - lo, np.maximum(view.hi - view.lo, 0)):
                 return self._others.reduce(partials, states, view)  # some window omits slices
-        words = self._combined(self._codes, partials, view, lo, hi)
+        words = self._combined(self._codes, partials, states, view, lo, hi)
         if words is None:
             self.reset()
             return self._walk.reduce(partials, states, view)  # raises the error that names the window
@@ -122,7 +122,7 @@ class StandingTrees(Combiner):
         return cost + max(0, ROW_COST * len(view.table) - self._walked)
 
     def _combined(
-        self, codes: Column, partials: PartialSet, view: View, lo: Column, hi: Column
+        self, codes: Column, partials: PartialSet, states: States, view: View, lo: Column, hi: Column
     ) -> Column | None:
         """The words of each window, one row each; None where a sum of integers exceeds its room."""
         table, key = view.table, view.key
@@ -145,7 +145,7 @@ class StandingTrees(Combiner):
         self._serial, self._walked = serial, 0
         changed = int(self._counters[CHANGED])
         rows, leaves = rows[:changed], leaves[:changed]
-        words = partials.to_words(partials.take(table.states, rows))
+        words = partials.to_words(partials.take(states, rows))
         out = np.empty((len(lo), words.shape[0]), dtype=np.int64)
         fits = serve(
             codes, self._regions, self._nodes, self._counters, keys, leaves, words, table.fixed, key, lo, hi,
