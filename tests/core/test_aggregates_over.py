@@ -101,6 +101,18 @@ def test_each_store_serves_groups_of_windows(store: str | None) -> None:
         assert got == wanted
 
 
+@pytest.mark.parametrize("store", [None, "lazy", "flatfat", "fiba", "two_stacks", "daba"])
+def test_a_store_combines_only_partials_that_do_not_grow(store: str | None) -> None:
+    """Lists are joined by a walk, and the other partials of the same windows by the store."""
+    query = (
+        mt.windows(ten=w.sliding(10, 5)).aggregate(n=a.count(), all=a.collect("u"), most=a.max("v")).on("t")
+    )
+    op = query.operator(store=store)
+    op.process({"t": [1, 6, 7], "u": ["x", "y", "z"], "v": [3, 1, 2]})
+    rows = [(row["n"], row["all"], row["most"]) for row in op.finish().to_pylist()]
+    assert rows == [(1, ["x"], 3), (3, ["x", "y", "z"], 3), (2, ["y", "z"], 2)]
+
+
 def test_errors_are_those_of_the_group() -> None:
     """With on_error="skip", windows that fail are found inside a group, and the row is that of the window."""
 

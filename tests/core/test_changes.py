@@ -132,3 +132,33 @@ def test_it_is_part_of_the_query() -> None:
         base.on("t", emit=mt.on_change)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match='Did you mean "on_change"'):
         loads(query.to_toml().replace('"on_change"', '"on_chang"'))
+
+
+def test_a_step_shows_no_early_value_that_is_out_of_date() -> None:
+    """A late tuple changes a complete window and an open one: the early look follows in the same step."""
+    query = (
+        mt.windows(ten=w.sliding(10, 5))
+        .aggregate(most=a.max("v"))
+        .on("t", emit=mt.on_change(), early=mt.every(3), allowed_lateness=100)
+    )
+    op = query.operator()
+    op.process({"t": [1, 7], "v": [5, 5]})
+    assert [row["most"] for row in op.advance(11).to_pylist()] == [5]
+    op.process({"t": [8], "v": [7]})
+    assert [(row["window"]["start"], row["most"]) for row in op.advance(12).to_pylist()] == [(0, 7)]
+    assert not op.finish()
+
+
+def test_an_open_window_comes_out_when_the_one_before_it_changes() -> None:
+    """Also where the early look of this step finds the open window as it was."""
+    query = (
+        mt.windows(ten=w.sliding(10, 5))
+        .aggregate(most=a.max("v"))
+        .on("t", emit=mt.on_change(), early=mt.every(3), allowed_lateness=100)
+    )
+    op = query.operator()
+    op.process({"t": [1, 7], "v": [5, 5]})
+    op.advance(11)
+    op.process({"t": [4], "v": [7]})
+    rows = [(row["window"]["start"], row["most"], row["kind"]) for row in op.advance(12).to_pylist()]
+    assert sorted(rows) == [(-5, 7, "update"), (5, 5, "early")]

@@ -270,7 +270,7 @@ def complete(plan: BoundPlan, state: State, watermark: int, keep_expired: bool =
             slice_tuples(plan, state, INF)
     if judges:
         judge(plan, state, plan.final(before))
-    emissions = due_results(plan, state, before, closing)
+    emissions = due_results(plan, state, before, closing, _crosses_period(plan, before, watermark))
     if state.tuples is not None:
         state.tuples.has_unseen = False
     return emissions if keep_expired else emissions + tidy(plan, state, before)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -119,13 +121,20 @@ class ComparedWindows(ValuedTable):
         return replace(self, shown=shown).take(stays)
 
 
-def changes_only(plan: BoundPlan, state: State, emissions: list[Emission]) -> list[Emission]:
-    """The rows with values that differ from the window before, and windows after one that has changed."""
-    if not plan.shows_changes or not emissions:
+def changes_only(
+    plan: BoundPlan, state: State, emissions: list[Emission], look_follows: bool = False
+) -> list[Emission]:
+    """The rows with values that differ from the window before, and windows after one that has changed.
+
+    `look_follows`: early results follow in the same step. They have the values that open windows have now,
+    so no open window is emitted before them.
+    """
+    if not plan.shows_changes:
         return emissions
-    known, new = state.compared, ComparedWindows.of(emissions[0])
-    for emission in emissions[1:]:
-        new = new.join(ComparedWindows.of(emission))
+    known = state.compared
+    if not emissions and (look_follows or not plan.shows_early or known.shown.all()):
+        return emissions
+    new = reduce(ComparedWindows.join, map(ComparedWindows.of, emissions), ComparedWindows())
     before = _places(known, new)
     was_shown = np.zeros(len(new), dtype=np.bool_)
     changed = np.ones(len(new), dtype=np.bool_)
@@ -140,11 +149,14 @@ def changes_only(plan: BoundPlan, state: State, emissions: list[Emission]) -> li
     current = known.take(stays).join(replace(new, shown=was_shown).take(present))
     origin = np.concatenate([np.full(int(stays.sum()), -1), present])
     come_out = ~current.shown & _differs_from_previous(plan, current)
+    if look_follows:
+        come_out &= current.kind != EARLY_ROW
     shown = np.where(retracted, was_shown, was_shown & changed)
     shown[origin[come_out & (origin >= 0)]] = True
     late = np.flatnonzero(come_out & (origin < 0))
     state.compared = replace(current, shown=current.shown | come_out)
-    masks = np.split(shown, np.cumsum([len(e.windows) for e in emissions])[:-1])
+    ends = np.cumsum([0, *(len(e.windows) for e in emissions)])
+    masks = [shown[begin:end] for begin, end in pairwise(ends)]
     again = _again(plan, current.take(late)) if len(late) else []
     _count(state, emissions, masks, again)
     filtered = [_taken(e, np.flatnonzero(mask)) for e, mask in zip(emissions, masks, strict=True)]

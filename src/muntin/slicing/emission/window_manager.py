@@ -28,12 +28,17 @@ __all__ = ["due_results", "early_results", "forget_expired", "open_results"]
 Mask = npt.NDArray[np.bool_]
 
 
-def due_results(plan: BoundPlan, state: State, before: int, closing: bool = False) -> list[Emission]:
-    """Results due at the watermark that the state has reached; `before` is the one that it replaces."""
+def due_results(
+    plan: BoundPlan, state: State, before: int, closing: bool = False, look_follows: bool = False
+) -> list[Emission]:
+    """Results due at the watermark that the state has reached; `before` is the one that it replaces.
+
+    `look_follows`: early results of the same step are listed next.
+    """
     if plan.emits_once and not plan.lateness and not plan.served.sessions and not plan.served.tuple_driven:
         listings = _context_free(plan, state, before, state.watermark)
         first = with_values(plan, state, [e for listing in listings for e in first_results(listing)])
-        return changes_only(plan, state, first)
+        return changes_only(plan, state, first, look_follows)
     emissions = _due_context_free(plan, state, before)
     for served in plan.served.sessions:
         emissions += _due_context_aware(plan, state, served, _sessions(plan, state, served), before)
@@ -41,7 +46,7 @@ def due_results(plan: BoundPlan, state: State, before: int, closing: bool = Fals
         listing = _tuple_driven(plan, state, served, with_open=closing or plan.shows_early)
         emissions += _due_context_aware(plan, state, served, listing, before)
     _expire_sessions(plan, state)
-    return changes_only(plan, state, with_values(plan, state, emissions))
+    return changes_only(plan, state, with_values(plan, state, emissions), look_follows)
 
 
 def early_results(plan: BoundPlan, state: State) -> list[Emission]:
