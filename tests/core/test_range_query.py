@@ -12,6 +12,8 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.errors import DataError, QueryError, UserCodeError
+from muntin.slicing.combining.base import combine
+from muntin.slicing.emission import window_values
 
 HOUR = mt.windows(hour=w.sliding(60, every=10)).aggregate(n=a.count(), total=a.sum("v"))
 FIVE = {"t": [1, 12, 25, 27, 38], "v": [1, 2, 4, 8, 16]}
@@ -68,6 +70,62 @@ def test_slices_that_were_dropped_are_not_answered() -> None:
     assert 1_500 <= begin <= 1_810
     assert end == 1_950
     assert count == n == (end - begin) // 2
+
+
+def test_ranges_before_the_last_fold_are_answered() -> None:
+    op = (
+        mt.windows(hundred=w.sliding(100, every=50), one=w.tumbling(1))
+        .aggregate(n=a.count())
+        .on("t")
+        .operator()
+    )
+    op.process({"t": list(range(200))})
+    op.advance(199)
+    op.stats()  # joins the slices of 150 to 198, between which no window has an edge any more
+    assert op.stats().merges > 0
+    assert ranges(op.query(100, 170)) == [(100, 150, 50, 50)]
+    assert ranges(op.query(120, 200)) == [(150, 200, 50, 50)]
+
+
+@pytest.mark.parametrize("store", ["flatfat", "fiba", None])
+def test_a_tree_that_persists_serves_ranges(store: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    combines: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        states, count = combine(*arguments)
+        combines.append(count)
+        return states, count
+
+    monkeypatch.setattr(window_values, "combine", counted)
+    size = 2**15 if store is None else 2**12
+    op = (
+        mt.windows(long=w.sliding(2 * size, every=1))
+        .aggregate(total=a.sum("v"))
+        .on("t", max_windows=None)
+        .operator(store=store)
+    )
+    values = np.arange(size)
+    op.process({"t": values, "v": values})
+    op.advance(2)
+    # Two partials; a node of FiBA has up to eight entries.
+    bound = (24 if store == "fiba" else 4) * int(np.log2(size))
+    # The plan's own choice walks until that has cost as much as a tree over all slices.
+    for _ in range(8 if store is None else 1):
+        op.query(1, size - 1)
+    combines.clear()
+    for begin, end in [(1, size - 1), (size // 3, size // 2), (5, size - 7), (2, size)]:
+        assert ranges(op.query(begin, end)) == [(begin, end, end - begin, int(values[begin:end].sum()))]
+    if store is not None:
+        assert max(combines) <= bound
+    else:  # a short range is less work to walk
+        assert max(combines[0], combines[2], combines[3]) <= bound
+    plain = op.snapshot()
+    op.query(7, 70)
+    assert op.snapshot() == plain
+    op.process({"t": [size], "v": [1]})
+    combines.clear()
+    assert ranges(op.query(5, size + 1)) == [(5, size + 1, size - 4, int(values[5:].sum()) + 1)]
+    assert combines[0] <= bound
 
 
 def test_it_includes_what_waits_and_changes_nothing() -> None:

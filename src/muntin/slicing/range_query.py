@@ -34,12 +34,15 @@ def range_values(plan: BoundPlan, state: State, start: int, end: int, key: int |
     """Per key, or for one key, the aggregates over the answered range, which lies in [start, end).
 
     It ends where a slice holds tuples on both sides of an edge, and begins where slices are complete. Keys
-    without a tuple in it have no row. Costs O(slices), and the combines of those in the range.
+    without a tuple in it have no row. Costs a search of O(slices), and the combines of those in the range:
+    O(log n) where a tree over n slices persists and no tuple waits to be sliced, since it serves this, too.
     """
     draft, table = state.draft(), plan.no_slices
     if state.watermark < INF:
         draft = up_to_date(plan, draft)
         table = draft.slices
+        if table is state.slices and state.store.serves_ranges:
+            draft.store = state.store
     keys = np.arange(draft.key_count, dtype=np.int64) if key is None else np.array([key], dtype=np.int64)
     low, high = _answered(table, draft.key_count, max(start, draft.retained_from), end)
     listing = list_given(NO_WINDOW, keys, low[keys], np.maximum(low, high)[keys], table, draft.key_count)

@@ -65,6 +65,9 @@ class Combiner(ABC):
     that persist between watermarks are derived from slices and never part of a snapshot.
     """
 
+    serves_ranges = False
+    """Whether what persists serves any range of slices, not only windows that move on."""
+
     @abstractmethod
     def reduce(self, partials: PartialSet, states: States, view: View) -> tuple[States, int]:
         """One row for each window, and the number of combines."""

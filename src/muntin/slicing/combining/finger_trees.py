@@ -142,6 +142,7 @@ class FingerTrees(PersistentStores):
     """Finger trees for streams out of order and any monoid: O(log n) combines per window or changed slice."""
 
     per_window = False
+    serves_ranges = True
 
     def _new_store(self) -> FingerTree:
         return FingerTree()

@@ -43,6 +43,8 @@ class StandingTrees(Combiner):
     `exact`: sums of floats go to `others` too, since their last digits depend on the shape of a tree.
     """
 
+    serves_ranges = True
+
     def __init__(self, others: Combiner, forced: bool = False, exact: bool = False) -> None:
         self._others, self._walk, self._forced, self._exact = others, WalkedWindows(), forced, exact
         self.reset()
