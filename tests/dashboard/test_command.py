@@ -71,3 +71,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     path.write_text("transcripts: 3")
     with pytest.raises(QueryError, match="must be a mapping with a list"):
         chosen(None, [], None, path)
+    for body in (b"a: [1\n b", b"\xff\xfe\x00"):
+        path.write_bytes(body)
+        with pytest.raises(QueryError, match="is not valid YAML"):
+            chosen(None, [], None, path)

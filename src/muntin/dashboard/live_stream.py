@@ -225,6 +225,8 @@ class LiveStream(ShownStream):
 
     def add(self, kind: str, name: str, text: str) -> None:
         item = read_item(kind, name, text)
+        if name in dict(self.query.aggregates if kind == "window" else self.query.windows):
+            raise QueryError(f'there is a window or an aggregate "{name}"; choose another name')
         if kind == "window":
             self._add_window(name, item)
             return

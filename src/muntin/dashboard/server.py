@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time as clocks
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -27,8 +28,9 @@ try:
     from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
     from starlette.routing import Route
 except ModuleNotFoundError as error:
+    package = (error.name or "starlette").partition(".")[0]
     raise QueryError(
-        f'the dashboard needs {error.name}, which is not installed: pip install "muntin[dashboard]"'
+        f'the dashboard needs {package}, which is not installed: pip install "muntin[dashboard]"'
     ) from error
 
 __all__ = ["application", "running", "serve"]
@@ -81,6 +83,9 @@ def application(stream: ShownStream, access: Access) -> Any:
             outcome = await anyio.to_thread.run_sync(obey, stream, body)
         except MuntinError as error:
             return JSONResponse({"error": str(error)}, 400)
+        except Exception as error:  # noqa: BLE001 - a defect: the page shows it, the terminal its place
+            traceback.print_exc()
+            return JSONResponse({"error": f"{type(error).__name__}: {error}"}, 500)
         return JSONResponse(outcome)
 
     routes = [
@@ -120,6 +125,9 @@ def _next(frames: Frames) -> dict[str, Any] | None:
         return frames.next()
     except MuntinError as error:
         return {"trouble": str(error)}
+    except Exception as error:  # noqa: BLE001 - without an answer the page would take it for a lost connection
+        traceback.print_exc()
+        return {"trouble": f"{type(error).__name__}: {error}"}
 
 
 # Access and headers. ---------------------------------------------------------------------------------

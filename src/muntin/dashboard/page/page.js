@@ -124,7 +124,7 @@ const sections = {
     });
   },
   windows(windows) {
-    const heads = [["window"], ["type"], ["results", true], ["open", true], ["slices in it", true], ["late", true], [""]];
+    const heads = [["window"], ["type"], ["results", true], ["open", true], ["slices in it", true], ["too late", true], [""]];
     table($("windows"), heads, windows, (w) => w.name + w.what, (row, w, index) => {
       named(row, w.name, index);
       cell(row, 1, w.what, "what");
@@ -196,7 +196,7 @@ const sections = {
 function named(row, name, index) {
   const td = row.cells[0] || row.insertCell();
   if (!td.firstChild) td.append(make("span"), document.createTextNode(name));
-  td.firstChild.className = `swatch w${index % COLOURS}`;
+  td.firstChild.className = `swatch w${index % COLOURS}${index < COLOURS ? "" : " again"}`;
 }
 
 function remover(row, index, kind, name, possible) {
@@ -230,6 +230,7 @@ function draw() {
 
 function connect() {
   if (source) source.close();
+  if (document.hidden) { source = null; return; }
   $("strip").style.minHeight = $("lines").style.minHeight = "";
   widest = Math.round($("strip").clientWidth);
   const query = new URLSearchParams({ width: widest, chart: Math.round($("lines").clientWidth), level: view.level, scale: view.scale });
@@ -259,7 +260,7 @@ function look(change) {
 async function command(body) {
   try {
     const answer = await fetch("command", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-    const outcome = await answer.json();
+    const outcome = await answer.json().catch(() => ({ error: `The command failed: ${answer.status} ${answer.statusText}` }));
     if (outcome.error && body.do !== "add") { trouble(outcome.error); setTimeout(() => { if ($("trouble").textContent === outcome.error) trouble(""); }, 8000); }
     return outcome;
   } catch {
@@ -332,6 +333,9 @@ document.addEventListener("keydown", (event) => {
   };
   if (actions[event.key]) { event.preventDefault(); actions[event.key](); }
 });
+
+// A hidden page needs no frames: a browser has six connections to a host, for all of its tabs.
+document.addEventListener("visibilitychange", connect);
 
 let resized = 0;
 addEventListener("resize", () => {
