@@ -43,8 +43,11 @@ def test_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
             assert address.startswith("http://127.0.0.1:"), line
             with urlopen(address, timeout=10) as page:
                 assert "Muntin" in page.read().decode()
-            served.send_signal(signal.SIGINT)
-            _, errors = served.communicate(timeout=20)
+            with urlopen(f"{address}/events", timeout=10) as frames:  # a page is open
+                assert frames.readline().startswith(b"data: ")
+                for _ in range(2):  # an impatient user
+                    served.send_signal(signal.SIGINT)
+                _, errors = served.communicate(timeout=20)
         finally:
             served.kill()
     assert (served.returncode, errors) == (130, "")

@@ -135,7 +135,7 @@ def test_nothing_jumps_in_the_strip() -> None:
 def test_late_tuples_are_those_behind_the_watermark() -> None:
     stream = played(40)
     (tile,) = [one for one in Frames(stream, View()).sections()["numbers"] if one["name"] == "late tuples"]
-    assert (tile["value"], tile["remark"]) == ("4", "0 too late for a window")
+    assert (tile["value"], tile["remark"]) == ("4", "0 too late")
 
 
 def test_lines_of_another_key_and_aggregate_come_from_the_results_in_memory() -> None:

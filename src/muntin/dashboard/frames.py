@@ -200,7 +200,7 @@ class Frames:
         # Where the page sees no tuples, it knows only those that the engine dropped.
         late = tile("late tuples", counted("late"), "too late for a window", counter("late"))
         if history.tuples:
-            dropped = f"{counted('late')} too late for a window"
+            dropped = f"{counted('late')} too late"
             late = tile("late tuples", f"{history.late:,}", dropped, lambda one: one.late)
         combines = counters.get("update_combines", 0) + counters.get("merge_combines", 0)
         keys = _number_of(counters.get("keys", 0), "key")

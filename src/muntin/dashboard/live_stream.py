@@ -97,16 +97,17 @@ class LiveStream(ShownStream):
         """Make steps until the stream ends or `pause` is called."""
         if self.state == "paused":
             self.state = "playing"
-            self._wake.set()
         elif self.state in ("ended", "error"):
             self.restart()
             self.state = "playing"
-            self._wake.set()
+        self.version += 1
+        self._wake.set()
 
     def pause(self) -> None:
         """Make no further steps."""
         if self.state == "playing":
             self.state = "paused"
+            self.version += 1
 
     def step(self, together: int = 1) -> None:
         """Make one step: the next tuples, the next watermark, or what else comes next.

@@ -22,8 +22,8 @@ from muntin.timeline import INF
 __all__ = ["Layout", "Look", "Strip", "value_text"]
 
 MOST_TUPLES, MOST_WINDOWS = 600, 250
-MOST_LABELS = 40
-"""Tuples that have room for a label."""
+LABEL = 30
+"""The room that a tuple with a label takes, in pixels."""
 SHORT = 60
 """A stream of no more tuples is shown from its beginning."""
 NICE = tuple(s * 10**p for p in range(18) for s in (1, 2, 5))
@@ -57,7 +57,7 @@ class Layout:
             self.lanes[name] = max(self.lanes.get(name, 1), most)
         rows = rows_of_slices(run.slices, (extent[1] - extent[0]) // UNSEEN)
         self.slice_rows = max(self.slice_rows, len(rows))
-        self.dense = self.dense or len(run.tuples) > MOST_LABELS
+        self.dense = self.dense or len(run.tuples) * LABEL > width
         shape = Shape.dense(width) if self.dense else Shape.roomy(width)
         return replace(shape, lanes={name: self.lanes[name] for name in names}, slice_rows=self.slice_rows)
 

@@ -66,8 +66,6 @@ function picture(container, svg, empty) {
   if (root.nodeName !== "svg") return;
   root.classList.add("drawn");
   container.replaceChildren(document.importNode(root, true));
-  // A picture may grow while it changes, but not jump.
-  if (container.id) container.style.minHeight = `${Math.max(parseFloat(container.style.minHeight) || 0, Number(root.getAttribute("height")))}px`;
 }
 
 // Sections. --------------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ const sections = {
     set($("key-name"), h.key_names || "Key");
     options($("key"), h.keys, h.key);
     options($("aggregate"), h.aggregates, h.aggregate);
-    $("aggregate").disabled = !h.aggregates.length;
+    $("aggregate").parentElement.hidden = !h.aggregates.length;
     if (h.state === "error") trouble(`The stream has stopped: ${h.error}`); else if (!failures) trouble("");
   },
   trouble(text) { trouble(text); },
@@ -179,16 +177,17 @@ const sections = {
     });
   },
   batches(batches) {
-    $("batches-section").hidden = !batches || !batches.rows.length;
+    $("batches-section").hidden = !batches;
     if (!batches) return;
     set($("batches-remark"), batches.remark);
-    const most = Math.max(1, ...batches.rows.map((b) => b.milliseconds));
+    // The first one also starts Spark's workers; on its scale the others could not be told apart.
+    const most = Math.max(1, ...batches.rows.filter((b) => b.batch).map((b) => b.milliseconds));
     table($("batches"), [["batch", true], ["started"], ["rows", true], ["rows/s", true], ["ms", true], ["of them adding data", true], ["watermark"], ["time"]], batches.rows, (b) => b.batch, (row, b) => {
       [b.batch, b.started, b.rows, b.rate, b.milliseconds.toLocaleString("en"), b.adding, b.watermark].forEach((text, i) => cell(row, i, String(text), i === 1 || i === 6 ? "" : "r"));
       const td = row.cells[7] || row.insertCell();
       td.className = "duration";
       if (!td.firstChild) td.append(make("i"));
-      td.firstChild.style.width = `${(100 * b.milliseconds) / most}%`;
+      td.firstChild.style.width = `${Math.min(100, (100 * b.milliseconds) / most)}%`;
     });
   },
 };
@@ -231,7 +230,6 @@ function draw() {
 function connect() {
   if (source) source.close();
   if (document.hidden) { source = null; return; }
-  $("strip").style.minHeight = $("lines").style.minHeight = "";
   widest = Math.round($("strip").clientWidth);
   const query = new URLSearchParams({ width: widest, chart: Math.round($("lines").clientWidth), level: view.level, scale: view.scale });
   source = new EventSource(`events?${query}`);
