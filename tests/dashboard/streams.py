@@ -31,13 +31,13 @@ def batch(minutes: list[int], **columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"ts": times, **values})
 
 
-def endless(rate: float = 60) -> Feed:
-    """A tuple of each of two shops per minute of event time, and one in ten late."""
+def endless(rate: float = 60, behind: int = 5) -> Feed:
+    """A tuple of each of two shops per minute of event time, and one in ten late, this number of minutes."""
 
     def steps() -> Iterator[Step]:
         minute = 0
         while True:
-            late = [minute - 5] if minute % 10 == 9 else []
+            late = [minute - behind] if minute % 10 == 9 else []
             yield Step("input", batch([minute, minute, *late], shop=["a", "b", *("a" for _ in late)]))
             minute += 1
 

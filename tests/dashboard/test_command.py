@@ -43,8 +43,11 @@ def test_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
             assert address.startswith("http://127.0.0.1:"), line
             with urlopen(address, timeout=10) as page:
                 assert "Muntin" in page.read().decode()
-            served.send_signal(signal.SIGINT)
-            _, errors = served.communicate(timeout=20)
+            with urlopen(f"{address}/events", timeout=10) as frames:  # a page is open
+                assert frames.readline().startswith(b"data: ")
+                for _ in range(2):  # an impatient user
+                    served.send_signal(signal.SIGINT)
+                _, errors = served.communicate(timeout=20)
         finally:
             served.kill()
     assert (served.returncode, errors) == (130, "")
@@ -71,3 +74,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     path.write_text("transcripts: 3")
     with pytest.raises(QueryError, match="must be a mapping with a list"):
         chosen(None, [], None, path)
+    for body in (b"a: [1\n b", b"\xff\xfe\x00"):
+        path.write_bytes(body)
+        with pytest.raises(QueryError, match="is not valid YAML"):
+            chosen(None, [], None, path)

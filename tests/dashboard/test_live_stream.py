@@ -12,20 +12,20 @@ import muntin as mt
 from muntin import aggregates as a
 from muntin import windows as w
 from muntin.command_line.settings import InputSettings
-from muntin.dashboard.feeds import Feed, flights_feed, of_files, of_transcripts
+from muntin.dashboard.feeds import Feed, flights_feed, of_batches, of_files, of_transcripts
 from muntin.dashboard.frames import Frames, View
 from muntin.dashboard.history import MOST_KEYS, MOST_RESULTS, MOST_SAMPLES, MOST_TUPLES, History
 from muntin.dashboard.live_stream import LiveStream
 from muntin.dashboard.recent_rows import RecentRows
 from muntin.dashboard.shown_stream import MOST_NOTES
-from muntin.dashboard.zoomed_lines import COLUMNS, LEVELS
+from muntin.dashboard.zoomed_lines import COLUMNS, LEVELS, MOST_CHANGEABLE, ZoomedLines
 from muntin.errors import QueryError
 from muntin.testing.transcript_files import Step
 from tests.dashboard.streams import MINUTE, TRANSCRIPT, batch, endless, failing, query
 
 
-def played(steps: int) -> LiveStream:
-    stream = LiveStream([endless()])
+def played(steps: int, behind: int = 5) -> LiveStream:
+    stream = LiveStream([endless(behind=behind)])
     for _ in range(steps):
         stream.step()
     assert stream.state == "playing", stream.error
@@ -65,7 +65,7 @@ def test_watermark_is_drawn() -> None:
 
 
 def test_lines_show_the_results_at_each_level() -> None:
-    stream = played(200)
+    stream = played(200, behind=12)
     results = stream.history.results.table()
     assert results is not None
     for level in range(LEVELS):
@@ -75,11 +75,67 @@ def test_lines_show_the_results_at_each_level() -> None:
         assert lines["shown"]
     assert stream.lines is not None
     first = [c for line in stream.lines.of_level(0, ["ten"]) for c in line.columns]
-    rows = [
-        r for r in results.to_pylist() if (r["shop"], r["window_name"], r["kind"]) == ("a", "ten", "final")
-    ]
-    # The columns are two minutes wide, so that each has one result.
-    assert [c.last for c in first] == [row["n"] for row in rows]
+    newest = {
+        row["window_start"]: row["n"]
+        for row in results.to_pylist()
+        if (row["shop"], row["window_name"]) == ("a", "ten")
+    }
+    assert "update" in results["kind"].to_pylist()
+    # The columns are two minutes wide, so that each has one result, with its newest value.
+    assert [c.last for c in first] == [*newest.values()]
+    assert [c.first for c in first] == [*newest.values()]
+
+
+def test_lines_follow_sessions_that_are_withdrawn_and_end_with_bounded_memory() -> None:
+    lines = ZoomedLines(width=10, aggregate="n", lateness=100)
+    names = ("window_name", "window_start", "window_end", "n", "kind")
+
+    def add(*rows: tuple[object, ...]) -> None:
+        lines.add(pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows]))
+
+    def points() -> list[tuple[int, float]]:
+        return [(c.start, c.last) for line in lines.of_level(0, ["s"]) for c in line.columns]
+
+    add(("s", 0, 5, 1, "final"), ("s", 20, 25, 2, "final"))
+    assert points() == [(0, 1), (20, 2)]
+    add(("s", 0, 5, 1, "retract"), ("s", 20, 25, 2, "retract"), ("s", 0, 25, 4, "final"))
+    assert points() == [(20, 4)]
+    add(("s", 300, 305, 9, "final"))  # the first one changes no more
+    assert points() == [(20, 4), (300, 9)]
+    add(*(("s", 400, 400 + n, n, "final") for n in range(3 * MOST_CHANGEABLE)))
+    assert len(lines._changeable) <= MOST_CHANGEABLE
+
+
+@pytest.mark.parametrize("key", ["ключ", "<&\"'>", "a\x01b", "", "\U0001f600", None])
+def test_any_key_has_pictures(key: str | None) -> None:
+    batches = [batch([n, n], shop=[key, "b"]) for n in range(40)]
+    feed = of_batches("keys", query(), lambda: batches, 1, watermark_lag="2 minutes")
+    stream = LiveStream([feed])
+    for _ in batches:
+        stream.step()
+    stream.choose_key(stream.label((key,)))
+    assert drawn(stream, "slice")
+    ET.fromstring(Frames(stream, View()).sections()["lines"]["picture"])
+
+
+def test_nothing_jumps_in_the_strip() -> None:
+    stream, frames = LiveStream([endless()]), None
+    heights = []
+    for number in range(120):
+        stream.step()
+        frames = Frames(stream, View()) if frames is None and number > 60 else frames
+        if frames is not None and (root := ET.fromstring(frames.sections()["strip"])) is not None:
+            heights.append(int(root.attrib["height"]))
+            labels = [e.text for e in root.iter() if "right strong w" in (e.get("class") or "")]
+            assert labels[:2] == ["ten", "visit"]
+    assert heights == sorted(heights)
+    assert len(set(heights)) <= 3
+
+
+def test_late_tuples_are_those_behind_the_watermark() -> None:
+    stream = played(40)
+    (tile,) = [one for one in Frames(stream, View()).sections()["numbers"] if one["name"] == "late tuples"]
+    assert (tile["value"], tile["remark"]) == ("4", "0 too late")
 
 
 def test_lines_of_another_key_and_aggregate_come_from_the_results_in_memory() -> None:

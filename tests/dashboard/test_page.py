@@ -191,6 +191,25 @@ def test_an_error_of_the_stream_is_shown(browser: Any, opened: Any) -> None:
     assert text(browser, "#play") == "Again"
 
 
+def test_a_hidden_page_closes_its_connection_until_it_is_visible(browser: Any, opened: Any) -> None:
+    opened(LiveStream([endless()]))
+    until(browser, lambda: count(browser, "#strip .window") > 3)
+
+    def hide(hidden: bool) -> None:
+        value = str(hidden).lower()
+        browser.execute_script(
+            f"Object.defineProperty(document, 'hidden', {{value: {value}, configurable: true}});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+
+    hide(True)
+    assert script(browser, "source") is None
+    before = text(browser, "#numbers .remark")
+    hide(False)
+    until(browser, lambda: text(browser, "#numbers .remark") != before)
+    assert text(browser, "#trouble") == ""
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [375, 1280])
 def test_it_fits_a_phone_and_a_laptop(browser: Any, opened: Any, width: int, dark: bool) -> None:

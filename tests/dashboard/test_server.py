@@ -116,12 +116,34 @@ def test_commands_change_the_stream(address: str, stream: LiveStream) -> None:
         ({"do": "key", "key": 7}, "key must be a text"),
         ({"do": "remove", "kind": "window", "name": "tan"}, 'Did you mean "ten"'),
         ({"do": "choose", "title": "x"}, "there is no stream"),
+        ({"do": "speed", "speed": 10**400}, "the speed must be from"),
+        ({"do": "key", "key": "\ud800"}, "printable characters only"),
+        ({"do": "add", "kind": "window", "name": "\ud800", "text": "x = 1"}, "printable characters only"),
+        ({"do": "add", "kind": "window", "name": "a\x00", "text": "x = 1"}, "printable characters only"),
+        ({"do": "add", "kind": "nothing", "name": "a", "text": "x = 1"}, 'got "nothing"'),
+        (
+            {"do": "add", "kind": "aggregate", "name": "ten", "text": 'function = "count"'},
+            "choose another name",
+        ),
     ],
 )
 def test_a_wrong_command_gets_its_error(address: str, body: dict[str, object], message: str) -> None:
     status, answer = command(address, **body)
     assert status == 400
     assert message in answer["error"]
+
+
+def test_a_defect_is_named_and_not_taken_for_a_lost_connection(
+    address: str, stream: LiveStream, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def defect(*_: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(stream, "set_speed", defect)
+    assert command(address, do="speed", speed=2) == (500, {"error": "ZeroDivisionError: a defect"})
+    monkeypatch.setattr(stream, "look", defect)
+    assert frames(address, 1) == [{"trouble": "ZeroDivisionError: a defect"}]
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_command_that_is_no_json_or_too_long_is_refused(address: str) -> None:

@@ -51,6 +51,8 @@ def _text(payload: Payload, name: str) -> str:
     value = payload[name]
     if not isinstance(value, str):
         raise QueryError(f"{name} must be a text")
+    if not all(character.isprintable() or character in "\t\r\n" for character in value):
+        raise QueryError(f"{name} must have printable characters only: got {ascii(value)[:60]}")
     return value
 
 
@@ -58,7 +60,7 @@ def _speed(stream: Any, payload: Payload) -> None:
     value = payload["speed"]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise QueryError("speed must be a number")
-    stream.set_speed(float(value))
+    stream.set_speed(value)
 
 
 COMMANDS: dict[str, Callable[[Any, Payload], dict[str, Any] | None]] = {

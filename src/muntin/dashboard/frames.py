@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.dashboard.history import History, Sample, of_key
 from muntin.dashboard.shown_stream import ShownStream
-from muntin.dashboard.slice_strip import Look, Strip, value_text
+from muntin.dashboard.slice_strip import Layout, Look, Strip, value_text
 from muntin.dashboard.times import in_words, length_in_words
 from muntin.dashboard.zoomed_lines import LEVELS, ZoomedLines
 from muntin.drawing.line_picture import chart, small_line
@@ -66,6 +66,7 @@ class Frames:
         self.stream, self.view = stream, view
         self._sent: dict[str, str] = {}
         self._version = -1
+        self._layout, self._laid_out = Layout(), (stream.history, stream.key)
 
     def next(self) -> dict[str, Any] | None:
         """The changed sections; None where nothing has changed."""
@@ -91,7 +92,11 @@ class Frames:
         sections: dict[str, Any] = {"head": self._head(), "notes": self._notes(), "plan": self._plan()}
         look = stream.look() if stream.has_look else None
         key, aggregate = stream.key, stream.aggregate or next((n for n, _ in stream.query.aggregates), "")
-        strip = None if look is None or key is None else Strip(look, stream.history, key, aggregate)
+        if self._laid_out != (stream.history, key):  # another key, or a restart
+            self._layout, self._laid_out = Layout(), (stream.history, key)
+        strip = (
+            None if look is None or key is None else Strip(look, stream.history, key, aggregate, self._layout)
+        )
         known = strip is not None and aggregate in strip.look.slices.column_names
         sections["strip"] = strip.picture(self.view.width, self.view.scale) if strip and known else ""
         sections["lines"] = self._lines()
@@ -192,6 +197,11 @@ class Frames:
             last = samples[-1]
             per_tuple = f"{last.combines_per_tuple:.1f}"
             rates = (f"{last.tuples_per_second:,.0f}", f"{last.results_per_second:,.0f}", per_tuple)
+        # Where the page sees no tuples, it knows only those that the engine dropped.
+        late = tile("late tuples", counted("late"), "too late for a window", counter("late"))
+        if history.tuples:
+            dropped = f"{counted('late')} too late"
+            late = tile("late tuples", f"{history.late:,}", dropped, lambda one: one.late)
         combines = counters.get("update_combines", 0) + counters.get("merge_combines", 0)
         keys = _number_of(counters.get("keys", 0), "key")
         stored = f"{counted('kept_tuples')} tuples stored"
@@ -199,7 +209,7 @@ class Frames:
             tile("tuples/s", rates[0], f"{history.taken:,} in all", lambda one: one.tuples_per_second),
             tile("results/s", rates[1], f"{history.given:,} in all", lambda one: one.results_per_second),
             {"name": "watermark lag", "value": lag, "remark": in_words(watermark, history.timed), "line": ""},
-            tile("late tuples", counted("late"), "too late for a window", counter("late")),
+            late,
             tile("slices", counted("slices"), f"of {keys}", counter("slices")),
             tile("state", _bytes(counters.get("state_bytes", 0)), stored, counter("state_bytes")),
             tile("combines per tuple", rates[2], f"{combines:,} in all", lambda one: one.combines_per_tuple),

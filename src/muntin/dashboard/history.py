@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from muntin.dashboard.recent_rows import RecentRows
 from muntin.dashboard.times import units
 
-__all__ = ["ARRIVED_AT", "History", "Key", "Sample", "of_key"]
+__all__ = ["ARRIVED_AT", "History", "Key", "Sample", "identities", "of_key"]
 
 Key = tuple[object, ...]
 
@@ -36,6 +36,7 @@ class Sample:
     tuples_per_second: float = 0.0
     results_per_second: float = 0.0
     combines_per_tuple: float = 0.0
+    late: int = 0
 
 
 class History:
@@ -53,7 +54,8 @@ class History:
         self.samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
         self.newest: int | None = None
         self.timed = True
-        self.taken = self.given = 0
+        self.taken = self.given = self.late = 0
+        """Tuples, results, and the tuples among these that were behind the watermark."""
         self.rows_by_window: dict[str, int] = {}
         self._keys: dict[Key, None] = {}
 
@@ -70,6 +72,7 @@ class History:
             self.newest = newest if self.newest is None else max(self.newest, newest)
         self.timed = not pa.types.is_integer(tuples[self.time].type)
         self.taken += tuples.num_rows
+        self.late += pc.sum(pc.less(times, watermark)).as_py() or 0
         self.know_keys(tuples.select(self.key_names))
         at = pa.array([watermark] * tuples.num_rows, pa.int64())
         self.tuples.append(tuples.append_column(ARRIVED_AT, at))
@@ -110,6 +113,7 @@ class History:
                 tuples / seconds,
                 (self.given - before.results) / seconds,
                 combines / tuples if tuples else before.combines_per_tuple,
+                self.late,
             )
         )
 
@@ -135,6 +139,24 @@ def of_key(table: pa.Table, names: Sequence[str], key: Key) -> pa.Table:
         same = pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type))
         table = table.filter(same)
     return table
+
+
+def identities(table: pa.Table) -> list[tuple[object, ...]]:
+    """What identifies the window of each row: its name and edges, or its edges on another measure.
+
+    >>> identities(pa.table({"window_name": ["a"], "window_start": [0], "window_end": [9], "n": [1]}))
+    [('a', 0, 9)]
+    """
+    marks = [n for n in table.column_names if n.startswith("window_start_") or n == "window_ordinal"]
+    names, edges = table["window_name"].to_pylist(), [units(table[f"window_{e}"]) for e in ("start", "end")]
+    rows = table.select(marks).to_pylist() if marks else [{}] * table.num_rows
+    times = zip(*(column.to_pylist() for column in edges), strict=True)
+    # Windows on ranks or another measure keep their identity there while their times move; an open
+    # window whose end is not known yet begins where its result will.
+    return [
+        (name, *([(mark, v) for mark, v in row.items() if v is not None] or pair))
+        for name, row, pair in zip(names, rows, times, strict=True)
+    ]
 
 
 def _combines(counters: Mapping[str, int]) -> int:

@@ -97,16 +97,17 @@ class LiveStream(ShownStream):
         """Make steps until the stream ends or `pause` is called."""
         if self.state == "paused":
             self.state = "playing"
-            self._wake.set()
         elif self.state in ("ended", "error"):
             self.restart()
             self.state = "playing"
-            self._wake.set()
+        self.version += 1
+        self._wake.set()
 
     def pause(self) -> None:
         """Make no further steps."""
         if self.state == "playing":
             self.state = "paused"
+            self.version += 1
 
     def step(self, together: int = 1) -> None:
         """Make the next step: tuples, a watermark, a change of the query, or the end.
@@ -225,6 +226,8 @@ class LiveStream(ShownStream):
 
     def add(self, kind: str, name: str, text: str) -> None:
         item = read_item(kind, name, text)
+        if name in dict(self.query.aggregates if kind == "window" else self.query.windows):
+            raise QueryError(f'there is a window or an aggregate "{name}"; choose another name')
         if kind == "window":
             self._add_window(name, item)
             return

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time as clocks
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -27,8 +28,9 @@ try:
     from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
     from starlette.routing import Route
 except ModuleNotFoundError as error:
+    package = (error.name or "starlette").partition(".")[0]
     raise QueryError(
-        f'the dashboard needs {error.name}, which is not installed: pip install "muntin[dashboard]"'
+        f'the dashboard needs {package}, which is not installed: pip install "muntin[dashboard]"'
     ) from error
 
 __all__ = ["application", "running", "serve"]
@@ -49,8 +51,8 @@ HEADERS = {
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
-def application(stream: ShownStream, access: Access) -> Any:
-    """The ASGI application that shows this stream."""
+def application(stream: ShownStream, access: Access, ends: Callable[[], bool] = lambda: False) -> Any:
+    """The ASGI application that shows this stream, until the server `ends`."""
     pages = [0]
     page = files("muntin.dashboard") / "page"
 
@@ -69,7 +71,7 @@ def application(stream: ShownStream, access: Access) -> Any:
     async def events(request: Request) -> Response:
         if pages[0] >= MOST_PAGES:
             return PlainTextResponse(f"{MOST_PAGES} pages are open; close one", 503)
-        return StreamingResponse(_frames(stream, request, pages), media_type="text/event-stream")
+        return StreamingResponse(_frames(stream, request, pages, ends), media_type="text/event-stream")
 
     async def command(request: Request) -> Response:
         body = b""
@@ -81,6 +83,9 @@ def application(stream: ShownStream, access: Access) -> Any:
             outcome = await anyio.to_thread.run_sync(obey, stream, body)
         except MuntinError as error:
             return JSONResponse({"error": str(error)}, 400)
+        except Exception as error:  # noqa: BLE001 - a defect: the page shows it, the terminal its place
+            traceback.print_exc()
+            return JSONResponse({"error": f"{type(error).__name__}: {error}"}, 500)
         return JSONResponse(outcome)
 
     routes = [
@@ -92,13 +97,15 @@ def application(stream: ShownStream, access: Access) -> Any:
     return _Guarded(Starlette(routes=routes), access)
 
 
-async def _frames(stream: ShownStream, request: Request, pages: list[int]) -> AsyncIterator[str]:
-    """Changed sections as server-sent events, until the page is closed."""
+async def _frames(
+    stream: ShownStream, request: Request, pages: list[int], ends: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """Changed sections as server-sent events, until the page is closed or the server ends."""
     frames = Frames(stream, View.of(request.query_params))
     pages[0] += 1
     silent = 0.0
     try:
-        while not await request.is_disconnected():
+        while not (ends() or await request.is_disconnected()):
             began = clocks.monotonic()
             frame = await anyio.to_thread.run_sync(_next, frames)
             if frame is not None:
@@ -120,6 +127,9 @@ def _next(frames: Frames) -> dict[str, Any] | None:
         return frames.next()
     except MuntinError as error:
         return {"trouble": str(error)}
+    except Exception as error:  # noqa: BLE001 - without an answer the page would take it for a lost connection
+        traceback.print_exc()
+        return {"trouble": f"{type(error).__name__}: {error}"}
 
 
 # Access and headers. ---------------------------------------------------------------------------------
@@ -182,10 +192,12 @@ def _listening(host: str, port: int) -> socket.socket:
 def _server(stream: ShownStream, listener: socket.socket, host: str, token: str | None) -> tuple[Any, Access]:
     access = Access.to(host, listener.getsockname()[1], token)
     config = uvicorn.Config(
-        application(stream, access), log_level="error", access_log=False, timeout_graceful_shutdown=1,
-        server_header=False, ws="none",
+        application(stream, access, lambda: server.should_exit), log_level="error", access_log=False,
+        timeout_graceful_shutdown=1,
+        server_header=False, ws="none", lifespan="off",
     )  # fmt: skip
-    return uvicorn.Server(config), access
+    server = uvicorn.Server(config)
+    return server, access
 
 
 def _opened(access: Access) -> str:

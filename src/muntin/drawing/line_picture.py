@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from muntin.drawing.lanes import Scale
-from muntin.drawing.svg_elements import element, text
+from muntin.drawing.svg_elements import element, text, titled
 from muntin.drawing.svg_picture import COLOURS
 
 __all__ = ["Column", "Line", "chart", "small_line"]
@@ -42,6 +42,11 @@ class Column:
         yield middle, self.greatest
         yield self.end - quarter, self.last
 
+    def followed_by(self, later: Column) -> Column:
+        """This column, with the values of the same time that come after its own."""
+        least, greatest = min(self.least, later.least), max(self.greatest, later.greatest)
+        return Column(self.start, self.end, self.first, least, greatest, later.last)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -73,7 +78,7 @@ def chart(
     def up(value: float) -> float:
         return round(height - BOTTOM - (value - low) / (high - low) * (height - BOTTOM - TOP), 1)
 
-    parts = [element("title", title)]
+    parts = [titled(title)]
     for value in steps:
         parts.append(
             element("line", x1=LEFT, y1=up(value), x2=width - RIGHT, y2=up(value), class_="line grid")

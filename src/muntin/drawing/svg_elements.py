@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
-__all__ = ["STYLE", "element", "text"]
+__all__ = ["STYLE", "element", "text", "titled"]
+
+NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+"""Characters that no XML file may have, not even escaped."""
 
 LIGHT = {
     "ink": "#1f2937",
@@ -63,9 +67,22 @@ def element(name: str, content: str | Iterable[str] = "", **attributes: object) 
 
 
 def text(words: str, x: float, y: float, class_: str) -> str:
-    """A line of text."""
-    return element("text", escape(words), x=x, y=y, class_=class_)
+    r"""A line of text.
+
+    >>> text("a < b, \x07", 1, 2, "ink") == '<text x="1" y="2" class="ink">a &lt; b, \ufffd</text>'
+    True
+    """
+    return element("text", escape(_legal(words)), x=x, y=y, class_=class_)
+
+
+def titled(words: str) -> str:
+    """The title of a picture: what a screen reader says."""
+    return element("title", escape(_legal(words)))
 
 
 def _value(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else _legal(str(value))
+
+
+def _legal(words: str) -> str:
+    return NOT_XML.sub("\ufffd", words)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from muntin.drawing.lanes import Scale, lanes
 from muntin.drawing.observed_run import DrawnSlice, DrawnTuple, DrawnWindow, ObservedRun
-from muntin.drawing.svg_elements import STYLE, element, text
+from muntin.drawing.svg_elements import STYLE, element, text, titled
 
-__all__ = ["COLOURS", "LEFT", "RIGHT", "WIDTH", "Shape", "svg"]
+__all__ = ["COLOURS", "LEFT", "RIGHT", "UNSEEN", "WIDTH", "Shape", "rows_of_slices", "svg"]
 
 WIDTH, LEFT, RIGHT = 760, 108, 16
 CHARACTER = 7.2
 """The width of a character, at most."""
 COLOURS = 4
+UNSEEN = 200
+"""An overlap of slices is too short for a picture where it is less than this share of its time."""
 ROOM = 95
 """The width of the word "watermark", with the label of a tick."""
 
@@ -38,7 +40,12 @@ class Shape:
     long_edges: bool = False
     """Whether the edges of slices go up through all windows."""
     styled: bool = True
-    """Whether the picture contains its style sheet; otherwise it needs that of the page."""
+    """Whether the picture has its style sheet; without, that of the page around it counts."""
+    lanes: Mapping[str, int] = field(default_factory=dict)
+    """The names of windows that have a row even when none is there, with the least number of lanes of each,
+    so that nothing jumps in a picture that changes."""
+    slice_rows: int = 1
+    """The least number of rows of slices."""
 
     @classmethod
     def roomy(cls, width: int) -> Shape:
@@ -75,8 +82,9 @@ def svg(
     scale = Scale(*(extent or run.extent), shape.left, shape.width - shape.right)
     elements: list[str] = []
     top, margin = 6.0, shape.left - 10
-    for number, name in enumerate(run.names):
+    for number, name in enumerate(dict.fromkeys((*shape.lanes, *run.names))):
         rows = lanes([window for window in run.windows if window.name == name])
+        rows += [[]] * (shape.lanes.get(name, 1) - len(rows))
         middle = top + (len(rows) - 1) * shape.lane / 2 + shape.bar / 2
         elements.append(text(name, margin, middle + 4, f"right strong w{number % COLOURS}"))
         for lane in rows:
@@ -92,8 +100,8 @@ def svg(
     elements.append(text("slices", margin, slices + shape.bar / 2 + 4, "right slice"))
     elements.extend(_edges(run, scale, 2 if shape.long_edges else tuples - shape.group, slices))
     elements.extend(_tuples(run.tuples, scale, line, slices, shape))
-    slice_rows = _rows_of_slices(run.slices, (scale.high - scale.low) // 200 if shape.long_edges else 0)
-    bottom += shape.lane * (len(slice_rows) - 1)
+    slice_rows = rows_of_slices(run.slices, (scale.high - scale.low) // UNSEEN if shape.long_edges else 0)
+    bottom += shape.lane * (max(len(slice_rows), shape.slice_rows) - 1)
     for number, row in enumerate(slice_rows):
         top = slices + number * shape.lane
         elements.extend(_slice(slice_, scale, top, describe, shape) for slice_ in row)
@@ -108,7 +116,7 @@ def svg(
     return (
         element(
             "svg",
-            [element("title", title), *style, *elements],
+            [titled(title), *style, *elements],
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {shape.width} {height}",
             width=shape.width,
@@ -119,7 +127,7 @@ def svg(
     )
 
 
-def _rows_of_slices(slices: Sequence[DrawnSlice], unseen: int) -> list[list[DrawnSlice]]:
+def rows_of_slices(slices: Sequence[DrawnSlice], unseen: int) -> list[list[DrawnSlice]]:
     """Slices in rows without overlap: late tuples may lie in slices of their own, over the others.
 
     An overlap of `unseen` is too short for the picture.

@@ -99,7 +99,10 @@ def _read_file(file: Path, named: Mapping[str, Any]) -> list[Transcript]:
         return named[node.value]
 
     Loader.add_constructor("!named", look_up)
-    document = yaml.load(file.read_text("utf-8"), Loader)
+    try:
+        document = yaml.load(file.read_text("utf-8"), Loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise QueryError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(document, dict) or not isinstance(document.get("transcripts"), list):
         raise QueryError(f"{file} must be a mapping with a list under transcripts")
     shared = {key: value for key, value in document.items() if key != "transcripts"}

@@ -66,8 +66,6 @@ function picture(container, svg, empty) {
   if (root.nodeName !== "svg") return;
   root.classList.add("drawn");
   container.replaceChildren(document.importNode(root, true));
-  // A picture may grow while it changes, but not jump.
-  if (container.id) container.style.minHeight = `${Math.max(parseFloat(container.style.minHeight) || 0, Number(root.getAttribute("height")))}px`;
 }
 
 // Sections. --------------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ const sections = {
     set($("key-name"), h.key_names || "Key");
     options($("key"), h.keys, h.key);
     options($("aggregate"), h.aggregates, h.aggregate);
-    $("aggregate").disabled = !h.aggregates.length;
+    $("aggregate").parentElement.hidden = !h.aggregates.length;
     if (h.state === "error") trouble(`The stream has stopped: ${h.error}`); else if (!failures) trouble("");
   },
   trouble(text) { trouble(text); },
@@ -124,7 +122,7 @@ const sections = {
     });
   },
   windows(windows) {
-    const heads = [["window"], ["type"], ["results", true], ["open", true], ["slices in it", true], ["late", true], [""]];
+    const heads = [["window"], ["type"], ["results", true], ["open", true], ["slices in it", true], ["too late", true], [""]];
     table($("windows"), heads, windows, (w) => w.name + w.what, (row, w, index) => {
       named(row, w.name, index);
       cell(row, 1, w.what, "what");
@@ -179,16 +177,17 @@ const sections = {
     });
   },
   batches(batches) {
-    $("batches-section").hidden = !batches || !batches.rows.length;
+    $("batches-section").hidden = !batches;
     if (!batches) return;
     set($("batches-remark"), batches.remark);
-    const most = Math.max(1, ...batches.rows.map((b) => b.milliseconds));
+    // The first one also starts Spark's workers; on its scale the others could not be told apart.
+    const most = Math.max(1, ...batches.rows.filter((b) => b.batch).map((b) => b.milliseconds));
     table($("batches"), [["batch", true], ["started"], ["rows", true], ["rows/s", true], ["ms", true], ["of them adding data", true], ["watermark"], ["time"]], batches.rows, (b) => b.batch, (row, b) => {
       [b.batch, b.started, b.rows, b.rate, b.milliseconds.toLocaleString("en"), b.adding, b.watermark].forEach((text, i) => cell(row, i, String(text), i === 1 || i === 6 ? "" : "r"));
       const td = row.cells[7] || row.insertCell();
       td.className = "duration";
       if (!td.firstChild) td.append(make("i"));
-      td.firstChild.style.width = `${(100 * b.milliseconds) / most}%`;
+      td.firstChild.style.width = `${Math.min(100, (100 * b.milliseconds) / most)}%`;
     });
   },
 };
@@ -196,7 +195,7 @@ const sections = {
 function named(row, name, index) {
   const td = row.cells[0] || row.insertCell();
   if (!td.firstChild) td.append(make("span"), document.createTextNode(name));
-  td.firstChild.className = `swatch w${index % COLOURS}`;
+  td.firstChild.className = `swatch w${index % COLOURS}${index < COLOURS ? "" : " again"}`;
 }
 
 function remover(row, index, kind, name, possible) {
@@ -230,7 +229,7 @@ function draw() {
 
 function connect() {
   if (source) source.close();
-  $("strip").style.minHeight = $("lines").style.minHeight = "";
+  if (document.hidden) { source = null; return; }
   widest = Math.round($("strip").clientWidth);
   const query = new URLSearchParams({ width: widest, chart: Math.round($("lines").clientWidth), level: view.level, scale: view.scale });
   source = new EventSource(`events?${query}`);
@@ -259,7 +258,7 @@ function look(change) {
 async function command(body) {
   try {
     const answer = await fetch("command", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-    const outcome = await answer.json();
+    const outcome = await answer.json().catch(() => ({ error: `The command failed: ${answer.status} ${answer.statusText}` }));
     if (outcome.error && body.do !== "add") { trouble(outcome.error); setTimeout(() => { if ($("trouble").textContent === outcome.error) trouble(""); }, 8000); }
     return outcome;
   } catch {
@@ -332,6 +331,9 @@ document.addEventListener("keydown", (event) => {
   };
   if (actions[event.key]) { event.preventDefault(); actions[event.key](); }
 });
+
+// A hidden page needs no frames: a browser has six connections to a host, for all of its tabs.
+document.addEventListener("visibilitychange", connect);
 
 let resized = 0;
 addEventListener("resize", () => {
