@@ -95,14 +95,14 @@ def test_any_buffer_of_bytes_will_do(saved: bytes) -> None:
 
 
 def test_another_version_is_refused_by_number(saved: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert archive.VERSION == 8
-    for other in (7, 9):
+    assert archive.VERSION == 9
+    for other in (8, 10):
         monkeypatch.setattr(archive, "VERSION", other)
         written = query({"x": w.tumbling(10)}).operator().snapshot()
-        with pytest.raises(SnapshotError, match=f"format version 8, this version of Muntin reads {other}"):
+        with pytest.raises(SnapshotError, match=f"format version 9, this version of Muntin reads {other}"):
             Operator.restore(saved)
         monkeypatch.undo()
-        with pytest.raises(SnapshotError, match=f"format version {other}, this version of Muntin reads 8"):
+        with pytest.raises(SnapshotError, match=f"format version {other}, this version of Muntin reads 9"):
             Operator.restore(written)
 
 

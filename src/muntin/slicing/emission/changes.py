@@ -56,7 +56,7 @@ class ComparedWindows(ValuedTable):
             "a": Role.ANY, "b": Role.ANY, "life": Role.MOMENT, "ordinal": Role.COUNT, "kind": Role.STAGE,
             "revision": Role.COUNT, "shown": Role.FLAG,
         },
-        time="due",
+        time="end",
     )  # fmt: skip
 
     number: Column = field(default_factory=no_rows)
