@@ -127,7 +127,7 @@ def test_an_end_that_only_a_tuple_can_tell_is_null() -> None:
     assert rows == {
         ("count", 12): None,
         ("marks", 12): None,
-        ("km", 12): 13,  # the tuple at 130 km ends it
+        ("km", 12): 14,  # the tuple at 130 km ends it
         ("km", 14): None,
         ("last", 12): 20,
         ("session", 12): 18,
