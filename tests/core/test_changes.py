@@ -149,6 +149,34 @@ def test_a_step_shows_no_early_value_that_is_out_of_date() -> None:
     assert not op.finish()
 
 
+class LookingBack(w.ForwardContextAware):
+    """At each record with b, the first two records; at every multiple of 10, all of them."""
+
+    columns = ("b",)
+
+    def observe(self, state: Any, record: Any) -> tuple[Any, list[tuple[int, int]]]:
+        return state or 10, [(0, 2)] if record["b"] else []
+
+    def next_moment(self, state: Any) -> int | None:
+        return state
+
+    def at_moment(self, state: Any, moment: Any) -> tuple[Any, list[tuple[int, int]]]:
+        return state + 10, [(0, moment.rank)]
+
+
+def test_a_window_that_completes_after_later_ones_follows_them() -> None:
+    """The windows before it in time are forgotten by then; it ends at 9, where the third record is."""
+    query = mt.windows(own=LookingBack()).aggregate(n=a.count()).on("t", emit=mt.on_change())
+    op = query.operator()
+    op.process({"t": [1, 2, 9], "b": [False] * 3})
+    rows = [(row["window"]["end"], row["n"]) for row in op.advance(31).to_pylist()]
+    assert rows == [(10, 3)]
+    op = mt.Operator.restore(op.snapshot(), query)
+    op.process({"t": [32], "b": [True]})
+    rows = [(row["window"]["end"], row["n"]) for row in op.finish().to_pylist()]
+    assert rows == [(9, 2), (40, 4)]
+
+
 def test_an_open_window_comes_out_when_the_one_before_it_changes() -> None:
     """Also where the early look of this step finds the open window as it was."""
     query = (

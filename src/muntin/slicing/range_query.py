@@ -41,7 +41,7 @@ def range_values(plan: BoundPlan, state: State, start: int, end: int, key: int |
     if state.watermark < INF:
         draft = up_to_date(plan, draft)
         table = draft.slices
-        if table is state.slices and state.store.serves_ranges:
+        if table is state.slices and state.combiner(plan).serves_ranges:
             draft.store = state.store
     keys = np.arange(draft.key_count, dtype=np.int64) if key is None else np.array([key], dtype=np.int64)
     low, high = _answered(table, draft.key_count, max(start, draft.retained_from), end)

@@ -15,6 +15,7 @@ from muntin.errors import PlacedError
 from muntin.query import EachBatch, Every
 from muntin.slicing.arrivals import Arrivals, Misfit, Times, arrival_numbers, out_of_order
 from muntin.slicing.batch import Batch
+from muntin.slicing.emission.changes import forget_compared
 from muntin.slicing.emission.deferred_rows import DeferredRows
 from muntin.slicing.emission.emissions import Emission
 from muntin.slicing.emission.empty_windows import extend_extents
@@ -295,6 +296,7 @@ def early_look(plan: BoundPlan, state: State) -> list[Emission]:
     if state.tuples is not None:
         slice_tuples(plan, state, state.watermark)
         slice_tuples(plan, state, INF)
+    forget_compared(plan, state, state.watermark)
     emissions = early_results(plan, state)
     settle(state, shown=True)
     return emissions

@@ -24,6 +24,7 @@ from muntin.slicing.emission.listing import ALL_ROWS, Listing
 from muntin.slicing.emission.value_differences import differences
 from muntin.slicing.emission.valued_table import ValuedTable
 from muntin.slicing.schema import Role, Schema, no_rows
+from muntin.timeline import NEG_INF
 
 if TYPE_CHECKING:
     from muntin.slicing.bound_plan import BoundPlan
@@ -45,8 +46,8 @@ class ComparedWindows(ValuedTable):
     """Windows with their values: all that may change, and of each name and key the last one before.
 
     `number` is the position among the served windows. a, b: the edges that identify the window, those on a
-    measure of floats as integers in the same order. `shown`: whether the window was emitted. `kind` and
-    `revision` are those of its last row, emitted or not.
+    measure of floats as integers in the same order. `complete_at` is NEG_INF where it is over.
+    `shown`: whether the window was emitted. `kind` and `revision` are those of its last row, emitted or not.
     """
 
     SCHEMA: ClassVar[Schema] = Schema(
@@ -55,7 +56,7 @@ class ComparedWindows(ValuedTable):
             "end": Role.EDGE, "a": Role.ANY, "b": Role.ANY, "life": Role.MOMENT, "ordinal": Role.COUNT,
             "kind": Role.STAGE, "revision": Role.COUNT, "shown": Role.FLAG,
         },
-        time="complete_at",
+        time="end",
     )  # fmt: skip
 
     number: Column = field(default_factory=no_rows)
@@ -87,8 +88,13 @@ class ComparedWindows(ValuedTable):
         )  # fmt: skip
 
     def order(self) -> Column:
-        """The rows in the order of windows."""
-        return np.lexsort([getattr(self, name) for name in ORDER])
+        """The rows in the order of windows; those that are over come first, as late as they may end.
+
+        User code may complete a window after others that end later.
+        """
+        ends, (key, number) = ORDER[:-2], ORDER[-2:]
+        columns = [*(getattr(self, name) for name in ends), self.complete_at > NEG_INF]
+        return np.lexsort([*columns, getattr(self, key), getattr(self, number)])
 
     def follows(self, order: Column) -> Mask:
         """Whether the window before each one, in this order, has its name and key."""
@@ -110,15 +116,17 @@ class ComparedWindows(ValuedTable):
     def without_expired(self, final: int, forget: int | None) -> ComparedWindows:
         """The windows that may change, and of each key the last one before them, until it is forgotten."""
         order = self.order()
-        over, follows = self.complete_at[order] < final, self.follows(order)
-        follows = np.append(follows[1:], False)[: len(order)]
-        is_last = over & ~(follows & np.append(over[1:], False)[: len(order)])
+        over, group = self.complete_at[order] < final, np.cumsum(~self.follows(order))
+        places = np.flatnonzero(over)
+        last = places[np.append(group[places][1:] != group[places][:-1], True)[: len(places)]]
         if forget is not None:
-            is_last &= follows | (self.end[order] > final - forget)
-        stays, shown = np.zeros(len(self), dtype=np.bool_), self.shown.copy()
-        stays[order] = ~over | is_last
-        shown[order[over]] = True  # it is never emitted any more
-        return replace(self, shown=shown).take(stays)
+            recent = self.end[order[last]] > final - forget
+            last = last[recent | np.isin(group[last], group[~over])]
+        stays, shown = self.complete_at >= final, self.shown.copy()
+        shown[~stays] = True  # it is never emitted any more
+        stays[order[last]] = True
+        complete_at = np.where(self.complete_at < final, NEG_INF, self.complete_at)
+        return replace(self, shown=shown, complete_at=complete_at).take(stays)
 
 
 def changes_only(
@@ -254,7 +262,7 @@ def _count(state: State, emissions: list[Emission], shown: list[Mask], more: lis
             metrics.retractions += sign * int((kinds == RETRACT_ROW).sum())
 
 
-def forget_compared(plan: BoundPlan, state: State) -> None:
-    """Drop the windows that no later one is compared with."""
+def forget_compared(plan: BoundPlan, state: State, watermark: int) -> None:
+    """Drop the windows that no later one is compared with after this watermark."""
     if len(state.compared):
-        state.compared = state.compared.without_expired(plan.final(state.watermark), plan.forget)
+        state.compared = state.compared.without_expired(plan.final(watermark), plan.forget)

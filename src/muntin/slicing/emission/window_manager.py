@@ -35,6 +35,7 @@ def due_results(
 
     `look_follows`: early results of the same step are listed next.
     """
+    forget_compared(plan, state, before)
     if plan.emits_once and not plan.lateness and not plan.served.sessions and not plan.served.tuple_driven:
         listings = _context_free(plan, state, before, state.watermark)
         first = with_values(plan, state, [e for listing in listings for e in first_results(listing)])
@@ -96,7 +97,7 @@ def forget_expired(plan: BoundPlan, state: State) -> None:
         final = plan.final(state.watermark)
         state.emitted = {name: known.since(final) for name, known in state.emitted.items()}
     forget_extents(plan, state)
-    forget_compared(plan, state)
+    forget_compared(plan, state, state.watermark)
 
 
 def _due_context_free(plan: BoundPlan, state: State, before: int) -> list[Emission]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muntin.testing.rows import Row, same_value
+from muntin.timeline import INF
 
 __all__ = ["Changes"]
 
@@ -18,6 +19,8 @@ class _Known:
     row: Row
     complete_at: int
     seen: Any = None
+    over: int | None = None
+    """The step before which it became final, if it has: it comes out no more."""
 
 
 class Changes:
@@ -29,6 +32,7 @@ class Changes:
 
     def __init__(self, forget: int | None) -> None:
         self._forget = forget
+        self._steps = 0
         self._windows: dict[Any, dict[Any, _Known]] = {}
 
     def compute(self, names: list[str]) -> None:
@@ -38,12 +42,17 @@ class Changes:
                 one.row = one.row._replace(aggregates={name: one.row.aggregates.get(name) for name in names})
                 one.seen = None if one.seen is None else {name: one.seen.get(name) for name in names}
 
-    def filtered(self, rows: Iterable[tuple[Any, Row, int]]) -> list[Row]:
+    def filtered(self, rows: Iterable[tuple[Any, Row, int]], final: int) -> list[Row]:
         """What is shown in a step in which the windows with these identities have these rows.
 
-        Each comes with the time at which its window is due.
+        Each comes with the time at which its window is due. Those due before `final` are over.
         """
         shown: list[Row] = []
+        self._steps += 1
+        for windows in self._windows.values():
+            for one in windows.values():
+                if one.over is None and one.complete_at < final:
+                    one.over = self._steps
         for identity, row, complete_at in rows:
             windows = self._windows.setdefault(row.keys, {})
             if row.kind == "retract":
@@ -60,7 +69,8 @@ class Changes:
 
     def _unknown(self, windows: list[_Known]) -> list[Row]:
         """The rows of those windows of a key of which the reader has wrong values, or none."""
-        windows.sort(key=lambda one: (one.row.end, one.row.start, *_edges(one.row)))
+        # A window that completes after others that end later follows them.
+        windows.sort(key=lambda one: (one.over or INF, one.row.end, one.row.start, *_edges(one.row)))
         shown: list[Row] = []
         carried: dict[str, Any] | None = None
         before: Row | None = None
@@ -69,7 +79,7 @@ class Changes:
                 carried = None  # after this silence the key counts as new
             believed = carried if one.seen is None else one.seen
             actual = dict(one.row.aggregates)
-            if believed is None or not same_value(believed, actual, 0.0):
+            if one.over is None and (believed is None or not same_value(believed, actual, 0.0)):
                 shown.append(one.row)
                 one.seen = actual
             carried, before = actual, one.row

@@ -194,7 +194,7 @@ class NamedWindow:
                     # Not by `complete_at`: after an early row a late tuple may prolong the life of a key.
                     emitted[identity] = Emitted(row, window, finalized=kind != "early")
         if type(self.query.emit).__name__ == "OnChange":
-            return self.changes.filtered(retracts + results)
+            return self.changes.filtered(retracts + results, before - self.lateness)
         return [row for _, row, _ in retracts + results]
 
     def _value(self, name: str, aggregate: Any, window: Instance) -> Any:
