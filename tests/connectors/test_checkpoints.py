@@ -10,6 +10,7 @@ import pytest
 
 from muntin.connectors.spark.checkpoints import find
 from muntin.errors import SnapshotError
+from muntin.slicing.snapshots.archive import VERSION
 
 
 def session(*variables: str) -> Any:
@@ -31,5 +32,7 @@ def test_a_state_of_one_map_is_read() -> None:
 
 
 def test_a_head_of_version_7_is_refused_before_it_is_read() -> None:
-    with pytest.raises(SnapshotError, match="format version 7 or older, this version of Muntin reads 8"):
+    with pytest.raises(
+        SnapshotError, match=f"format version 7 or older, this version of Muntin reads {VERSION}"
+    ):
         find(session("parts", "head"), "/checkpoint")

@@ -167,10 +167,12 @@ class PackedEngine:
         return late
 
 
+EMBEDDED_ONLY = ("added_where_tuples_are_stored",)
+"""On Spark an added window starts behind the newest tuple of all keys, wherever tuples are stored."""
 TRANSCRIPTS = [
     transcript
     for transcript in load_transcripts(FOLDER, NAMED)
-    if not any(step.error for step in transcript.steps)
+    if transcript.name not in EMBEDDED_ONLY and not any(step.error for step in transcript.steps)
 ]
 
 

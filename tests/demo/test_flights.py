@@ -56,5 +56,5 @@ def test_without_the_package_the_cure_is_named(monkeypatch: pytest.MonkeyPatch) 
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "files", missing)
-    with pytest.raises(QueryError, match=r"pip install \"muntin\[demo,spark\]\""):
+    with pytest.raises(QueryError, match=r"pip install \"muntin\[demo\]\""):
         load()

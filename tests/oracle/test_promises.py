@@ -117,7 +117,7 @@ def ended(scenario: Scenario) -> Scenario:
 
 def endless(scenario: Scenario) -> bool:
     """Whether a window goes on after the last tuple as long as the watermark does."""
-    return any(type(window).__name__ in ("Landmark", "Last") for _, window in scenario.query.windows)
+    return any(window.endless or window.unprompted for _, window in scenario.query.windows)
 
 
 def shown_twice(rows: list[Row]) -> bool:
