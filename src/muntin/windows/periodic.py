@@ -100,7 +100,7 @@ class MeasuredPeriodic(_TumblingOrSliding, EvenlySpacedOnMeasure):
     >>> window = MeasuredPeriodic(10, 10, 0, "km")
     >>> cuts = window.cut(window.initial(1), Tuples.of([1, 2, 5, 9], km=[3, 8, 7, 21]), upto=9)
     >>> cuts.intervals(), cuts.low.tolist(), cuts.complete_at.tolist()
-    ([(1, 6)], [0], [9])
+    ([(1, 9)], [0], [9])
     """
 
     length: float
