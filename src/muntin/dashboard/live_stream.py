@@ -27,7 +27,7 @@ __all__ = ["LiveStream"]
 LONGEST_PAUSE = 0.25
 """Seconds that the thread sleeps at most; then it reads the speed again."""
 MOST_STEPS = 20
-"""Steps per second: a step has a fixed cost, and nobody sees more. At higher speeds inputs are joined."""
+"""Steps per second: a step has a fixed cost, and more cannot be seen. At higher speeds inputs are joined."""
 
 
 class LiveStream(ShownStream):
