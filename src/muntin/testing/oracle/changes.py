@@ -20,7 +20,7 @@ class _Known:
     complete_at: int
     seen: Any = None
     over: int | None = None
-    """The step before which it became final, if it has: it comes out no more."""
+    """The step before which it became final, if it has: it is never emitted again."""
 
 
 class Changes:
